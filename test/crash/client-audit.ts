@@ -1,4 +1,5 @@
-// What must hold after an OAuth client's work was disturbed, at once and after recovery: compared with what the service holds.
+// Checks after an OAuth client's work was disturbed, immediately and after recovery: the program's reports are compared with
+// the service.
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type HeldClient, pastTheProgram } from "../support/account.ts";
@@ -8,30 +9,30 @@ import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
-/** The entries of the scene; a long journal has others, of another service, before them. */
+/** The scene's entries; a long journal also has older ones of another service. */
 function journalOf(at: Home): ReadEntry[] {
   return entriesOf(at).filter(({ base_url }) => base_url.startsWith("http://"));
 }
 
-/** How every client secret of the sandbox begins. */
+/** The prefix of every client secret of the sandbox. */
 const secretStart = "sbx_us_cs_";
 
 export interface Watched {
   readonly at: Home;
   readonly account: Account;
   readonly findings: Findings;
-  /** Where it happened, for messages. */
+  /** The point of the disturbance, for messages. */
   readonly where: string;
   readonly place: Place;
   /** Standard output of all commands so far. */
   printed: string;
-  /** The client that a rotation is to replace. */
+  /** The client that a rotation replaces. */
   readonly old?: { readonly id: string };
-  /** The client was there before the command, or may have been. */
+  /** The client existed before the command, or may have existed. */
   readonly isMade?: boolean | undefined;
 }
 
-/** Right after the run, before anybody repairs anything. @returns the delivered secret, where there is one */
+/** Checks right after the run, before any repair. @returns the delivered secret, if there is one */
 export async function auditAtOnce({
   at,
   account,
@@ -61,13 +62,13 @@ export async function auditAtOnce({
 }
 
 const codesOf = {
-  /** Nothing was made, for certain. */
+  /** Certainly nothing was created. */
   nothing: new Set([1, 2, 3, 6, 11]),
-  /** A client was made, or may have been, and the journal or `claim` leads on. */
+  /** A client was created, or may have been, and the journal or `claim` continues. */
   unfinished: new Set([7, 8, 9, 12]),
 };
 
-/** Compares the exit code with what the service holds. A process that was killed said nothing. */
+/** Compares the exit code with the service. A killed process has none. */
 export async function auditExit(
   { at, account, findings, where, old, isMade }: Watched,
   { ended, secret, isUnshown }: { ended: Ended; secret: string | undefined; isUnshown: boolean },
@@ -91,9 +92,8 @@ export async function auditExit(
 }
 
 /**
- * Recovers until nothing is left to do, as a person would: what is kept is claimed to where the scene wanted it, what was
- * lost is replaced when the program asks for it.
- * @returns what was printed, and the exit codes of the recoveries
+ * Recovers like a person until nothing is left to do: a kept secret is claimed to the scene's destination, a lost one is
+ * replaced when the program asks. @returns the output, and the exit codes of the recoveries
  */
 export async function recoverAll(
   { at, findings, where, place }: Watched,
@@ -140,7 +140,7 @@ async function opensOne(
 }
 
 /**
- * After recovery: everything is settled, at most one live client stands for the intent, and its secret is in its place.
+ * After recovery: every entry is settled, at most one live client belongs to the intent, and its secret is at its destination.
  * @param before the secret that was delivered when the run ended
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {
@@ -179,7 +179,7 @@ function filesIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith(".key")) : [];
 }
 
-/** Every file under a folder that holds a client secret, or room that was kept for one and not given back. */
+/** Every file under a folder that holds a client secret, or a reserve that was not freed. */
 export function filesWithSecrets(folder: string, tokens: readonly string[] = []): string[] {
   const found: string[] = [];
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {

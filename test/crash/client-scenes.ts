@@ -1,4 +1,4 @@
-// The OAuth-client commands that are disturbed, each with what stands before it in an otherwise empty account.
+// The OAuth-client commands that are disturbed, each with its preparation in an otherwise empty account.
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { journalOf } from "../support/journal-file.ts";
@@ -9,27 +9,27 @@ import { auditAtOnce, auditExit, auditRecovered, recoverAll, type Watched } from
 import { type Run, type Scene, type Stage, type StageOptions, undisturbed } from "./harness.ts";
 import { command, jsonFile, type Place, profile, rawFile, standardOutput, three } from "./secret-places.ts";
 
-/** A command, and how its account comes to be as it must. */
+/** A command and the preparation of its account. */
 export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" | "isOwn"> {
-  /** Makes what the command needs, in an empty account. */
+  /** Prepares an empty account for the command. */
   arrange(at: Home, account: Account): Promise<Arranged>;
-  /** Where the secret is asked to go; a file where nothing else is said. */
+  /** The requested destination; a file by default. */
   readonly place?: Place;
 }
 
 export interface Arranged {
   readonly words: readonly string[];
-  /** The client that a rotation is to replace. */
+  /** The client that a rotation replaces. */
   readonly old?: { readonly id: string };
-  /** What was delivered before the command begins. */
+  /** The secret that was delivered before the command. */
   readonly delivered?: string;
   /** Standard output so far. */
   readonly printed?: string;
-  /** The client was there before the command. */
+  /** The client existed before the command. */
   readonly isMade?: boolean;
 }
 
-/** A service that is started again now and then, so that what it remembers stays small. */
+/** A service that is restarted now and then, so that its state stays small. */
 class ClientDesk {
   #service: Service | undefined;
   #used = 0;
@@ -78,7 +78,7 @@ export class ClientStage implements Stage {
     const secret = await auditAtOnce(this.#watched);
     this.#secret = secret;
     if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
-    // A result that cannot be shown, or a file of the program that cannot be read, is a failure even where all is done.
+    // A result that cannot be shown, or a program file that cannot be read, is a failure even after success.
     const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
     const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
     if (!this.#work.childKilled?.includes(ended.code ?? 0))
@@ -102,7 +102,7 @@ export interface ClientScene extends Scene {
   stage(options?: StageOptions): Promise<ClientStage>;
 }
 
-/** The scenes of a file of tests, all at one desk. */
+/** The scenes of a test file, all at one desk. */
 export function clientScenes(): (work: ClientWork) => ClientScene {
   const desk = new ClientDesk();
   afterAll(() => desk.close());
@@ -112,7 +112,7 @@ export function clientScenes(): (work: ClientWork) => ClientScene {
       const account = await desk.account();
       const { env, us } = account.service;
       const { origin } = new URL(us.base_url);
-      // The environment names the service, and its token endpoint too.
+      // The environment names the service and its token endpoint.
       const at = new Home({ ...env, INTEG_TOKEN_ENDPOINT: us.token_endpoint });
       try {
         before?.(at);
@@ -152,10 +152,10 @@ export const create = createTo(rawFile);
 export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
-/** 1: it was the shell that looks for the command's program, before anything is sent. */
+/** 1: the shell that looks for the command's program was killed, before anything is sent. */
 export const createToCommand: ClientWork = { ...createTo(command), childKilled: [1, 12] };
 
-/** The journal is so long that it has an index, which the command brings up to date. */
+/** The journal is long enough to have an index, which the command updates. */
 export const createInLongJournal: ClientWork = {
   ...create,
   name: "oauth-clients create in a long journal",
@@ -181,7 +181,7 @@ export function rotateTo(place: Place): ClientWork {
 
 export const rotateToThree: ClientWork = { ...rotateTo(three), childKilled: [1, 12] };
 
-/** The first answer brings no secret, so that the same run revokes that client and makes another. */
+/** The first response has no secret, so the same run revokes that client and creates another. */
 export const replace: ClientWork = {
   name: "oauth-clients create --replace-lost-secret",
   arrange: async (_at, account) => {
@@ -198,19 +198,19 @@ export const rotate: ClientWork = {
   },
 };
 
-/** A creation whose answer was lost, the client made: recovery replays it, finds the secret lost, and replaces it. */
+/** A creation with a lost response whose client exists: recovery replays it, finds the secret lost, and replaces it. */
 export const recover: ClientWork = {
   name: "journal recover",
   arrange: (at, account) => lost(at, account, "after"),
 };
 
-/** A creation whose request was lost: recovery brings the secret home. */
+/** A creation with a lost request: recovery delivers the secret. */
 export const recoverUnsent: ClientWork = {
   name: "journal recover (nothing had arrived)",
   arrange: (at, account) => lost(at, account, "before"),
 };
 
-/** The destination broke, the secret is kept: `journal claim` hands it over and destroys the copy. */
+/** A failed destination and a kept secret: `journal claim` delivers it and destroys the copy. */
 export const claim: ClientWork = {
   name: "journal claim",
   arrange: async (at, account) => {
@@ -221,7 +221,7 @@ export const claim: ClientWork = {
   },
 };
 
-/** The same of a rotation: the claim delivers, and recovery revokes the old client then. */
+/** The same for a rotation: the claim delivers, and recovery then revokes the old client. */
 export const claimRotation: ClientWork = {
   name: "journal claim of a rotation",
   arrange: async (at, account) => {
@@ -233,7 +233,7 @@ export const claimRotation: ClientWork = {
   },
 };
 
-/** The destination broke, the secret is kept, and no one wants it: nothing of it stays. */
+/** A failed destination and a kept secret that is given up: nothing of it stays. */
 export const forget: ClientWork = {
   name: "journal forget",
   arrange: async (at, account) => {
@@ -242,15 +242,15 @@ export const forget: ClientWork = {
   },
 };
 
-/** Bytes of the sandbox's answer to the creation here. */
+/** The length of the sandbox's response to this creation, in bytes. */
 const cutLength = 310;
 
-/** Leaves out the last byte of the next answer to a creation: its secret can still be read. */
+/** Omits the last byte of the next response to a creation: its secret is still readable. */
 async function cutNextAnswer({ service }: Account): Promise<void> {
   await service.fault(`POST /v1/oauth_clients cut=${cutLength - 1} times=1`);
 }
 
-/** An answer without its end: the secret is kept, and a second request under the key names its client. */
+/** A truncated response: the secret is kept, and a second request under the key names its client. */
 export const createCut: ClientWork = {
   name: "oauth-clients create, its answer cut",
   code: 12,
@@ -260,7 +260,7 @@ export const createCut: ClientWork = {
   },
 };
 
-/** A secret that was kept before anybody knew which client it opens. */
+/** A secret that was kept before its client was known. */
 export const claimUnnamed: ClientWork = {
   name: "journal claim (its client not known yet)",
   arrange: async (at, account) => {

@@ -1,5 +1,5 @@
-// The connection cut after every byte of a request that creates, proves, rotates or revokes, and of its answer: what is said
-// is true, nothing is made twice, and what a person then types brings the work to its end.
+// The connection is cut after every byte of a request that creates, proves, rotates or revokes, and of its response: reports
+// are true, nothing is created twice, and the printed steps finish the work.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import * as clients from "./client-scenes.ts";
@@ -13,9 +13,9 @@ const key = keys.keyScenes();
 
 interface Exchange {
   readonly scene: Scene;
-  /** How the connection begins that is cut. */
+  /** The first bytes of the connection that is cut. */
   readonly start: string;
-  /** After how many bytes it is cut where not all are asked for; the last bytes are always among them. */
+  /** The number of bytes before the cut in a sample, which always includes the last bytes. */
   readonly sample: number;
 }
 
@@ -30,16 +30,16 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
-/** A request that makes something has to be understood whole; a proof or a revocation may be asked for again. */
+/** A creating request must be received completely; a proof or a revocation may be repeated. */
 const makes = /^POST \/(?:v1|api)\//;
 
-describe.each(Object.entries(exchanges))("%s, cut", (name, { scene, start, sample }) => {
+describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { scene, start, sample }) => {
   const findings = new Findings();
   let proxy: CuttingProxy | undefined;
   let target = "";
   afterAll(() => proxy?.close());
 
-  /** A proxy for the service that runs now. */
+  /** A proxy for the current service. */
   async function through(origin: string): Promise<string> {
     if (!proxy || target !== origin) {
       await proxy?.close();
@@ -80,7 +80,7 @@ describe.each(Object.entries(exchanges))("%s, cut", (name, { scene, start, sampl
     return ways;
   }
 
-  it("after every byte of the request and of the answer", { timeout: 14_400_000 }, async () => {
+  it("ends correctly for each byte of request and response", { timeout: 14_400_000 }, async () => {
     const { stage, run } = await under(undefined);
     expect(run.ended.code, run.ended.stderr).toBe(0);
     await stage.recover(run);

@@ -1,5 +1,5 @@
-// The connection to a store cut at the same byte of a request each time it is tried, or of its response: what is said is true,
-// the old client stays as long as a place is missing, and recovery and a claim bring the secret to each of three places once.
+// The connection to a store is cut at the same byte of each attempt, of the request or its response: reports are true, the old
+// client stays while a destination is missing, and recovery and a claim deliver the secret to each of three destinations once.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { recordFigure } from "../support/figures.mjs";
@@ -19,13 +19,13 @@ waitNoRealTime();
 
 interface Row {
   readonly store: StoreName;
-  /** How the requests begin that are cut. */
+  /** The first words of the requests that are cut. */
   readonly start: string;
-  /** Nothing where all of them are: the last, which follows the write. */
+  /** Undefined if all are cut: the last one, after the write. */
   readonly isLast?: true;
-  /** The request changes the store: it is cut too, and not only its response. */
+  /** The request changes the store: it is cut as well as its response. */
   readonly isWrite?: true;
-  /** The store's program goes on without its response. */
+  /** The store's program continues without its response. */
   readonly isSpare?: true;
 }
 
@@ -40,7 +40,7 @@ const rows: readonly Row[] = [
   { store: "github", start: `GET ${secretOf}/public-key` },
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET` },
   { store: "github", start: `PUT ${secretOf}/`, isWrite: true },
-  // What GitHub accepted is delivered; the last read only learns its time of change.
+  // A secret that GitHub accepted is delivered; the last read only gets its time of change.
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET`, isLast: true, isSpare: true },
   { store: "k8s", start: "GET /version?", isSpare: true },
   { store: "k8s", start: "GET /api?" },
@@ -50,13 +50,13 @@ const rows: readonly Row[] = [
   { store: "k8s", start: "PATCH /api/v1/namespaces/apps/secrets/ci?fieldManager", isWrite: true },
   { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci", isLast: true },
 ];
-/** What comes before the write was cut by the tests of each store already. */
+/** The tests of each store cut the requests before the write. */
 const played = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || isLast);
 const named = played.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
 
 /**
- * After each byte of the response, closed and reset by turns, and at some of a write's request; the tests of each store by
- * itself cut both ways. A sample has one of a read, and one of each direction of a write.
+ * After each byte of the response, closed and reset in turn, and at some bytes of a write's request; the tests of each store
+ * alone do both. A sample has one byte of a read, and one of each direction of a write.
  */
 function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[] {
   const cut = (of: Cut["of"], after: number): Cut => ({ of, after, how: after % 2 ? "close" : "reset" });
@@ -69,7 +69,7 @@ function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[]
   ];
 }
 
-describe.each(named)("%s, cut", (name, row) => {
+describe.each(named)("%s over a cut connection", (name, row) => {
   const { stores, withFile, withCluster } = storePlaces();
   const place = row.store === "k8s" ? withCluster : withFile;
   const absent = row.store === "k8s" ? isMissing("kubectl", "openssl") : isMissing("libsodium");
@@ -77,7 +77,7 @@ describe.each(named)("%s, cut", (name, row) => {
   afterAll(() => proxy?.close());
   stores.leads.set(row.store, async (origin) => (proxy ??= await startCuttingProxy(origin, row.start)).origin);
 
-  it.skipIf(absent)("at a byte, always at the same", { timeout: 14_400_000 }, async () => {
+  it.skipIf(absent)("ends correctly if each attempt is cut at the same byte", { timeout: 14_400_000 }, async () => {
     const findings = new Findings();
     const ways: Record<string, number> = {};
     const run = async (cut?: Cut, skip = 0): Promise<string> => {
@@ -105,7 +105,7 @@ describe.each(named)("%s, cut", (name, row) => {
     console.log(`${name}, cut: ${JSON.stringify(ways)}; ${findings.figures}`);
     recordFigure("cut delivery", { cuts: cuts.length, violations: findings.count }, name);
     expect(findings.all).toEqual([]);
-    // Some did not go through: the cuts hit something.
+    // Some attempts failed, so the cuts had an effect.
     expect(Object.keys(ways).some((way) => !way.startsWith("exit 0"))).toBe(!row.isSpare);
   });
 });

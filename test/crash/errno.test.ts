@@ -1,6 +1,6 @@
-// EIO, ENOSPC, EACCES, EROFS, EMFILE at every call that writes, syncs, opens, links or renames: once, and from then on. What
-// is said is true, recovery finishes it, and after a sync that failed nothing leaves that changes anything: this process
-// cannot know any more what its disk holds.
+// EIO, ENOSPC, EACCES, EROFS, EMFILE at every call that writes, syncs, opens, links or renames: once, and permanently. Reports
+// are true and recovery finishes the work; after a failed sync the process sends no more changes, because it no longer knows
+// what its disk holds.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
 import { type Point, spread } from "../support/strace.ts";
@@ -16,14 +16,14 @@ const isElse = isOtherBinary("which parts of the program can fail to load");
 const isTraced = !isMissing("strace");
 
 interface Sample {
-  /** Of the failures of a kind: 0 takes the first, 1 the last. */
+  /** Which failure of each kind: 0 is the first, 1 the last. */
   readonly where: number;
-  /** Which of the kinds of calls: `first` of `of`. */
+  /** Which kinds of calls: `first` of `of`. */
   readonly first: number;
   readonly of: number;
 }
 
-/** Two syncs that fail once, and one failure of the kinds of calls. */
+/** Two syncs that fail once, and one failure for each kind of call. */
 function sampleOf(all: readonly Fault[], { where, first, of }: Sample): Fault[] {
   const ofSyncs = all.filter(({ point, errno, forever }) => point.call === "fsync" && errno === "EIO" && !forever);
   const calls = [...new Set(all.map(({ point }) => point.call))];
@@ -36,13 +36,13 @@ function syncsOf(points: readonly Point[]): Point[] {
   return pointsOfEffect(points).filter(({ call }) => call === "fsync");
 }
 
-describe.runIf(isTraced)("a disk that fails under a command", () => {
+describe.runIf(isTraced)("a command on a failing disk", () => {
   it.each([
-    // Every second kind of call fails under a creation, and every fourth under a rotation, which has more of them.
+    // Every second kind of call fails in a creation, and every fourth in a rotation, which has more of them.
     { scene: client(clients.create), sample: { where: 0, first: 0, of: 2 } },
     { scene: client(clients.rotate), sample: { where: 1, first: 2, of: 4 } },
     ...(isFull ? [{ scene: client(clients.replace), sample: { where: 0.5, first: 0, of: 4 } }] : []),
-  ])("$scene.name", { timeout: 7_200_000 }, async ({ scene, sample }) => {
+  ])("ends correctly: $scene.name", { timeout: 7_200_000 }, async ({ scene, sample }) => {
     const points = await pointsOf(scene);
     expect(syncsOf(points).length).toBeGreaterThan(9);
     const all = failuresAt(pointsOfEffect(points));
@@ -50,26 +50,34 @@ describe.runIf(isTraced)("a disk that fails under a command", () => {
   });
 });
 
-// What came of a request is known to no one while the program cannot go on reading itself.
-describe.runIf(isTraced && !isElse)("a part of the program that cannot be loaded behind the first request", () => {
+// The outcome of a request is unknown if the program cannot read its own files any more.
+describe.runIf(isTraced && !isElse)("a module that cannot be loaded after the first request", () => {
   const loads = (points: readonly Point[]): Point[] =>
     points
       .slice(points.findIndex(({ text }) => /"(?:POST|DELETE) /.test(text)) + 1)
       .filter(({ call, text }) => call === "openat" && /\/dist\/[^/"]+\.cjs"/.test(text));
   const { createToThree, replace, rotate, recover } = clients;
   const more = isFull ? [...[replace, rotate, recover].map(client), key(keys.replace)] : [];
-  it.each([client(createToThree), key(keys.rotate), ...more])("$name", { timeout: 600_000 }, async (scene) => {
-    const all = loads(await pointsOf(scene)).map((point) => ({ point, errno: "EIO", forever: false }));
-    await playEach(scene, { all, sample: all });
-  });
+  it.each([client(createToThree), key(keys.rotate), ...more])(
+    "loses nothing: $name",
+    { timeout: 600_000 },
+    async (scene) => {
+      const all = loads(await pointsOf(scene)).map((point) => ({ point, errno: "EIO", forever: false }));
+      await playEach(scene, { all, sample: all });
+    },
+  );
 });
 
-// Access keys have no idempotency key: only the syncs, from then on.
-describe.runIf(isTraced)("a sync that fails from then on", () => {
-  it.each([keys.create, keys.rotate, keys.replace].map(key))("$name", { timeout: 3_600_000 }, async (scene) => {
-    const syncs = syncsOf(await pointsOf(scene));
-    expect(syncs.length).toBeGreaterThan(4);
-    const all = syncs.map((point) => ({ point, errno: "EIO", forever: true }));
-    await playEach(scene, { all, sample: spread(all, 1), figure: "failing sync" });
-  });
+// Access keys have no idempotency key: only permanent sync failures.
+describe.runIf(isTraced)("a permanently failing sync", () => {
+  it.each([keys.create, keys.rotate, keys.replace].map(key))(
+    "loses nothing: $name",
+    { timeout: 3_600_000 },
+    async (scene) => {
+      const syncs = syncsOf(await pointsOf(scene));
+      expect(syncs.length).toBeGreaterThan(4);
+      const all = syncs.map((point) => ({ point, errno: "EIO", forever: true }));
+      await playEach(scene, { all, sample: spread(all, 1), figure: "failing sync" });
+    },
+  );
 });

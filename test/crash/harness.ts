@@ -1,8 +1,9 @@
-// One harness for every command that is killed, or whose calls fail. A *scene* is a command and what stands before it; a *point* is one of its
-// file or network calls, as a recorded run made it; a *fault* is what happens there; an *audit* compares what was said with
-// what the service holds, at once and again when everything was recovered. Each fault has a home of its own.
+// One harness for every command that is killed, or whose calls fail. A *scene* is a command with its preparation; a *point* is
+// one of its file or network calls in a recorded run; a *fault* is the event at a point; an *audit* compares the program's
+// reports with the service, immediately and after recovery. Each fault has its own home.
 //
-// INTEG_TEST_FULL=1 hits all points (INTEG_TEST_PART=2/6 the second sixth of them), otherwise a sample. INTEG_TEST_COUNT=1 hits none: it prints how many there are.
+// INTEG_TEST_FULL=1 plays all points (INTEG_TEST_PART=2/6 the second sixth of them), otherwise a sample. INTEG_TEST_COUNT=1
+// plays none and prints their number.
 import { describe, expect, it } from "vitest";
 import type { Ended, Home, RunOptions } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -13,7 +14,7 @@ import { isMissing } from "../support/tools.mjs";
 
 export const countsOnly = process.env.INTEG_TEST_COUNT === "1";
 
-/** Whatever is not as it must be, by kind; all of it must stay empty. */
+/** Violations by kind; every list must stay empty. */
 export class Findings {
   readonly duplicates: string[] = [];
   readonly lostKeys: string[] = [];
@@ -44,61 +45,58 @@ export class Findings {
   }
 }
 
-/** What happens at a point: the process is killed or, where there is an errno, the call fails. */
+/** The fault at a point: the process is killed or, with an errno, the call fails. */
 export interface Fault {
   readonly point: Point;
   readonly errno?: string;
-  /** That call fails from then on, not once. */
+  /** The call keeps failing. */
   readonly forever?: boolean;
 }
 
 /** A run of a scene's command that ended under a fault. */
 export interface Run {
   readonly findings: Findings;
-  /** Where it happened, for messages. */
+  /** The point of the fault, for messages. */
   readonly where: string;
   readonly ended: Ended;
-  /** What disturbed it, where that was a point. */
+  /** The call that was disturbed, if the fault was at a point. */
   readonly fault?: Fault;
-  /** How often recovery may be asked before all is done; twice where nothing else is said. */
+  /** How often recovery may be needed; twice by default. */
   readonly recoveries?: number;
 }
 
-/** A scene that is set: its home and its command. */
+/** A prepared scene: its home and its command. */
 export interface Stage {
   readonly at: Home;
   readonly words: readonly string[];
-  /** Right after the run, before anybody repairs anything. */
+  /** Checks right after the run, before any repair. */
   audit(run: Run): Promise<void>;
-  /** Does what the program says until nothing is left, then looks again. @returns the way it went */
+  /** Follows the program's next steps until nothing is left, then checks again. @returns the steps */
   recover(run: Run): Promise<string>;
   remove(): void;
 }
 
 export interface StageOptions {
-  /** Done to the empty home first. */
+  /** Preparation of the empty home. */
   readonly before?: (at: Home) => void;
-  /** The origin that the command is to use instead of the service's. */
+  /** The origin that the command uses instead of the service's. */
   readonly through?: (origin: string) => Promise<string>;
 }
 
 export interface Scene {
   readonly name: string;
-  /** How the command ends where nothing disturbs it; 0 where nothing else is said. */
+  /** Exit code of an undisturbed run; 0 by default. */
   readonly code?: number;
-  /** How it may end where the kill hits a process of its own instead: the call is that one's. */
+  /** Valid exit codes if the kill hits a child process: the call is that process's. */
   readonly childKilled?: readonly number[];
-  /** Only its own calls are points, and not those of the programs that it starts. */
+  /** Only the program's own calls are points, not those of its children. */
   readonly isOwn?: boolean;
-  /** What recovery asks the service may be old: called once, after all runs, before the first recovery. */
+  /** Makes the service's lists old enough for recovery: called once, after all runs and before the first recovery. */
   readonly settle?: (() => Promise<void>) | undefined;
   stage(options?: StageOptions): Promise<Stage>;
 }
 
-/**
- * A command that nothing disturbs: what comes before the disturbed one, or brings its work to an end. A sample runs it in
- * this process.
- */
+/** An undisturbed command: preparation, or recovery. A sample runs it in this process. */
 export function undisturbed(
   at: Home,
   words: readonly string[],
@@ -115,7 +113,7 @@ export function nameOfFault({ point, errno, forever }: Fault): string {
   return `${errno ?? "killed"} at ${nameOf(point)}${forever ? " and from then on" : ""}`;
 }
 
-/** All points of the scene's command, as a recorded run makes them. */
+/** All points of the scene's command, from a recorded run. */
 export async function pointsOf(scene: Scene): Promise<Point[]> {
   const stage = await scene.stage();
   try {
@@ -127,7 +125,7 @@ export async function pointsOf(scene: Scene): Promise<Point[]> {
   }
 }
 
-/** The points from the first touch of the state folder on: before it a kill leaves nothing at all. */
+/** The points from the first access to the state folder on: a kill before that leaves nothing. */
 export function pointsOfEffect(points: readonly Point[]): Point[] {
   const first = points.findIndex(({ text }) => text.includes("/state"));
   return points.slice(Math.max(0, first));
@@ -136,7 +134,7 @@ export function pointsOfEffect(points: readonly Point[]): Point[] {
 const changing =
   /^(write|writev|pwrite64|fsync|fdatasync|ftruncate|link|linkat|unlink|unlinkat|rename|renameat2?|mkdir|fchmod|connect|sendto|sendmsg|shutdown)$/;
 
-/** The calls that write, sync, name or send something, or take an answer. */
+/** The calls that write, sync, name or send something, or receive a response. */
 export function changingPoints(points: readonly Point[]): Point[] {
   return pointsOfEffect(points).filter(
     ({ call, text }) =>
@@ -146,7 +144,7 @@ export function changingPoints(points: readonly Point[]): Point[] {
   );
 }
 
-/** The first and the last call of each kind, in the order of time. */
+/** The first and the last call of each kind, in order of time. */
 export function endsOfEachKind(points: readonly Point[]): Point[] {
   return points.filter(
     (point, index) =>
@@ -156,8 +154,8 @@ export function endsOfEachKind(points: readonly Point[]): Point[] {
 }
 
 /**
- * A sample, always the same: mostly calls that change or send something, the first and last of a kind above all. A small
- * one has nothing else.
+ * A fixed sample: mostly calls that change or send something, preferably the first and last of a kind. A small sample has
+ * nothing else.
  */
 export function sampleOf(points: readonly Point[], count: number): Point[] {
   const effect = pointsOfEffect(points);
@@ -167,12 +165,12 @@ export function sampleOf(points: readonly Point[], count: number): Point[] {
   const chosen = new Set([...spread(startUp, Math.floor(count / 12)), ...spread(others, Math.floor(count / 6))]);
   for (const point of spread(endsOfEachKind(changes), Math.floor((count - chosen.size) / 2))) chosen.add(point);
   const rest = changes.filter((point) => !chosen.has(point));
-  // Without its own two ends, which stand beside ends that are chosen already.
+  // Without its own ends, which are next to chosen ones.
   for (const point of spread(rest, count - chosen.size + 2).slice(1, -1)) chosen.add(point);
   return [...chosen];
 }
 
-/** What a call of that kind may meet on a real machine. */
+/** Real errors of each kind of call. */
 const errnosOf: Readonly<Record<string, readonly string[]>> = {
   write: ["EIO", "ENOSPC"],
   writev: ["EIO"],
@@ -191,7 +189,7 @@ const errnosOf: Readonly<Record<string, readonly string[]>> = {
   pread64: ["EIO"],
 };
 
-/** Every failure that the points allow: each errno once, and from then on. */
+/** Every possible failure of the points: each errno once, and permanently. */
 export function failuresAt(points: readonly Point[]): Fault[] {
   return points.flatMap((point) =>
     (errnosOf[point.call] ?? []).flatMap((errno) => [
@@ -201,7 +199,7 @@ export function failuresAt(points: readonly Point[]): Fault[] {
   );
 }
 
-/** Requests that change something; an exchange for a token and a list change nothing. */
+/** Requests that change the account; a token exchange and a list do not. */
 const changesService = /^(?:POST|PUT|PATCH|DELETE) (?:\/v1\/oauth_clients|\/api\/v1\/access-keys)/;
 
 async function runUnder(
@@ -219,13 +217,13 @@ async function runUnder(
 }
 
 /**
- * Runs the scene's command under a fault and audits what it left.
- * @returns what brings it to its end, or nothing where the run did not come to the point
+ * Runs the scene's command under a fault and checks the result. @returns its recovery, or undefined if the run did not reach
+ * the point
  */
 async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(() => Promise<string>) | undefined> {
   const stage = await scene.stage();
   try {
-    // A connection that fails from then on is tried again for two minutes otherwise; nothing else changes.
+    // Otherwise a permanently failing connection is retried for two minutes; nothing else changes.
     if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
     const { ended, hits, sentAfter } = await runUnder(scene, stage, fault);
     if (hits === 0 && !scene.childKilled?.includes(ended.code ?? 0)) {
@@ -244,14 +242,13 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
   }
 }
 
-/** How often a point that a run did not reach is tried again: some calls depend on how the network cut its bytes. */
+/** Attempts at a point that a run did not reach: some calls depend on how the network splits data. */
 const tries = 12;
 
 /**
- * Plays the scene once for each fault; all must be met, and nothing may be found.
- * @param figure the name of the test's figure; none for one of many runs that have one together
- * @param calls how many calls all those faults stand for, if that is more
- * @returns how many faults were met
+ * Plays the scene once for each fault; all must be reached, without a violation. @param figure the name of the test's figure;
+ * omitted for one of several runs with a common figure @param calls how many calls those faults represent, if more @returns how
+ * many faults were reached
  */
 export async function playEach(
   scene: Scene,
@@ -292,7 +289,7 @@ export async function playEach(
   return hit;
 }
 
-/** From the response that brings a secret to the request that revokes the credential before it. */
+/** From the response with a secret to the request that revokes the previous credential. */
 export function deliveryPoints(points: readonly Point[]): Point[] {
   const first = points.findIndex(({ call, text }) => call === "read" && text.includes("HTTP/1.1 201"));
   const last = points.findLastIndex(({ text }) => text.includes("DELETE /v1/oauth_clients"));
@@ -301,22 +298,22 @@ export function deliveryPoints(points: readonly Point[]): Point[] {
 }
 
 export interface KillTestOptions {
-  /** How many points a plain run hits; 0 leaves the scene to a full run. */
+  /** How many points a plain run plays; 0 leaves the scene to a full run. */
   readonly sample: number;
-  /** The points that matter; all where nothing else is said. */
+  /** The relevant points; all by default. */
   readonly of?: (points: readonly Point[]) => Point[];
-  /** A full run passes over the points which leave what the point before them leaves. */
+  /** A full run skips points with the same state as the point before. */
   readonly isDistinct?: boolean;
 }
 
-/** A test that kills the scene's command everywhere, or at `sample` points where not all of them are asked for. */
+/** A test that kills the scene's command everywhere, or in a sample at `sample` points. */
 export function killTest(
   scene: Scene,
   { sample, of = (points) => [...points], isDistinct = false }: KillTestOptions,
 ): void {
   const isPlayed = (isFull || sample > 0) && !isMissing("strace");
   describe.runIf(isPlayed)(`${scene.name}, killed`, () => {
-    it("at every file and network call, and recovered", { timeout: 7_200_000 }, async () => {
+    it("at any file and network call is recovered", { timeout: 7_200_000 }, async () => {
       const points = of(await pointsOf(scene));
       const killed = (point: Point): Fault => ({ point });
       const few = sampleOf(points, sample).map(killed);

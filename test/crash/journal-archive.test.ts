@@ -1,5 +1,5 @@
-// Moving entries to the archive, killed right before each call of the disk, cut off from the power after each, on a full disk, and
-// by several processes: every entry stays, as it was, and the next change works.
+// Moving entries to the archive: killed before each disk call, without power after each, on a full disk, and by several
+// processes. Every entry stays unchanged, and the next change works.
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
@@ -19,7 +19,7 @@ import {
   writeImage,
 } from "./power-loss-disk.ts";
 
-/** As they are while calls of the work are seen. */
+/** The calls while they are recorded. */
 const real = { ...fs };
 const home = mkdtempSync(join(tmpdir(), "integ-archive-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ const folder = join(home, "state");
 const path = join(folder, "journal.ndjson");
 const now = clock();
 const opened = (archiveBytes = 2000): Journal => fileJournal(path, { now, actor: ada, archiveBytes, locks: unlocked });
-/** Locks of a process that was killed: proven to be dead, as after a start of the machine. */
+/** Locks of a killed process, certainly ended, as after a reboot. */
 const unlocked = { means: () => ({ self, kernel: undefined }), waitMs: 2000 };
 const self = { pid: process.pid, start: "1", boot: "b", space: null, host: "h" };
 
@@ -42,7 +42,7 @@ async function leave(journal: Journal, fingerprint: string, state?: "refused" | 
 }
 
 const all = (): Promise<Entry[]> => opened().select({ all: true, archived: true });
-/** The change that moves what is over, and admits one more. */
+/** The change that moves finished entries, and admits one more. */
 const change = (): Promise<void> => leave(opened(), "next");
 
 beforeEach(async () => {
@@ -58,7 +58,7 @@ beforeEach(async () => {
   writeImage(start, folder);
 });
 
-/** Nothing was lost, nothing is doubled, and the journal goes on. @param isThere whether the new entry may be there */
+/** No entry is lost or duplicated, and the journal works. @param isThere whether the new entry may exist */
 async function expectWhole(where: string): Promise<void> {
   for (const name of fs.readdirSync(folder)) if (/\.lock/.test(name)) rmSync(join(folder, name));
   const found = await all();
@@ -83,7 +83,7 @@ async function expectWhole(where: string): Promise<void> {
   ).toEqual(["next", "unknown", "moved"]);
 }
 
-test("the change of this test moves entries, in this order", async () => {
+test("the change of this test moves entries with these calls", async () => {
   const { calls, error } = await onDisk(change);
   expect(error).toBeUndefined();
   const lasting = calls.filter(({ call, file }) => /^(?:write|fsync|rename)$/.test(call) && !/\.lock/.test(file));
@@ -103,11 +103,11 @@ test("the change of this test moves entries, in this order", async () => {
   ]);
 });
 
-test("killed before any call, it loses nothing", async () => {
+test("a kill before any call loses nothing", async () => {
   const { calls } = await onDisk(change);
   let hit = 0;
   for (let number = 0; number < calls.length; number += 1) {
-    // A write may have been made in part.
+    // A write may be partial.
     for (const part of calls[number]!.call === "write" ? [0, 1, 2] : [0]) {
       writeImage(start, folder);
       const { error } = await onDisk(change, ({ call, args }, place) => {
@@ -118,7 +118,7 @@ test("killed before any call, it loses nothing", async () => {
         }
         return diskError("EIO", call);
       });
-      // A lock that cannot be removed any more is no failure of the change.
+      // A lock that cannot be removed does not fail the change.
       if (error === undefined) expect(calls[number]!.file).toMatch(/\.lock|^$/);
       hit += 1;
       await expectWhole(`killed before ${number}: ${calls[number]!.call} ${calls[number]!.file}, part ${part}`);
@@ -127,7 +127,7 @@ test("killed before any call, it loses nothing", async () => {
   recordFigure("journal kill", { points: hit, hit, violations: 0 }, "archive");
 }, 120_000);
 
-/** What a work does to the folder, as operations on an image. */
+/** The effects of a work on the folder, as operations on an image. */
 async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][]> {
   const operations: FileOperation[] = [];
   const cuts: FileOperation[][] = [];
@@ -174,7 +174,7 @@ async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][
   return cuts;
 }
 
-test("cut off from the power after any call, it loses nothing", async () => {
+test("a power cut after any call loses nothing", async () => {
   const cuts = await operationsOf(change);
   const states = new Map<string, { readonly how: string; readonly image: Image }>();
   for (const operations of cuts)
@@ -190,7 +190,7 @@ test("cut off from the power after any call, it loses nothing", async () => {
   recordFigure("journal kill", { points: played, hit: played, violations: 0 }, "archive, power cuts");
 }, 300_000);
 
-test.each(["ENOSPC", "EDQUOT", "EFBIG"])("a write that fails with %s leaves both files as they were", async (code) => {
+test.each(["ENOSPC", "EDQUOT", "EFBIG"])("a write that fails with %s leaves both files unchanged", async (code) => {
   const { calls } = await onDisk(change);
   const writes = calls.flatMap(({ call, file }, place) => (call === "write" && !/\.lock/.test(file) ? [place] : []));
   expect(writes.length).toBe(3);
@@ -203,7 +203,7 @@ test.each(["ENOSPC", "EDQUOT", "EFBIG"])("a write that fails with %s leaves both
   }
 });
 
-test("a sync that fails ends all writing of the process", async () => {
+test("a failed sync ends all writing of the process", async () => {
   const { calls } = await onDisk(change);
   for (const [number, { call, file }] of calls.entries()) {
     if (call !== "fsync" || /\.lock/.test(file)) continue;
@@ -221,7 +221,7 @@ test("a sync that fails ends all writing of the process", async () => {
   }
 });
 
-test("of several processes at the same time each entry is there once", async () => {
+test("each entry of several simultaneous processes exists once", async () => {
   const journals = Array.from({ length: 6 }, () => fileJournal(path, { now, actor: ada, archiveBytes: 2000 }));
   await Promise.all(
     journals.map(async (journal, number) => {

@@ -1,4 +1,4 @@
-// Many processes on one journal: nothing is lost, nothing is driven twice, the dead block nobody, the living are named.
+// Many processes on one journal: nothing is lost or driven twice, ended processes block no one, and running ones are named.
 import { spawnSync } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,14 +24,14 @@ function task(path: string, nativeLocks: boolean, more: Partial<Task> = {}): Tas
   return { work: "admit", path, nativeLocks, waitMs: 60_000, ...more };
 }
 
-/** How many meet: sixteen in a full run. */
+/** The number of processes: sixteen in a full run. */
 const many = isFull ? 16 : 8;
 
 function leftBeside(path: string): string[] {
   return readdirSync(dirname(path)).filter((name) => name !== "journal.ndjson");
 }
 
-test.each(modes)(`${many} processes, different intents, %s: every key once, every entry there`, async (_, native) => {
+test.each(modes)(`${many} processes, different intents, %s: every entry exists with its key`, async (_, native) => {
   const path = join(folder(), "journal.ndjson");
   const times = isFull ? 20 : 3;
   const all = await Promise.all(
@@ -65,14 +65,14 @@ test.each(modes)(
     const entries = await journalAt(path).entries();
     expect(sent).toHaveLength(many);
     expect(entries).toHaveLength(1);
-    // Each driver added one attempt to what it read: two at once would have lost one.
+    // Each driver added one attempt to the recorded number: two simultaneous ones would have lost one.
     expect(entries[0]).toMatchObject({ idempotency_key: "by-hand", attempts: many });
     expect(sent.filter((line) => line.kind === "new")).toHaveLength(1);
     expect(leftBeside(path)).toEqual([]);
   },
 );
 
-test.each(modes)("a driver that is killed blocks nobody, %s: its intent is resumed with its key", async (_, native) => {
+test.each(modes)("a killed driver blocks no one, %s: its intent is resumed with its key", async (_, native) => {
   const path = join(folder(), "journal.ndjson");
   const killed = start(driver, task(path, native, { work: "hold" }));
   const sent = await killed.next();
@@ -84,7 +84,7 @@ test.each(modes)("a driver that is killed blocks nobody, %s: its intent is resum
   expect(leftBeside(path)).toEqual([]);
 });
 
-test.each(modes)("processes that are killed at random lose no key and keep no lock, %s", async (_, native) => {
+test.each(modes)("processes killed at random lose no key and keep no lock, %s", async (_, native) => {
   const path = join(folder(), "journal.ndjson");
   const sent: Line[] = [];
   const rounds = isFull ? 40 : 3;
@@ -118,7 +118,7 @@ test.each(modes)("processes that are killed at random lose no key and keep no lo
   expect(problems).toEqual([]);
 });
 
-test("prune and admissions at once lose nothing", async () => {
+test("simultaneous prunes and admissions lose nothing", async () => {
   const path = join(folder(), "journal.ndjson");
   const admissions = Array.from({ length: 4 }, (_, number) =>
     runToEnd(
@@ -145,7 +145,7 @@ test.each([
   ["kernel locks", [true, true, true, true], true],
   ["both kinds", [true, false, true, false], false],
 ] as const)(
-  "contended take-over of a dead owner's lock, %s: never two holders",
+  "a contended takeover of an ended owner's lock, %s: never two holders",
   async (kind, natives, plantedNative) => {
     const home = folder();
     const rounds = isFull ? 500 : kind === "owner files" ? 80 : 30;
@@ -167,7 +167,7 @@ test.each([
     for (const one of contenders) one.child.stdin?.end();
     recordFigure("journal locks", { takeovers: rounds, contenders: natives.length, "double holders": doubles }, kind);
     expect(doubles).toBe(0);
-    expect(looks).toBeGreaterThan(rounds * natives.length); // they did meet
+    expect(looks).toBeGreaterThan(rounds * natives.length); // They did meet.
     expect(readdirSync(home)).toEqual([]);
   },
 );

@@ -1,5 +1,5 @@
-// Every truncation and every flipped bit of a real journal: it opens by itself, no entry ever shows another key or body,
-// what was not hit is all there, what was hit is told and kept aside, and the next record is safe.
+// Every truncation and every flipped bit of a real journal: it opens without help, no entry ever has another's key or body,
+// undamaged records are complete, damage is reported and copied aside, and the next record is safe.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -16,14 +16,14 @@ import { recordFigure } from "../support/figures.mjs";
 
 let path = "";
 let whole: Buffer = Buffer.alloc(0);
-/** Each entry as its records showed it, oldest first. */
+/** Each entry after each of its records, oldest first. */
 let history = new Map<string, Entry[]>();
 
 function open(at = path): Journal {
   return fileJournal(at, { now: clock(Date.UTC(2026, 10, 22)), actor: ada });
 }
 
-/** A journal with a life behind it: steps, links, hostile strings, one entry with a single record at each end. */
+/** A journal with a history: steps, links, hostile strings, and a single-record entry at each end. */
 beforeEach(async () => {
   path = join(folder(), "journal.ndjson");
   history = new Map();
@@ -52,7 +52,7 @@ interface Kept {
   readonly told: number;
 }
 
-/** What is left of the journal, found in memory: thousands of states a second. */
+/** What is readable of the journal, computed in memory: thousands of states per second. */
 function survey(bytes: Buffer): Kept {
   const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
@@ -62,22 +62,22 @@ function survey(bytes: Buffer): Kept {
   return { entries, told: scan.damage.length + (scan.torn ? 1 : 0) };
 }
 
-/** Entries that show what they never were: another key, body, host, or a state that no record of theirs held. */
+/** Entries with values that they never had: another key, body or host, or a state of none of their records. */
 function wrong(entries: readonly Entry[]): Entry[] {
   return entries.filter((entry) => !(history.get(entry.id) ?? []).some((shown) => textOf(shown) === textOf(entry)));
 }
 
-/** An entry as a text that can be compared. */
+/** An entry as a comparable text. */
 function textOf(entry: Entry): string {
   return recordContent(entry, { by: ada });
 }
 
-/** Entries as texts that can be compared. */
+/** Entries as comparable texts. */
 function normal(entries: readonly Entry[]): string[] {
   return entries.map(textOf).sort();
 }
 
-/** What must be there when the bytes from `from` to `to` are lost: every entry at its last record outside. */
+/** The expected entries if the bytes from `from` to `to` are lost: each at its last record outside. */
 function expected(from: number, to: number): Map<string, Entry[]> {
   const left = new Map<string, Entry[]>();
   let offset = 0;
@@ -101,13 +101,13 @@ function lastOf(left: Map<string, Entry[]>): Entry[] {
   return [...left.values()].flatMap((shown) => shown.slice(-1));
 }
 
-test("the journal of this test is whole", async () => {
+test("the undamaged journal is read completely", async () => {
   expect(normal(survey(whole).entries)).toEqual(normal([...history.values()].flatMap((shown) => shown.slice(-1))));
   expect(normal(await open().entries())).toEqual(normal(survey(whole).entries));
   expect(survey(whole).told).toBe(0);
 });
 
-test("every truncation loses the record that was cut and nothing else", () => {
+test("every truncation loses only the truncated record", () => {
   let states = 0;
   let bad = 0;
   for (let length = 0; length <= whole.length; length += 1, states += 1) {
@@ -121,7 +121,7 @@ test("every truncation loses the record that was cut and nothing else", () => {
   expect(bad).toBe(0);
 });
 
-test("every flipped bit costs one record at most, and is told", () => {
+test("every flipped bit loses one record at most, and is reported", () => {
   const step = isFull ? 1 : 29;
   let states = 0;
   let bad = 0;
@@ -138,7 +138,7 @@ test("every flipped bit costs one record at most, and is told", () => {
   expect(bad).toBe(0);
 });
 
-/** Lines of the damaged journal that stand neither in it nor beside it afterwards, whole or cut at one place. */
+/** Lines of the damaged journal that are afterwards neither in it nor in the copy, whole or split once. */
 function lostBytes(damaged: Buffer, at: string): number {
   const files = readdirSync(dirname(at)).map((name) => readFileSync(join(dirname(at), name)));
   const isKept = (bytes: Buffer): boolean => files.some((file) => file.includes(bytes));
@@ -147,13 +147,13 @@ function lostBytes(damaged: Buffer, at: string): number {
     .split("\n")
     .map((line) => Buffer.from(line, "latin1"));
   const isCut = (line: Buffer): boolean => {
-    const last = line.lastIndexOf("}") + 1; // a record that lost its newline: the byte behind it is set aside
+    const last = line.lastIndexOf("}") + 1; // A record that lost its newline: the byte after it is copied aside.
     return isKept(line.subarray(0, last)) && files.some((file) => file.equals(line.subarray(last)));
   };
   return lines.filter((line) => !isKept(line) && !isCut(line)).length;
 }
 
-test("a damaged file is gone on with: the next record is safe, nothing is thrown away, nothing that stood is lost", async () => {
+test("a damaged journal continues: the next record is safe, and nothing is thrown away or lost", async () => {
   const cuts = Array.from({ length: whole.length }, (_, length) => whole.subarray(0, length));
   const flips = Array.from({ length: whole.length }, (_, at) => {
     const flipped = Buffer.from(whole);

@@ -1,5 +1,5 @@
 // A process that works on a journal, for tests that kill, stop and starve it. Bundled by `journal-processes.ts`; its first
-// argument is a `Task` as JSON. Every line it prints is one write, so that a killed process never leaves half a line.
+// argument is a `Task` as JSON. It writes each line with one call, so that a killed process never leaves half a line.
 import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
 import { fileJournal } from "../support/file-journal.ts";
@@ -20,9 +20,9 @@ export interface Task {
   readonly waitMs?: number;
   /** States to record after each admission, in order. */
   readonly states?: readonly ("unknown" | "done" | "refused")[];
-  /** Goes on to the next state where one cannot be recorded. */
+  /** Continues with the next state if one cannot be recorded. */
   readonly stubborn?: boolean;
-  /** Looked for, in vain, right before the work: where a trace of system calls begins to matter. */
+  /** A missing file that is looked up right before the work, as a marker in a trace of system calls. */
   readonly marker?: string;
 }
 
@@ -58,7 +58,7 @@ async function admit(journal: Journal, task: Task): Promise<void> {
   }
 }
 
-/** Several requests at the same time, each with its steps. */
+/** Several simultaneous requests, each with its steps. */
 async function together(journal: Journal, task: Task): Promise<void> {
   const each = Array.from({ length: task.times ?? 1 }, async (_, index) => {
     try {
@@ -72,7 +72,7 @@ async function together(journal: Journal, task: Task): Promise<void> {
   say({ released: "all" });
 }
 
-/** Takes the lock of each path that is named on standard input once, in competition with others, and counts holders. */
+/** Takes the lock of each path on standard input once, in competition with others, and counts holders. */
 async function contend(means: LockMeans): Promise<void> {
   const { createInterface } = await import("node:readline");
   for await (const path of createInterface({ input: process.stdin })) {

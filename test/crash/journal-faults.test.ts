@@ -1,5 +1,5 @@
-// A process killed at each of its file calls, and each call failing once and from then on: what was sent was durable,
-// nothing is sent after a write or a sync that failed, and the next process goes on by itself.
+// A process killed at each of its file calls, and each call failing once and permanently: sent requests were durable, nothing
+// is sent after a failed write or sync, and the next process continues without help.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,12 +35,12 @@ function newTask(nativeLocks: boolean, more: Partial<Task> = {}): Task {
 }
 
 interface Calls {
-  /** How often the main thread makes each call before the work begins, and altogether until it is done. */
+  /** Calls of the main thread, by name: before the work starts, and in total. */
   readonly before: number;
   readonly until: number;
 }
 
-/** The calls of one undisturbed run, so that each can be hit, and so that a test that hits none cannot pass. */
+/** The calls of an undisturbed run, so that each can be hit, and a test that hits none fails. */
 function countCalls(task: Task, names: readonly string[], last = '"{\\"released\\"'): Map<string, Calls> {
   const trace = join(home, "trace");
   const { lines } = runTraced(driver, { task, strace: ["-o", trace, "-e", `trace=${["access", ...names].join(",")}`] });
@@ -61,7 +61,7 @@ function countCalls(task: Task, names: readonly string[], last = '"{\\"released\
   return counts;
 }
 
-/** All points, or every so many of them. */
+/** All points, or every nth of them. */
 function pointsOf(counts: Map<string, Calls>, step: number): Point[] {
   const all = [...counts].flatMap(([call, { before, until }]) =>
     Array.from({ length: until - before }, (_, index) => ({ call, nth: before + index + 1, text: "" })),
@@ -75,10 +75,10 @@ function sentLine(run: Traced): Line | undefined {
   return run.lines.find((line) => line.sent !== undefined);
 }
 
-/** What the driver asks for, in other bytes: what is resumed must send those of the driver. */
+/** The driver's request in other bytes: a resumed entry must send the driver's. */
 const intentOf = (fingerprint: string): Intent => requestOf(fingerprint, "other bytes");
 
-/** What is true of every journal that somebody else finds afterwards. */
+/** Conditions for every journal that another process finds afterwards. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
   const means = { self: identify(process.pid), kernel: task.nativeLocks ? loadKernelLock() : undefined };
   const journal = fileJournal(task.path, { now: Date.now, actor: ada, locks: { means: () => means, waitMs: 300 } });
@@ -103,9 +103,8 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
 }
 
 /**
- * Kills a process right before one of its calls and looks at what it left. A thread of Node's own may wake the main one
- * and shift its count by a read or two: a point that was missed is tried again.
- * @returns 1 if it was hit.
+ * Kills a process right before one of its calls and checks what is left. One of Node's threads may wake the main one and shift
+ * its count by a read or two: a missed point is tried again. @returns 1 if it was hit.
  */
 async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {
   for (let tries = 0; tries < 4; tries += 1) {
@@ -125,7 +124,7 @@ const kinds = [
 
 describe.runIf(hasStrace)("file calls of the journal", () => {
   test.each(kinds)(
-    "a process killed at any of them loses nothing that was sent, %s",
+    "a kill at any of them loses no sent request, %s",
     async (kind, native) => {
       const names = "mkdir,openat,read,pread64,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx,fcntl";
       const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 29);
@@ -138,11 +137,11 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
   );
 
   test.each(kinds)(
-    "a kill at any step of taking over what a kill left is harmless too, %s",
+    "a kill at any step of a takeover loses nothing either, %s",
     async (kind, native) => {
       const left = (): Task => {
         const task = newTask(native);
-        const inject = ["-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=3"]; // both locks held, not yet durable
+        const inject = ["-e", "trace=fsync", "-e", "inject=fsync:signal=KILL:when=3"]; // Both locks are held, not yet durable.
         const run = runTraced(driver, { task, strace: ["-o", "/dev/null", ...inject] });
         expect(run.lines).toEqual([]);
         expect(existsSync(`${task.path}.lock`)).toBe(true);
@@ -158,7 +157,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     600_000,
   );
 
-  test("a prune killed at any of them leaves the old journal or the new one, whole", async () => {
+  test("a prune killed at any of them leaves the complete old or new journal", async () => {
     const keeps = async (): Promise<Task> => {
       const task = newTask(true, { work: "prune" });
       const journal = fileJournal(task.path, { now: () => Date.now() - 1000, actor: ada });
@@ -192,10 +191,10 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
       expect(readdirSync(dirname(task.path)), where).toEqual(["journal.ndjson"]);
     }
     recordFigure("journal kill", { points: points.length, hit: killed, violations: 0 }, "prune");
-    expect(killed).toBeGreaterThanOrEqual(points.length - 1); // a wake-up of Node's own may shift a read
+    expect(killed).toBeGreaterThanOrEqual(points.length - 1); // A wake-up of Node's own may shift a read.
   }, 600_000);
 
-  /** Writes and syncs of the main thread from the marker on, with the files' paths. */
+  /** Writes and syncs of the main thread after the marker, with the files' paths. */
   function traceOf(
     task: Task,
     inject: readonly string[] = [],
@@ -220,7 +219,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     return { calls, lines };
   }
 
-  test("record, file and folder are synced before anything can be sent, and each step as it is recorded", () => {
+  test("record, file and folder are synced before any request, and each step as it is recorded", () => {
     const step = ["write journal", "fsync journal"];
     const first = ["fsync above", ...step, "fsync folder", "fsync above", "sent"];
     expect(traceOf(newTask(true)).calls).toEqual([...first, ...step, ...step]);

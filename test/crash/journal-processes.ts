@@ -27,7 +27,7 @@ export interface Line {
   readonly removed?: number;
 }
 
-/** A journal as the test's own process has it. */
+/** A journal in the test's own process. */
 export function journalAt(path: string): Journal {
   return fileJournal(path, { now: Date.now, actor: ada });
 }
@@ -42,7 +42,7 @@ export async function buildDriver(): Promise<string> {
 export interface Started {
   readonly child: ChildProcess;
   readonly lines: Line[];
-  /** The next line, or undefined when it has ended. */
+  /** The next line, or undefined at the end. */
   next(): Promise<Line | undefined>;
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
@@ -65,7 +65,7 @@ export function start(driver: string, task: Task): Started {
   return { child, lines, next, ended };
 }
 
-/** All lines of a process that ends by itself. */
+/** All lines of a process that ends without help. */
 export async function runToEnd(driver: string, task: Task): Promise<Line[]> {
   const started = start(driver, task);
   while ((await started.next()) !== undefined);
@@ -81,7 +81,7 @@ export interface Traced {
   readonly stderr: string;
 }
 
-/** Runs the driver under strace. Calls are counted for each thread: the journal's are all on the main one. */
+/** Runs the driver under strace. Calls are counted for each thread; the journal's are all on the main one. */
 export function runTraced(driver: string, options: { task: Task; strace: readonly string[] }): Traced {
   const command = ["-f", "-qq", "-s", "300", ...options.strace, process.execPath, driver, JSON.stringify(options.task)];
   const run = spawnSync("strace", command, { encoding: "utf8", timeout: 60_000 });

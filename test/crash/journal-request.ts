@@ -1,7 +1,7 @@
-// What processes on one journal ask for: `journal-driver.ts` in a process of its own, and the tests that go on after it.
+// The request of processes on one journal: `journal-driver.ts` in its own process, and the tests that continue after it.
 import type { Intent } from "../../src/journal/journal.ts";
 
-/** The same request wherever the fingerprint is the same. */
+/** The same request for the same fingerprint. */
 export function requestOf(fingerprint: string, request_text: string): Intent {
   return {
     operation: "oauth_client.create",

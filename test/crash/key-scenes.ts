@@ -1,5 +1,5 @@
-// The commands of access keys that are disturbed, what stands before them, and what a person types until nothing is left
-// to do. The contract has no idempotency key, so what counts is: one POST, no orphan, no secret lost without a word.
+// The access-key commands that are disturbed, their preparation, and their recovery. The contract has no idempotency key, so
+// the conditions are: one POST, no orphan, no unreported loss of a secret.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -11,11 +11,11 @@ import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 
 const secretName = "key.secret";
 
-/** One run of a command: its home, its words, and what stood before. */
+/** One run of a command: its home, its words, and the state before. */
 export interface Arranged {
   readonly at: Home;
   readonly words: readonly string[];
-  /** Every key that the run makes has a name that begins so. */
+  /** Every key that the run creates has a name with this prefix. */
   readonly name: string;
   /** The key that is rotated or replaced. */
   readonly old?: { readonly id: string; readonly secret: string };
@@ -24,11 +24,11 @@ export interface Arranged {
 export interface KeyWork {
   readonly name: string;
   arrange(desk: KeysDesk, name: string): Promise<Arranged>;
-  /** POSTs that the command itself may send. */
+  /** The number of POSTs that the command itself may send. */
   readonly posts: RegExp;
-  /** What must be true right after the crash, beyond the common. @returns what is not */
+  /** Further conditions right after the crash. @returns violations */
   atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
-  /** The same once nothing is left to do. */
+  /** The same after recovery. */
   inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
 }
 
@@ -36,7 +36,7 @@ function delivered(at: Home): string | undefined {
   return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
 }
 
-/** Exactly the keys that somebody has the secret of are live. */
+/** Exactly the keys whose secret is delivered or kept are live. */
 async function oneOwned(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
@@ -87,7 +87,7 @@ export const rotate: KeyWork = {
   posts: /\/rotate$/,
   async arrange(desk) {
     const { at, own } = await desk.withProfile();
-    // From the first time on the profile knows which key is its own.
+    // After the first time the profile knows its own key.
     const first = await undisturbed(at, ["keys", "rotate", own.id, "--update-profile", "--yes"]);
     if (first.code !== 0) throw new Error(first.stderr);
     return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile", "--yes"] };
@@ -98,7 +98,7 @@ export const rotate: KeyWork = {
   },
 };
 
-/** A creation whose response was lost: recovery finds the key, revokes it and creates another. */
+/** A creation with a lost response: recovery finds the key, revokes it and creates another. */
 export const recover: KeyWork = {
   name: "journal recover of a key",
   posts: /^\/api\/v1\/access-keys$/,
@@ -108,14 +108,14 @@ export const recover: KeyWork = {
     const words = ["keys", "create", "--name", name, "--marker", "--secret-file", secretName, "--retry-for", "0"];
     const { code, stderr } = await undisturbed(at, words, { env: { INTEG_TIMEOUT: "1s" } });
     if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
-    // A request is not asked about before its time limit is over.
+    // The key of a request is not looked up before its time limit is over.
     await wait(1200);
     return { at, name, words: ["journal", "recover", "--replace-lost-secret"] };
   },
   inTheEnd: oneOwned,
 };
 
-/** How recovery went: what a person had to say yes to. */
+/** The recovery's steps, with the consents it needed. */
 type Path =
   | "nothing to do"
   | "finished"
@@ -126,8 +126,8 @@ type Path =
   | "confirmed";
 
 /**
- * What a person types, as the program says: recover, then what its exit code asks for.
- * @returns the way it went, or words for a dead end
+ * Follows the program's next steps: recover, then what the exit code asks for. @returns the steps, or a description of a dead
+ * end
  */
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;
@@ -152,7 +152,7 @@ async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | 
   return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);
 }
 
-/** The way out of a profile whose own secret is dead: another one gives it a new one. */
+/** Recovers a profile whose own secret was revoked: another profile gives it a new one. */
 async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
   const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.here;
   const words = [
@@ -185,7 +185,7 @@ async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Pro
   return "locked out, told the way out";
 }
 
-/** Files of the home that hold a secret of a key and are no place for one, or room that was kept for one. */
+/** Files of the home with a key's secret that are not its destination, or a reserve that was not freed. */
 function strayed(at: Home): string[] {
   return readdirSync(at.folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -219,7 +219,7 @@ export class KeyStage implements Stage {
     if (posts > begun) findings.lostKeys.push(`${where}: ${posts} POSTs, ${begun} in the journal`);
     if (posts > 1) findings.duplicates.push(`${where}: ${posts} POSTs`);
     if (/a bug in integ/.test(ended.stderr)) findings.bugs.push(`${where}: ${ended.stderr}`);
-    // What was delivered is a success, though its last step is not on disk: that is said.
+    // A delivered secret is a success even if its last record is not on disk, which is reported.
     if (fault?.errno && ended.code === 0 && !ended.stderr.includes("could not be"))
       findings.falseSuccesses.push(`${where}: nothing was said`);
     for (const words of (await this.#work.atOnce?.(this.#desk, this.#arranged)) ?? [])
@@ -243,7 +243,7 @@ export class KeyStage implements Stage {
   }
 }
 
-/** The scenes of a file of tests, all at one desk. */
+/** The scenes of a test file, all at one desk. */
 export function keyScenes(): (work: KeyWork) => Scene {
   let desk: KeysDesk;
   let number = 0;
@@ -253,7 +253,7 @@ export function keyScenes(): (work: KeyWork) => Scene {
   afterAll(() => desk.close());
   return (work) => ({
     name: work.name,
-    // Only a key that may not have been made is looked for in the list.
+    // Only a key that may not have been created is looked up in the list.
     settle: work === rotate ? undefined : () => desk.service.settle(),
     async stage({ through } = {}) {
       await desk.renew();

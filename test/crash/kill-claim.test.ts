@@ -1,5 +1,5 @@
-// SIGKILL at every file and network call of `journal claim`: the secret is in its place or still kept, never neither, and
-// the same claim typed again ends it. Typed again with another place, nothing of the first is left.
+// SIGKILL at every file and network call of `journal claim`: the secret is at its destination or still kept, and the same claim
+// typed again finishes. Typed again with another destination, nothing is left at the first.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
@@ -17,7 +17,7 @@ killTest(claiming, { sample: 3 });
 killTest(scene(claimUnnamed), { sample: 2 });
 killTest(scene(claimRotation), { sample: 2 });
 
-/** @param play says what is wrong, and nothing where the command was not killed at the point */
+/** @param play returns the violation, or undefined if the command was not killed at the point */
 async function playAt(
   points: readonly Point[],
   play: (point: Point) => Promise<string[] | undefined>,
@@ -33,7 +33,7 @@ async function playAt(
   return { found, hit };
 }
 
-/** @returns what is wrong, or nothing where the claim was not killed there */
+/** @returns the violation, or undefined if the claim was not killed there */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
   const stage = await claiming.stage();
   const { at, account, words } = stage;
@@ -61,8 +61,8 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
   }
 }
 
-describe.skipIf(isMissing("strace"))("journal claim, killed", () => {
-  it("and claimed to another place, leaves nothing at the first", { timeout: 7_200_000 }, async () => {
+describe.skipIf(isMissing("strace"))("a killed journal claim", () => {
+  it("that is repeated to another destination leaves nothing at the first", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(claiming));
     const points = isFull ? all : spread(all, 2);
     if (countsOnly) return console.log(`count: journal claim, then elsewhere: ${all.length}`);
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("strace"))("journal claim, killed", () => {
   });
 });
 
-/** @returns what is wrong, or nothing where the command was not killed there */
+/** @returns the violation, or undefined if the command was not killed there */
 async function forgottenAgain(point: Point): Promise<string[] | undefined> {
   const stage = await scene(forget).stage();
   const { at, words } = stage;
@@ -84,7 +84,7 @@ async function forgottenAgain(point: Point): Promise<string[] | undefined> {
     const { state } = readJournal(at.path("state", "journal.ndjson"))[0]!;
     const wrong = kept.map((name) => `${name} is kept (${state}, typed again: exit ${again.code})`);
     if (state !== "abandoned") wrong.push(`it is ${state}`);
-    // It said that nothing is left to forget, or it finished.
+    // It reported that nothing is left to forget, or it finished.
     if (![0, 2].includes(again.code!)) wrong.push(`typed again: exit ${again.code}: ${again.stderr}`);
     return wrong;
   } finally {
@@ -92,11 +92,11 @@ async function forgottenAgain(point: Point): Promise<string[] | undefined> {
   }
 }
 
-describe.skipIf(isMissing("strace"))("journal forget, killed", () => {
-  it("and typed again, leaves no copy of the secret", { timeout: 7_200_000 }, async () => {
+describe.skipIf(isMissing("strace"))("a killed journal forget", () => {
+  it("that is repeated leaves no copy of the secret", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(scene(forget)));
     if (countsOnly) return console.log(`count: journal forget: ${all.length}`);
-    // The last ones: between the record and the end of the copy.
+    // The last ones: between the record and the removal of the copy.
     const points = isFull ? all : [...spread(all.slice(0, -6), 2), ...spread(all.slice(-6), 3)];
     const { found, hit } = await playAt(points, forgottenAgain);
     recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal forget, typed again");

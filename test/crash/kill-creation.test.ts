@@ -1,5 +1,5 @@
-// SIGKILL at every file and network call of a creation, whatever place its secret goes to, then `journal recover`: nothing
-// doubled, nothing lost.
+// SIGKILL at every file and network call of a creation, for each kind of destination, then `journal recover`: nothing is
+// doubled or lost.
 import {
   clientScenes,
   create,

@@ -1,5 +1,5 @@
-// SIGKILL at every file and network call of `keys create`, `keys rotate` and `keys rotate --by-replacement`, then what a
-// person types: one POST at most, no orphan, no secret lost without the way out.
+// SIGKILL at every file and network call of `keys create`, `keys rotate` and `keys rotate --by-replacement`, then the printed
+// steps: one POST at most, no orphan, no unreported loss of a secret.
 import { killTest } from "./harness.ts";
 import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 

@@ -1,5 +1,4 @@
-// SIGKILL at every file and network call of a rotation and of a recovery, then `journal recover`: nothing doubled, nothing
-// lost.
+// SIGKILL at every file and network call of a rotation and of a recovery, then `journal recover`: nothing is doubled or lost.
 import { clientScenes, recover, recoverUnsent, rotate, rotateToThree } from "./client-scenes.ts";
 import { killTest } from "./harness.ts";
 

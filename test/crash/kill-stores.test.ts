@@ -1,5 +1,5 @@
-// SIGKILL at every call between the deliveries to three and to five places, secret stores among them, then recovery: every place
-// has the current secret, Vault has each secret once, and the old client was not revoked before that.
+// SIGKILL at every call between the deliveries to three and to five destinations, secret stores among them, then recovery:
+// every destination has the current secret, Vault has each secret once, and the old client was not revoked before that.
 import { stayInThisProcess } from "../support/program.ts";
 import { isMissing } from "../support/tools.mjs";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
@@ -10,7 +10,7 @@ const scene = clientScenes();
 const { withFile, withAll, withCluster } = storePlaces();
 const deliveries = { of: deliveryPoints, isDistinct: true };
 
-// What was killed had a process of its own; what repairs it is looked at by what it leaves.
+// The killed command had its own process; its recovery is judged by the result.
 stayInThisProcess();
 
 if (!isMissing("libsodium")) {
@@ -18,6 +18,6 @@ if (!isMissing("libsodium")) {
   killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 2, ...deliveries });
 }
 
-// kubectl by itself makes more calls than all the rest, and has nothing to recover.
+// kubectl alone makes more calls than all others, and has nothing to recover.
 if (!isMissing("kubectl", "openssl"))
   killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 2, ...deliveries });

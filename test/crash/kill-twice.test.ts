@@ -1,6 +1,5 @@
-// A second kill, during the recovery from the first: wherever the two fall, a third try brings everything to its end. A full
-// run takes one first kill for each thing that a kill can leave, and kills the recovery from it at every call that changes
-// something.
+// A second kill during the recovery from the first: wherever both fall, a third attempt finishes. A full run has one first kill
+// for each possible state, and kills the recovery from it at every call that changes something.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";
@@ -15,8 +14,8 @@ import { isMissing } from "../support/tools.mjs";
 const scene = clientScenes();
 
 /**
- * Recovery after the scene's command was killed at a point. How often a thread wakes another one differs from run to run,
- * so that the same count may fall a call earlier or later: it is done again until it left what it left the first time.
+ * Recovery after the scene's command was killed at a point. How often a thread wakes another differs between runs and shifts
+ * the count by a call: the kill is repeated until it leaves the same state as the first time.
  */
 function recoveryAfter(work: ClientWork, first: Point): ClientWork {
   let remains: string | undefined;
@@ -41,22 +40,27 @@ function recoveryAfter(work: ClientWork, first: Point): ClientWork {
 
 const sample = { first: 1, second: 2 };
 
-/** Where the command is killed. The first few points leave nothing to recover, so that a sample has none of them. */
+/** The points of the first kill. The first few leave nothing to recover, so a sample has none of them. */
 async function firstKillsOf(work: ClientWork): Promise<Point[]> {
   const points = changingPoints(await pointsOf(scene(work)));
   return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);
 }
 
-describe.skipIf(isMissing("strace"))("recovery, killed as well", () => {
-  it.each(isFull ? [create, replace, rotate] : [create, rotate])("$name", { timeout: 7_200_000 }, async (work) => {
-    const firsts = await firstKillsOf(work);
-    if (countsOnly) return console.log(`count: ${work.name}, first kills with remains of their own: ${firsts.length}`);
-    let points = 0;
-    for (const first of firsts) {
-      const recovery = scene(recoveryAfter(work, first));
-      const all = changingPoints(await pointsOf(recovery)).map((point) => ({ point }));
-      points += await playEach(recovery, { all, sample: spread(all, sample.second) });
-    }
-    recordFigure("second kill", { "first kills": firsts.length, points, violations: 0 }, work.name);
-  });
+describe.skipIf(isMissing("strace"))("a recovery that is killed too", () => {
+  it.each(isFull ? [create, replace, rotate] : [create, rotate])(
+    "is finished by the next one: $name",
+    { timeout: 7_200_000 },
+    async (work) => {
+      const firsts = await firstKillsOf(work);
+      if (countsOnly)
+        return console.log(`count: ${work.name}, first kills with remains of their own: ${firsts.length}`);
+      let points = 0;
+      for (const first of firsts) {
+        const recovery = scene(recoveryAfter(work, first));
+        const all = changingPoints(await pointsOf(recovery)).map((point) => ({ point }));
+        points += await playEach(recovery, { all, sample: spread(all, sample.second) });
+      }
+      recordFigure("second kill", { "first kills": firsts.length, points, violations: 0 }, work.name);
+    },
+  );
 });

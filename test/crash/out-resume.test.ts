@@ -1,5 +1,5 @@
-// `--out --resume` killed at every file and network call, and killed again while it goes on: the file that comes of it
-// must be, byte for byte, the one of a walk that nobody disturbed.
+// `--out --resume` killed at every file and network call, and killed again when it resumes: the resulting file must equal, byte
+// for byte, that of an undisturbed run.
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ beforeAll(async () => {
   const pages = pagesOf([0, 3, 1, 0, 4, 2]);
   server = await startListServer((asked) => {
     const page = pages(asked);
-    // The place is noted once a second: here a second passes, so that it is noted again in the middle.
+    // The offset is noted once a second: here a second passes, so that it is noted again halfway.
     const delayMs = asked.token === "token-3" ? 1100 : 0;
     return (response) =>
       void wait(delayMs).then(() => response.writeHead(200, { "content-type": "application/json" }).end(page));
@@ -59,7 +59,7 @@ class WalkStage implements Stage {
   }
 }
 
-/** Whole now, or since an earlier run: the file is compared. */
+/** Complete now, or since an earlier run: the file is compared. */
 function hasEnded({ code, stderr }: Ended): boolean {
   return code === 0 || (code === 2 && stderr.includes("there is nothing to resume"));
 }
@@ -79,7 +79,7 @@ describe.skipIf(isMissing("strace"))("--out --resume", () => {
     ["ndjson", 2],
     ["json", 1],
     ["csv", 1],
-  ] as const)("killed at every call, %s loses and repeats no row", { timeout: 3_600_000 }, async (format, sample) => {
+  ] as const)("killed at any call, %s loses and repeats no row", { timeout: 3_600_000 }, async (format, sample) => {
     const whole = await undisturbed(format);
     const stage = (): Promise<Stage> => Promise.resolve(new WalkStage(format, whole));
     const scene: Scene = { name: `--out --resume, ${format}`, stage };

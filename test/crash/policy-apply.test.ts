@@ -1,5 +1,5 @@
-// `integ apply` under trouble: a fault at any request of many items, and several runs at once. The next run converges; nothing
-// is doubled or lost, and no other item is stopped. Kills are in policy-killed.test.ts.
+// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges; nothing is doubled or
+// lost, and no other item is stopped. Kills are in policy-killed.test.ts.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -34,15 +34,15 @@ const creationFaults = ["drop=after", "secret=withheld", "drop=before", "status=
 
 describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty items with %s", (kind) => {
   const names = many(30);
-  // Five of thirty in a row, wherever they begin.
+  // Five consecutive ones of thirty, at any position.
   const at = isFull ? Array.from({ length: 26 }, (_, after) => after) : [2];
   const counted = { runs: 0, "items that failed": 0, "others unfinished": 0, "secrets outside": 0, wrong: 0 };
   afterAll(() => {
-    // Nothing of a run of other tests.
+    // Nothing is left of other tests' runs.
     if (counted.runs > 0) recordFigure("faults among thirty items", counted, `five creations, ${kind}`);
   });
 
-  it.each(at.map((after) => [after] as const))("at five creations after %i", async (after) => {
+  it.each(at.map((after) => [after] as const))("in five creations after %i converge", async (after) => {
     await account.clear();
     const home = homeWith(service, { names });
     try {
@@ -70,14 +70,14 @@ describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty item
   });
 });
 
-describe("thirty items, of which five are rotated,", () => {
+describe("thirty items with five due rotations", () => {
   const names = many(isFull ? 30 : 10);
   const rotated = many(5);
   const at = ["POST /v1/oauth_clients", "DELETE /v1/oauth_clients/*", "GET /v1/oauth_clients/*", "POST /*token*"];
   const kinds = isFull ? ["drop=after", "drop=before", "status=503", "cut=20"] : ["drop=after"];
 
   it.each(at.map((fault, index) => [fault, index] as const))(
-    "with faults at %s",
+    "converge with faults at %s",
     { timeout: 3_600_000 },
     async (fault, index) => {
       await account.clear();
@@ -96,7 +96,7 @@ describe("thirty items, of which five are rotated,", () => {
           counted["items that failed"] += resultsIn(first).filter((result) => result === "failed").length;
           expect(await brokenFiles(account, home, names), `${fault} after=${after} ${kind}, immediately`).toEqual([]);
           expect(await isAnyAboveSlots(account)).toBe(false);
-          // A read that fails stops a plan; a proof that fails leaves the old client working until the next run.
+          // A failed read stops a plan; a failed proof leaves the old client working until the next run.
           for (let run = 0; run < 2; run += 1) await home.integ(words);
           const [wrong, strayed] = [await wrongsOf(account, home, names), strayedIn(home)];
           counted.wrong += wrong.length;
@@ -111,7 +111,7 @@ describe("thirty items, of which five are rotated,", () => {
   );
 });
 
-describe("apply and recover at once", () => {
+describe("simultaneous apply and recover", () => {
   const names = many(5);
 
   it.each([
@@ -136,7 +136,7 @@ describe("apply and recover at once", () => {
       const settled = await home.integ(words);
       expect({ code: settled.code, stderr: settled.stderr }).toEqual({ code: 0, stderr: "" });
       expect(await wrongsOf(account, home, names)).toEqual([]);
-      // A secret that was lost with its response costs one client more, and no run costs another one.
+      // A secret lost with its response costs one more client; later runs cost none.
       expect((await account.clients()).length - before).toBe(isRotation ? names.length : 2 * names.length);
     } finally {
       home.remove();

@@ -1,9 +1,9 @@
-// `integ apply` of five items, killed before each of its system calls. A run is recorded once; a call that changes neither the
-// disk nor the wire leaves the state of the call before it, so that what is played are the different states: each is put back
-// on the disk and into the service, brought to its end by the program, and compared with what the service holds.
+// `integ apply` of five items, killed before each of its system calls. A run is recorded once; a call that changes neither
+// disk nor wire leaves the state of the call before it, so only different states are played: each is restored on the disk and
+// in the service, finished by the program, and compared with the service.
 //
 // INTEG_TEST_FULL=1 plays every state, in both ways of recovery, otherwise a sample. INTEG_TEST_RESULTS=<file> keeps a line
-// for each state and passes over those that stand there already: a run that was ended continues.
+// for each state and skips states that it already has, so that an interrupted run continues.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,11 +38,11 @@ import { isMissing } from "../support/tools.mjs";
 const names = many(5);
 const { INTEG_TEST_RESULTS: resultsFile } = process.env;
 
-/** What a person may do after the crash. */
+/** A person's possible commands after the crash. */
 const ways = ["apply", "journal recover, then apply"] as const;
 type Way = (typeof ways)[number];
 
-/** What the killed run does to the items. */
+/** The killed run's changes to the items. */
 type Work = "creates" | "rotates" | "begins an overlap" | "ends an overlap";
 
 interface Scene {
@@ -68,11 +68,11 @@ const scenes: readonly Scene[] = [
   { name: "ends overlaps of three keys and two clients", work: "ends an overlap", ...mixedScene },
 ];
 
-/** So long the list of keys is not believed that a key is not there; an apply until then leaves the item unfinished. */
+/** Until then a list is too new to prove that a key is missing, and an apply leaves the item unfinished. */
 const settleMs = 16_000;
-/** An overlap of no more than this is over when the next run begins. */
+/** An overlap of at most this length is over when the next run starts. */
 const shortOverlap = "1s";
-/** Then it has ended: it does so by the service's clock, which its responses give in whole seconds. */
+/** Then it has ended, by the service's clock, which its responses give in whole seconds. */
 const overlapMs = 2500;
 
 let service: RewindableService;
@@ -111,7 +111,7 @@ async function madeSoFar(): Promise<number> {
   return (await account.clients()).length + (await keysOf(account)).length;
 }
 
-/** Everything that is wrong with a state, before and after it was brought to its end. */
+/** All violations of a state, before and after its recovery. */
 async function wrongsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
   const wrong: string[] = [];
   if (await isAnyAboveSlots(account)) wrong.push("more than 20 clients");
@@ -120,7 +120,7 @@ async function wrongsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
   const before = await madeSoFar();
   wrong.push(...(await converge(at, scene, way)), ...(await wrongsOf(account, at, names)));
-  // What an interrupted run made is replaced only if its secret is lost; what it did not make is made once.
+  // A client of an interrupted run is replaced only if its secret is lost; a missing one is created once.
   const made = (await madeSoFar()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
   const strayed = strayedIn(at);
@@ -169,7 +169,7 @@ async function recorded(scene: Scene): Promise<RecordedScene> {
   return { at, steps: value.steps.length, states, endedAt: performance.now() };
 }
 
-describe.skipIf(isMissing("strace"))("integ apply, killed before each call", () => {
+describe.skipIf(isMissing("strace"))("integ apply killed before any call", () => {
   const runs = new Map<Scene, RecordedScene>();
 
   beforeAll(async () => {
@@ -184,7 +184,7 @@ describe.skipIf(isMissing("strace"))("integ apply, killed before each call", () 
   });
 
   it.each(scenes.map((scene) => [scene.name, scene] as const))(
-    "%s, and converges",
+    "converges afterwards: %s",
     { timeout: 7_200_000 },
     async (name, scene) => {
       const { at, steps, states, endedAt } = runs.get(scene)!;

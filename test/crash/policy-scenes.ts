@@ -1,4 +1,4 @@
-// Policies that are disturbed while `integ apply` carries them out, and what must be true of the account afterwards.
+// Policies that are disturbed while `integ apply` runs, and the conditions for the account afterwards.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -8,10 +8,10 @@ import { filesWithSecrets } from "./client-audit.ts";
 
 export interface Names {
   readonly names: readonly string[];
-  /** Those of the names that are access keys; the others are OAuth clients. */
+  /** Names of access keys; the others are OAuth clients. */
   readonly keys?: readonly string[];
   readonly scopes?: string;
-  /** Items that have more scopes than the others. */
+  /** Items with more scopes than the others. */
   readonly wider?: readonly string[];
   readonly keyScope?: string;
   readonly overlap?: string;
@@ -21,10 +21,10 @@ export const applyWords = ["apply", "--yes", "--json", "-q"];
 export const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
 export const widerScopes = "entity:read, organization:read";
 export const widerKeyScope = "*";
-/** How every secret of a key begins that the sandbox makes. */
+/** The prefix of every key's secret in the sandbox. */
 export const keySecretStart = "sbx_us_aks_";
 
-/** Of two service accounts in turn, so that thirty have their slots. */
+/** Alternating between two service accounts, so that thirty have slots. */
 export function policyText({ us }: Pick<Service, "us">, policy: Names): string {
   const { names, keys = [], scopes = "entity:read", wider = [], keyScope = "push-ingest:*", overlap = "0s" } = policy;
   const accounts = [us.service_account_id, us.caller_service_account_id];
@@ -65,7 +65,7 @@ export function homeWith(service: Pick<Service, "us" | "env">, names: Names): Ho
   return home;
 }
 
-/** A home whose profile has a key of its own and can exchange the secret of a new one: a proof of keys needs that. */
+/** A home whose profile has its own key and can exchange the secret of a new one, which the proof of keys needs. */
 export async function homeWithProfile(service: Pick<Service, "us">, names: Names): Promise<Home> {
   const { us } = service;
   const home = new Home();
@@ -113,7 +113,7 @@ interface HeldKey {
   readonly status: string;
 }
 
-/** Keys of items, revoked ones too. The program marks the names of keys that it makes. */
+/** Keys of items, revoked ones too. The program marks the names of keys that it creates. */
 export async function keysOf(account: Account): Promise<HeldKey[]> {
   const all = (await account.service.control("GET", "/access_keys")) as HeldKey[];
   return all.filter(({ name }) => /^item-\d+(?:-[0-9a-f]{12})?$/.test(name));
@@ -126,7 +126,7 @@ export async function clearAll(account: Account): Promise<void> {
     if (status !== "revoked") await account.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
 }
 
-/** What is wrong with the account after all was done: each item has one live client or key, which its file opens. */
+/** Violations after all was done: each item has one live client or key, which its file authenticates. */
 export async function wrongsOf(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   const keys = (await keysOf(account)).filter(({ status }) => status === "active").map(({ id }) => id);
@@ -142,7 +142,7 @@ export async function wrongsOf(account: Account, home: Home, names: readonly str
   return found;
 }
 
-/** Items whose file is there and opens nothing. */
+/** Items whose file exists but whose secret does not work. */
 export async function brokenFiles(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
   for (const name of names) {
@@ -152,7 +152,7 @@ export async function brokenFiles(account: Account, home: Home, names: readonly 
   return broken;
 }
 
-/** Files with a secret that are not an item's own; the profile's own key stands where profiles are kept. */
+/** Files with a secret that are not an item's own; the profile's own key is stored with the profiles. */
 export function strayedIn(home: Home): string[] {
   return filesWithSecrets(home.folder, [keySecretStart]).filter(
     (file) => !/^(?:item-\d+\.json$|config\/credentials\/)/.test(file),

@@ -1,5 +1,5 @@
-// A folder as strict POSIX keeps it through a power cut: bytes last by the sync of their file, names by the sync of their
-// folder, and whatever was not synced may be there or not, each for itself.
+// A folder as strict POSIX keeps it after a power cut: file contents up to the file's last sync, names up to the folder's last
+// sync; each unsynced change may be lost independently.
 import { createHash } from "node:crypto";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ interface Node {
   readonly bytes: Buffer;
 }
 
-/** What stands below a folder: paths are relative to it, the folder itself is "". Files are named by a number. */
+/** The content of a folder: paths are relative to it, the folder itself is "". Files have numbers. */
 export interface Image {
   readonly nodes: ReadonlyMap<number, Node>;
   readonly names: ReadonlyMap<string, number>;
@@ -50,7 +50,7 @@ export function readImage(folder: string): Image {
   return { nodes, names };
 }
 
-/** Makes a folder hold what the image has, and nothing else. */
+/** Makes a folder equal to the image. */
 export function writeImage({ nodes, names }: Image, folder: string): void {
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
   const written = new Map<number, string>();
@@ -67,7 +67,7 @@ export function writeImage({ nodes, names }: Image, folder: string): void {
   }
 }
 
-/** Two images that no program can tell apart have the same. */
+/** Equal for two images that no program can distinguish. */
 export function fingerprintOf({ nodes, names }: Image): string {
   const links = new Map<number, number>();
   for (const number of names.values()) links.set(number, (links.get(number) ?? 0) + 1);
@@ -86,7 +86,7 @@ function digestOf(bytes: Buffer): string {
   return known;
 }
 
-/** How an operation that was not synced came through. A torn write: its first half; an empty one: its length alone. */
+/** The outcome of an unsynced operation. A torn write keeps its first half; an empty one only its length. */
 type Fate = "kept" | "lost" | "torn" | "empty";
 
 interface Change {
@@ -94,7 +94,7 @@ interface Change {
   readonly isSynced: boolean;
 }
 
-/** The operations without the syncs, each with whether it lasts. */
+/** The operations without the syncs, each with whether it is durable. */
 function changesOf(operations: readonly FileOperation[], start: Image): Change[] {
   const folders = new Map([...start.names].filter(([, node]) => start.nodes.get(node)!.isFolder));
   const done: { operation: Change["operation"]; on: number; isSynced: boolean }[] = [];
@@ -116,7 +116,7 @@ function folderOf(operation: Named): string {
   return folder === "." ? "" : folder;
 }
 
-/** The image after the operations, each as its fate says. */
+/** The image after the operations, each with its outcome. */
 function played(start: Image, changes: readonly Change[], fateOf: (index: number) => Fate): Image {
   const nodes = new Map(start.nodes);
   const names = new Map(start.names);
@@ -133,7 +133,7 @@ function played(start: Image, changes: readonly Change[], fateOf: (index: number
   return reachable({ nodes, names });
 }
 
-/** The image after one operation more, as a process that is killed leaves it: what was done is there, synced or not. */
+/** The image after one more operation of a killed process: done operations are there, synced or not. */
 export function imageAfter(image: Image, operation: FileOperation): Image {
   if (operation.kind === "sync") return image;
   return played(image, [{ operation, isSynced: true }], () => "kept");
@@ -154,7 +154,7 @@ function apply(
   }
 }
 
-/** What each write made of each file: thousands of states differ in the last few writes. */
+/** The effect of each write on each file: thousands of states differ in the last few writes. */
 const written = new WeakMap<Buffer, Map<Written, Map<Fate, Buffer>>>();
 
 function sameBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
@@ -177,12 +177,12 @@ function bytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
   const kept = fate === "torn" ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes;
   const after = Buffer.alloc(Math.max(before.length, at + kept.length));
   before.copy(after);
-  // Of an empty one only what lies behind the old end is new, and it reads as zeros.
+  // Only bytes after the old end are new, and they read as zeros.
   if (fate !== "empty") kept.copy(after, at);
   return after;
 }
 
-/** Without the names whose folder is not there. */
+/** Without names whose folder is missing. */
 function reachable({ nodes, names }: Image): Image {
   const there = new Map<string, number>();
   for (const [path, node] of [...names].toSorted(([a], [b]) => a.length - b.length)) {
@@ -192,18 +192,18 @@ function reachable({ nodes, names }: Image): Image {
   return { nodes, names: there };
 }
 
-/** The most operations of which each pair is lost, or kept, for itself. */
+/** The maximum of operations of which every pair is lost, or kept. */
 const mostPaired = 10;
 
-/** A state of the disk after a power cut, and how it came to be, for messages. */
+/** A state of the disk after a power cut, with its description for messages. */
 export interface State {
   readonly image: Image;
   readonly how: string;
 }
 
 /**
- * The states that a power cut after these operations may leave: of what was not synced none, all, each lost alone, each kept
- * alone, each write torn (the others kept or lost), and pairs.
+ * The possible states after a power cut: of the unsynced operations none, all, each lost alone, each kept alone, each write
+ * torn (the others kept or lost), and pairs.
  */
 export function* statesAfter(start: Image, operations: readonly FileOperation[]): Generator<State> {
   const changes = changesOf(operations, start);

@@ -1,4 +1,4 @@
-// The power goes out under a command that writes integ's own files: journal, index, profiles, lists.
+// Power cuts during commands that write integ's own files: journal, index, profiles, lists.
 import { createInLongJournal } from "./client-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
 import {

@@ -1,10 +1,10 @@
-// The power goes out under a recovery, also after a command that was killed, or a claim.
+// Power cuts during a recovery or a claim, also after a killed command.
 import { claim, create, recover, recoverUnsent } from "./client-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
 import { clientWork } from "./power-loss-scenes.ts";
 import { afterKill, type CutState } from "./power-loss-states.ts";
 
-/** The secret was written, and its file cut to its length: the next step but one names it. */
+/** The secret was written and its file truncated to its length: it gets its name in the step after the next. */
 function isCutToLength({ last }: Pick<CutState, "last">): boolean {
   return last?.kind === "cut" && last.length < 1000;
 }

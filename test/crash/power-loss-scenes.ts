@@ -1,5 +1,5 @@
-// The commands that lose their power, each with what stands before it and what must be true of every state that the cut may
-// leave, at once and when everything was recovered.
+// The commands that lose power, each with its preparation and the conditions for every possible state, immediately and after
+// recovery.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { KeysDesk } from "../e2e/keys-desk.ts";
 import { Account } from "../support/account.ts";
@@ -15,13 +15,13 @@ import type { FileOperation, Image } from "./power-loss-disk.ts";
 import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
-/** What a cut left, to be looked at. */
+/** The state after a cut. */
 export interface Cut {
   readonly findings: Findings;
   readonly where: string;
-  /** How the command had ended; absent where the power was lost before. */
+  /** The command's result; absent if the power was lost before. */
   readonly ended: Ended | undefined;
-  /** The secret was on the disk, whole and synced. */
+  /** The secret was on the disk, complete and synced. */
   readonly isSecretSynced: boolean;
 }
 
@@ -29,16 +29,16 @@ export interface PowerStage {
   readonly at: Home;
   readonly words: readonly string[];
   readonly input?: string;
-  /** How the command ends where nothing disturbs it; 0 where nothing else is said. */
+  /** Exit code of an undisturbed run; 0 by default. */
   readonly code?: number;
-  /** What a killed command had done to the folder before, and had not synced all of. */
+  /** Operations of an earlier killed command, not all of them synced. */
   readonly after?: {
     readonly start: Image;
-    /** As it left it. */
+    /** The folder after that command. */
     readonly image: Image;
     readonly operations: readonly FileOperation[];
   };
-  /** Looks at a state, recovers it as a person would, and looks again. */
+  /** Checks a state, recovers it as a person would, and checks again. */
   check(cut: Cut): Promise<void>;
 }
 
@@ -54,18 +54,18 @@ function journalText(at: Home): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-/** What every state has to pass once it was recovered. */
-/** Said to be over: nothing of a secret, or of the space for one, is on the disk outside its place. */
+/** Conditions for every state after recovery. */
+/** Reported as finished: no secret and no reserve is on the disk outside its destination. */
 function auditTidy(at: Home, { findings, where, ended }: Cut, isPlace: (file: string) => boolean): void {
   if (ended === undefined) return;
-  // The key of a digest opens nothing, and recovery takes it away.
+  // The key of a digest is useless alone, and recovery removes it.
   const strayed = filesWithSecrets(at.folder).filter((file) => !isPlace(file) && !file.endsWith(".key"));
   if (strayed.length > 0) findings.strayedSecrets.push(`${where}: at once, in ${strayed.join(", ")}`);
 }
 
 /**
- * What was not synced may be lost in front of what was not synced either, if one sync follows several writes: its place is
- * damage in the middle of the journal, of a record whose request never left.
+ * If one sync covers several writes, unsynced data may be lost before data that is kept: damage in the middle of the journal,
+ * of a record whose request was never sent.
  */
 function hasHole(at: Home): boolean {
   return /\0[^\0]/.test(journalText(at));
@@ -77,7 +77,7 @@ async function auditJournal(at: Home, { findings, where }: Cut, { isHoled = fals
   if (again.code !== 0) findings.unfinished.push(`${where}: recovered again: ${again.code} ${again.stderr}`);
   if (journalText(at) !== before) findings.unfinished.push(`${where}: recovered again, the journal is another`);
   const { code, stdout, stderr } = await undisturbed(at, ["journal", "verify"]);
-  // What a cut tore is set aside when the journal is next written, and until then it is named.
+  // A torn part is copied aside when the journal is next written, and reported until then.
   const isReported = code === 10 && stdout.includes("a record is damaged");
   if (isHoled ? !isReported : code !== 0)
     findings.tornFiles.push(`${where}: journal verify ended with ${code}: ${stdout}${stderr}`);
@@ -136,7 +136,7 @@ export function keyWork(work: KeyWork, number: number): PowerScene {
   };
 }
 
-/** A revocation: said to be done, it is done; and it is finished by recovery, or was never sent. */
+/** A revocation that is reported as done is done; otherwise recovery finishes it, or it was never sent. */
 export const revocation: PowerScene = {
   name: "oauth-clients revoke",
   async stage(service) {
@@ -160,7 +160,7 @@ export const revocation: PowerScene = {
   },
 };
 
-/** Changes that are made at the same time share one lock of the journal and one sync. */
+/** Simultaneous changes share one lock of the journal and one sync. */
 export const together: PowerScene = {
   name: "apply of two clients at once",
   async stage(service) {
@@ -182,7 +182,7 @@ export const together: PowerScene = {
   },
 };
 
-/** An export that is there is whole, and it can be made again. */
+/** An existing export is complete, and can be created again. */
 export const exported: PowerScene = {
   name: "journal export",
   async stage(service) {
@@ -213,7 +213,7 @@ interface ShownProfile {
   readonly organization_id: string;
 }
 
-/** A profile is the old one or the new one, never damaged, and its credential works. */
+/** A profile is the old or the new one, never damaged, and its credential works. */
 export const profileEdit: PowerScene = {
   name: "profiles edit",
   async stage(service) {
@@ -239,7 +239,7 @@ export const profileEdit: PowerScene = {
   },
 };
 
-/** A profile that was added, it said, is there with its credential. */
+/** A profile that is reported as added exists with its credential. */
 export const profileAdd: PowerScene = {
   name: "profiles add",
   async stage({ us }) {
@@ -260,7 +260,7 @@ export const profileAdd: PowerScene = {
   },
 };
 
-/** A credential that was removed, it said, is on no disk any more. */
+/** A credential that is reported as removed is on no disk any more. */
 export const profileRemove: PowerScene = {
   name: "profiles remove",
   async stage(service) {
@@ -287,7 +287,7 @@ function textsIn(at: Home): [file: string, text: string][] {
   );
 }
 
-/** A creation that the service refuses: nothing is left of it but its entry. */
+/** A creation that the service refuses leaves only its entry. */
 export const refusal: PowerScene = {
   name: "oauth-clients create, refused",
   async stage(service) {
@@ -301,7 +301,7 @@ export const refusal: PowerScene = {
       const { code, stderr } = await undisturbed(at, ["journal", "recover"]);
       if (code !== 0 && !/scope|permission|403|400/.test(stderr))
         findings.unfinished.push(`${where}: recovery ended with ${code}: ${stderr}`);
-      // An attempt that may have arrived stays unknown, whatever the next one is answered.
+      // An attempt that may have arrived stays unknown, whatever the response to the next one is.
       if (code === 0) await auditJournal(at, cut);
       auditTidy(at, { ...cut, ended: killed }, () => false);
     };
@@ -309,7 +309,7 @@ export const refusal: PowerScene = {
   },
 };
 
-/** Pruning takes away what is asked for and nothing else. */
+/** Pruning removes only the requested entries. */
 export const prune: PowerScene = {
   name: "journal prune",
   async stage(service) {
@@ -339,7 +339,9 @@ export const prune: PowerScene = {
   },
 };
 
-/** A list's file: said to be finished it is whole, and a walk that was cut is resumed without a row lost or repeated. */
+/**
+ * A list's file that is reported as finished is complete, and an interrupted one is resumed without losing or repeating a row.
+ */
 export const outFile: PowerScene = {
   name: "entities list --out",
   async stage(service) {

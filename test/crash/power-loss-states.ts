@@ -1,4 +1,4 @@
-// A command that was recorded, and every state that a power cut may leave of it: of the disk and of the service together.
+// A recorded command, and every state that a power cut may leave: the disk together with the service.
 import { expect } from "vitest";
 import type { Ended } from "../support/program.ts";
 import {
@@ -16,9 +16,9 @@ import { type Recording, recordFiles, type Step } from "./power-loss-trace.ts";
 
 export interface CutState extends State {
   readonly moment: Moment;
-  /** How the command had ended; absent where the power was lost before. */
+  /** The command's result; absent if the power was lost before. */
   readonly ended: Ended | undefined;
-  /** The last step that was made. */
+  /** The last step before the cut. */
   readonly last: Step | undefined;
   readonly operations: readonly FileOperation[];
 }
@@ -54,7 +54,7 @@ export async function record(scene: PowerScene, service: RewindableService): Pro
   };
 }
 
-/** Puts disk and service into a state. */
+/** Restores disk and service to a state. */
 export async function enter(
   { image, moment }: Pick<CutState, "image" | "moment">,
   stage: Pick<PowerStage, "at">,
@@ -64,7 +64,7 @@ export async function enter(
   writeImage(image, stage.at.folder);
 }
 
-/** The states that a cut after each step may leave, each once. */
+/** The possible states after a cut at each step, without repetitions. */
 function* statesOf(
   { start: image, steps, ended }: Recording,
   { moments, after }: { readonly moments: readonly Moment[]; readonly after: PowerStage["after"] },
@@ -82,7 +82,7 @@ function* statesOf(
     const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
-      // A request on its way may have arrived, in the order in which the service answered.
+      // A request in flight may have arrived, in the order of the service's responses.
       for (let met = answered; met === answered || sent.has(met); met += 1) {
         const moment = moments[met]!;
         const fingerprint = `${disk} ${sameState[met]} ${rest}`;
@@ -100,15 +100,15 @@ function* statesOf(
   }
 }
 
-/** What a kill leaves, and at how many steps of the trace it leaves just that. */
+/** A kill's state, and the number of steps of the trace with the same state. */
 export interface KilledState extends Omit<CutState, "operations"> {
   /** The step before which the process was killed, from 1. */
   readonly step: number;
 }
 
 /**
- * The states that a kill before each step may leave, each once. A call that changes neither the disk nor the wire leaves the
- * state of the call before it, and so does one whose disk and service equal those of an earlier one.
+ * The possible states after a kill before each step, without repetitions. A call that changes neither disk nor wire leaves the
+ * state of the call before it, as does one that restores an earlier state.
  */
 export function* killedStates(
   { start, steps, ended }: Recording,
@@ -123,7 +123,7 @@ export function* killedStates(
   for (let done = 0; done <= steps.length; done += 1) {
     const isEnded = done === steps.length;
     const disk = fingerprintOf(image);
-    // A request on its way may have arrived, in the order in which the service answered.
+    // A request in flight may have arrived, in the order of the service's responses.
     for (let met = answered; met === answered || sent.has(met); met += 1) {
       const moment = moments[met]!;
       const fingerprint = `${disk} ${sameState[met]} ${isEnded}`;
@@ -140,7 +140,7 @@ export function* killedStates(
   }
 }
 
-/** Which moment of the service each request led to: of several on their way the one that left first may be answered last. */
+/** The service's state after each request: of several in flight, the first one sent may get the last response. */
 function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<number, number> {
   const places = new Map<number, number>();
   for (const step of steps) {
@@ -153,9 +153,8 @@ function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<numbe
 }
 
 /**
- * A command after one that was killed, and loses its power: what the killed one had not synced is still not there for good.
- * @param isIt at which of its moments the first one is killed
- * @param words `journal recover` where nothing else is said; "again" for the same command
+ * A command that loses power after a killed one, whose unsynced operations may still be lost. @param isIt the moment at which
+ * the first one is killed @param words `journal recover` by default; "again" for the same command
  */
 export function afterKill(
   { name, first, words }: { readonly name: string; readonly first: PowerScene; readonly words?: "again" },
@@ -174,7 +173,7 @@ export function afterKill(
   };
 }
 
-/** True once the secret is whole on the disk, whatever its name is by then. */
+/** True once the secret is complete on the disk, under any name. */
 export function isSecretSynced({ operations }: Pick<CutState, "operations">): boolean {
   const cut = operations.findIndex((one) => one.kind === "cut" && one.length < 1000);
   if (cut < 0) return false;

@@ -1,5 +1,5 @@
-// What a command does to its files, in order, as strace saw it, and the requests between: what a power cut may keep or take
-// back, and what the service had met by then.
+// A command's file operations in order, recorded by strace, with the requests between them: what a power cut may keep or undo,
+// and what the service had received by then.
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -8,12 +8,12 @@ import { type FileOperation, type Image, readImage } from "./power-loss-disk.ts"
 
 export type Step =
   | FileOperation
-  /** A request left: the n-th of the run. */
+  /** The nth request of the run was sent. */
   | { readonly kind: "sent"; readonly nth: number }
-  /** The response to the n-th request arrived. */
+  /** The response to the nth request arrived. */
   | { readonly kind: "answered"; readonly nth: number; readonly requestId: string | undefined };
 
-/** Those that no model of a power cut is written for are traced too, so that they are met aloud. */
+/** Calls without a power-cut model are traced too, so that they cause an error. */
 const calls =
   "open openat openat2 creat write pwrite64 writev pwritev pwritev2 fsync fdatasync rename renameat renameat2 link linkat " +
   "unlink unlinkat ftruncate truncate mkdir mkdirat rmdir close read recvfrom recvmsg sendto sendmsg symlink symlinkat " +
@@ -27,9 +27,8 @@ export interface Recording {
 }
 
 /**
- * Runs a command under strace.
- * @param run starts it under the given words, to its end
- * @param before what the folder holds, if the files of an earlier recording are to be known again
+ * Runs a command under strace. @param run starts it under the given words, to its end @param before the folder's content, if
+ * its files must keep the numbers of an earlier recording
  */
 export async function recordFiles(
   folder: string,
@@ -56,7 +55,7 @@ interface Call {
   readonly result: number;
 }
 
-/** The calls that succeeded, in the order in which they ended. */
+/** The calls that succeeded, in the order of their ends. */
 function* callsIn(trace: string): Generator<Call> {
   const begun = new Map<string, string>();
   for (const line of trace.split("\n")) {
@@ -72,7 +71,7 @@ function* callsIn(trace: string): Generator<Call> {
   }
 }
 
-/** The strings among a call's arguments, decoded. */
+/** The decoded strings among a call's arguments. */
 function stringsIn(args: string): Buffer[] {
   return [...args.matchAll(/"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?/g)].map(([, hex = "", cut]) => {
     if (cut) throw new Error("a string of the trace is not whole");
@@ -92,12 +91,12 @@ class Reader {
   readonly steps: Step[] = [];
   readonly #folder: string;
   readonly #open = new Map<number, Open>();
-  /** The folder as the program sees it now. */
+  /** The folder as the program sees it. */
   readonly #names: Map<string, number>;
   readonly #lengths = new Map<number, number>();
   #nodes: number;
   #sent = 0;
-  /** By socket: the request that left there and was not answered. */
+  /** By socket: the request that was sent there and has no response yet. */
   readonly #waiting = new Map<number, number>();
 
   constructor(folder: string, start: Image) {
@@ -118,7 +117,7 @@ class Reader {
     else this.#named(name, args);
   }
 
-  /** The path below the folder; undefined if it is not there. */
+  /** The path below the folder; undefined if it is outside. */
   #inside(path: Buffer | undefined): string | undefined {
     const whole = resolve(this.#folder, path?.toString("utf8") ?? "/");
     if (whole === this.#folder) return "";

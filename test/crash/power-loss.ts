@@ -1,8 +1,7 @@
-// Plays power cuts: every file operation of a command is recorded, every state that strict POSIX allows is made, given to
-// `recover`, and compared with what the service holds.
-// INTEG_TEST_FULL=1 plays some hundred states of each command, otherwise a few: always the same. INTEG_TEST_STATES=<n> plays
-// so many of each. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, those that lost most first, and stops at the
-// first violation.
+// Plays power cuts: every file operation of a command is recorded; every state that strict POSIX allows is created, recovered
+// with `recover`, and compared with the service.
+// INTEG_TEST_FULL=1 plays some hundred states of each command, otherwise a few, always the same; INTEG_TEST_STATES=<n> plays
+// that many. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, up to a violation.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";
@@ -19,7 +18,7 @@ const { INTEG_TEST_SCENES: pattern, INTEG_TEST_STATES: wanted } = process.env;
 const chosen = (scenes: readonly PowerScene[]): PowerScene[] =>
   scenes.filter(({ name }) => pattern === undefined || new RegExp(pattern).test(name));
 
-/** States of each scene that are played. */
+/** The number of states per scene. */
 const sample = Number(wanted ?? (isFull ? 400 : 2));
 
 function chosenOf(states: readonly CutState[]): readonly CutState[] {
@@ -35,9 +34,8 @@ function chosenOf(states: readonly CutState[]): readonly CutState[] {
 }
 
 /**
- * Tests of some scenes.
- * @param options.settles the service's lists are believed some seconds after a request: all are recorded before the first is
- * played
+ * The tests of some scenes. @param options.settles the service's lists are accepted some seconds after a request, so all scenes
+ * are recorded before the first is played
  */
 export function powerCuts(name: string, scenes: readonly PowerScene[], { settles = false } = {}): void {
   const isTraced = !isMissing("strace");
@@ -67,7 +65,7 @@ function playAll(group: string, scenes: readonly PowerScene[], settles: boolean)
   });
 
   it.each(scenes.map((scene) => [scene.name, scene] as const))(
-    "at every moment of %s leaves what recovery finishes",
+    "during %s leaves a state that recovery finishes, at every moment",
     { timeout: 3_600_000 },
     async (name, scene) => {
       const { stage, states, steps } = recorded.get(scene)!;

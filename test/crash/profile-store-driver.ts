@@ -1,4 +1,4 @@
-// One process that works on profiles, for the tests of several processes at once.
+// A process that works on profiles, for tests with several simultaneous processes.
 import { randomUUID } from "node:crypto";
 import { openProfileStore } from "../../src/profiles/store.ts";
 
@@ -19,7 +19,7 @@ async function addMany(): Promise<void> {
   }
 }
 
-/** Prints the signals that something listens for once the store was used. */
+/** Prints the signals that have a listener once the store was used. */
 async function signals(): Promise<void> {
   await addMany();
   process.stdout.write(`${JSON.stringify(process.eventNames().filter((name) => String(name).startsWith("SIG")))}\n`);

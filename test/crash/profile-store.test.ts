@@ -17,7 +17,7 @@ afterAll(() => driver.remove());
 
 const rounds = isFull ? 25 : 12;
 
-it("leaves signals to the command: a second listener would take the first Ctrl-C for two", () => {
+it("leaves signals to the command: a second listener would count the first Ctrl-C as two", () => {
   const printed = execFileSync(process.execPath, [driver.path, "signals", temporaryFolder(), "p"], {
     encoding: "utf8",
   });
@@ -25,7 +25,7 @@ it("leaves signals to the command: a second listener would take the first Ctrl-C
 });
 
 describe("several processes that change profiles.json", () => {
-  it("eight that add ten profiles each lose none", async () => {
+  it("lose none of ten profiles that each of eight processes adds", async () => {
     const folder = temporaryFolder();
     const children = Array.from({ length: 8 }, (_, index) =>
       spawn(process.execPath, [driver.path, "addMany", folder, `p${index}`, "10"], {
@@ -39,7 +39,7 @@ describe("several processes that change profiles.json", () => {
     expect(readdirSync(folder)).toEqual(["profiles.json"]);
   });
 
-  it("killed at any moment they leave a whole file with all that was reported, and block nobody", {
+  it("leave a complete file with every reported change when they are killed, and block no one", {
     timeout: 180_000,
   }, async () => {
     const folder = temporaryFolder();

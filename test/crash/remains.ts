@@ -1,5 +1,5 @@
-// What a killed command left, on the disk and at the service, with everything taken out that differs from run to run: two
-// kills that leave the same are one to whatever comes afterwards.
+// The state after a killed command, on the disk and at the service, without parts that differ between runs: equal states are
+// equal for every later command.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Account } from "../support/account.ts";
@@ -11,7 +11,7 @@ import type { ClientScene } from "./client-scenes.ts";
 /** Ids of clients and of entries, and keys. */
 const passing = /oac_us_\w+|\b1[0-9a-z]{9}\b|[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
-/** @returns a text that is the same for homes and accounts which nothing tells apart */
+/** @returns a text that is equal for indistinguishable homes and accounts */
 export async function remainsOf(at: Home, account: Account): Promise<string> {
   const clients = await account.live();
   const requests = await account.requests();
@@ -34,8 +34,8 @@ export async function remainsOf(at: Home, account: Account): Promise<string> {
 }
 
 /**
- * Every file with its size, and whether it is room (zeros alone), ends in a torn line, or has something in it. A dead
- * process's locks stand beside nearly all of it and mean the same everywhere: kill-recover.test.ts has each of them.
+ * Every file with its size, and whether it is a reserve (only zeros), ends in a torn line, or has content. Nearly every state
+ * has an ended process's locks, which mean the same everywhere: kill-recover.test.ts has each of them.
  */
 function filesOf(folder: string): string[] {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
@@ -49,7 +49,7 @@ function filesOf(folder: string): string[] {
   });
 }
 
-/** One point for each thing that a kill of the scene's command can leave. */
+/** One point for each state that a kill of the scene's command can leave. */
 export async function pointsWithDistinctRemains(scene: ClientScene, points: readonly Point[]): Promise<Point[]> {
   const first = new Map<string, Point>();
   for (const point of points) {

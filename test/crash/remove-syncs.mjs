@@ -1,5 +1,5 @@
-// Takes each sync of the list away, in a copy of the sources, and runs the scenes that must turn red: `node test/crash/remove-syncs.mjs`,
-// or `node test/crash/remove-syncs.mjs <part of a file's name>`.
+// Removes each listed sync in a copy of the sources, and runs the scenes that must turn red: `node
+// test/crash/remove-syncs.mjs`, or `node test/crash/remove-syncs.mjs <part of a file's name>`.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
@@ -16,7 +16,7 @@ async function listOf() {
   return syncs.filter(({ file }) => file.includes(wanted));
 }
 
-/** The file without its n-th statement of that text. */
+/** The file without the nth statement with that text. */
 function without(text, { call, nth = 1 }) {
   let at = -1;
   const lines = text.split("\n");

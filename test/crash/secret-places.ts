@@ -1,4 +1,4 @@
-// The places that a secret may be asked to go to, each looked at from outside: what stands there, and what may not.
+// The destinations of a secret, inspected from outside: what must be there, and what must not.
 import { existsSync, readFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
@@ -12,21 +12,18 @@ export interface Place {
   readonly name: string;
   /** The secret options. */
   readonly words: readonly string[];
-  /** Those that recovery has to be told again, because the journal does not remember them. */
+  /** Options that recovery needs again, because the journal does not record them. */
   readonly again?: readonly string[];
   arrange?(at: Home, account: Account): Promise<void>;
-  /**
-   * The secret that a person finds there; "" where something is there that is none.
-   * @param printed standard output of all commands so far
-   */
+  /** The secret that a person finds there; "" for other content. @param printed standard output of all commands so far */
   delivered(at: Home, printed: string): string | undefined;
-  /** Whether a file (relative to the home) is the place, or belongs to it. */
+  /** Whether a file (relative to the home) is the destination, or belongs to it. */
   holds(at: Home, file: string): boolean;
-  /** What is wrong there although the secret is: written twice, or something of somebody else changed. */
+  /** Violations other than a missing secret: it was written twice, or someone else's content changed. */
   wrong?(): string[];
-  /** Credentials that open the place: they may stand nowhere. */
+  /** Credentials for the destination, which may be stored nowhere. */
   tokens?(): string[];
-  /** False where the program cannot know afterwards that the secret arrived. */
+  /** False if the program cannot verify later that the secret arrived. */
   readonly keepsTrace: boolean;
 }
 
@@ -38,7 +35,7 @@ function ofFile(at: Home, name: string): string | undefined {
   return existsSync(at.path(name)) ? readFileSync(at.path(name), "utf8") : undefined;
 }
 
-/** A file of that name (relative to the home). */
+/** A file with that name (relative to the home). */
 export function rawFileNamed(name: string): Place {
   return {
     name: `the file ${name}`,
@@ -86,7 +83,7 @@ export const command: Place = {
   name: "a command",
   words: ["--secret-command", store],
   again: ["--secret-command", store],
-  // A command that a kill cut short leaves its own half-written file.
+  // A command interrupted by a kill leaves its own half-written file.
   holds: (_at, file) => file === secretName || file === `${secretName}.part`,
   keepsTrace: false,
 };
@@ -123,7 +120,7 @@ export const profile: Place = {
     if (credential?.kind !== "client_credentials") return undefined;
     return existsSync(at.path(credential.file)) ? secretIn(readFileSync(at.path(credential.file), "utf8")) : "";
   },
-  // A crash between the two steps leaves a credential that no profile names, in the folder that is made for such.
+  // A crash between the two steps leaves a credential without a profile, in the folder for such credentials.
   holds: (_at, file) => file.startsWith("config/credentials/"),
   keepsTrace: true,
 };
@@ -131,7 +128,7 @@ export const profile: Place = {
 const ciName = "ci.secret";
 const ciStore = `cat > ${ciName}.part && mv ${ciName}.part ${ciName}`;
 
-/** Three places at once, between which a crash may come: the secret is delivered once all of them hold the same one. */
+/** Three destinations with possible crashes in between: the secret is delivered once all hold it. */
 export const three: Place = {
   name: "a file, a command and a profile",
   words: [...rawFile.words, "--secret-command", ciStore, ...profile.words],
@@ -146,7 +143,7 @@ export const three: Place = {
   keepsTrace: true,
 };
 
-/** Two places that keep what they hold through a power cut. */
+/** Two destinations that survive a power cut. */
 export const fileAndProfile: Place = {
   name: "a file and a profile",
   words: [...rawFile.words, ...profile.words],

@@ -1,4 +1,4 @@
-// Secret stores among the places of a secret, with servers of their own: each is looked at from its own side.
+// Secret stores as destinations, with their own servers, on which each is inspected.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ export class Stores {
   #github: GitHubServer | undefined;
   #cluster: KubernetesServer | undefined;
   #config: string | undefined;
-  /** Where the program finds a server instead of at its own address, such as a proxy. */
+  /** Replaces a server's own address, such as with a proxy's. */
   readonly leads = new Map<StoreName, (origin: string) => Promise<string>>();
 
   get vault(): VaultServer {
@@ -31,7 +31,7 @@ export class Stores {
     return this.#github!;
   }
 
-  /** Empty stores, and an environment that leads to them. */
+  /** Empty stores, and an environment for them. */
   async arrange(at: Home): Promise<void> {
     this.#vault ??= await startVault();
     this.#github ??= await startGitHub();
@@ -55,7 +55,7 @@ export class Stores {
     return (await this.leads.get(name)?.(origin)) ?? origin;
   }
 
-  /** The same with a cluster, which has a key of somebody else in the Secret. */
+  /** The same with a cluster, whose Secret also has someone else's key. */
   async arrangeCluster(at: Home): Promise<void> {
     await this.arrange(at);
     this.#cluster ??= await startKubernetes();
@@ -95,7 +95,7 @@ export class Stores {
     return this.github.secret("CLIENT_SECRET");
   }
 
-  /** What was written twice, or in place of something else. */
+  /** Secrets that were written twice, or over other content. */
   wrong(): string[] {
     const versions = this.vault.secrets.get(path) ?? [];
     const written = versions.map(({ fields }) => fields.client_secret).filter((secret) => secret !== undefined);
@@ -113,13 +113,13 @@ export class Stores {
 const vaultWords = ["--secret-to", `vault:${path}#client_secret`];
 const storeWords = [...vaultWords, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 
-/** What all of them hold: nothing if one has nothing, "" if they differ. */
+/** The common secret: undefined if one has nothing, "" if they differ. */
 function same(secrets: readonly (string | undefined)[]): string | undefined {
   if (secrets.includes(undefined)) return undefined;
   return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";
 }
 
-/** @returns places of which some are stores; their servers end with the file of tests */
+/** @returns destinations including stores; their servers stop with the test file */
 export function storePlaces(): {
   readonly stores: Stores;
   readonly withFile: Place;

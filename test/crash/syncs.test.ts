@@ -1,5 +1,5 @@
-// Every sync in src/ is in the list that `node test/crash/remove-syncs.mjs` takes away one by one: a new one comes with its reason, and
-// with the test that turns red without it.
+// Every sync in src/ is in the list of `node test/crash/remove-syncs.mjs`: a new one needs a reason, and a test that turns red
+// without it.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { root } from "../support/program.ts";
 import { syncs } from "./syncs.ts";
 
 const source = join(root, "src");
-/** A call, not the function's own declaration or an import. */
+/** A call, not the function's declaration or an import. */
 const call = /(?<!function )\b(?:f(?:data)?syncSync|syncFolder|folderSynced)\(/;
 
 function linesOf(file: string): string[] {
@@ -17,7 +17,7 @@ function linesOf(file: string): string[] {
     .filter((line) => call.test(line) && !/^(?:\*|\/\/)/.test(line));
 }
 
-it("every sync in src/ is in the list, and nothing else", () => {
+it("the list has exactly the syncs in src/", () => {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
   const found = files.flatMap((file) => linesOf(file).map((line) => `${file}: ${line}`));
   expect(syncs.map(({ file, call: text }) => `${file}: ${text}`).toSorted()).toEqual(found.toSorted());

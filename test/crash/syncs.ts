@@ -1,16 +1,16 @@
-// Every sync in src/, with what it keeps from a power cut and the scene of power-loss-*.test.ts that turns red without it
-// (`node test/crash/remove-syncs.mjs` takes each away in a copy and looks). A sync that no promise needs is not worth its time.
+// Every sync in src/ with the loss it prevents in a power cut and the scene of power-loss-*.test.ts that turns red without it
+// (`node test/crash/remove-syncs.mjs` proves it). A sync that no promise needs is removed.
 export interface Sync {
-  /** Below src/. */
+  /** Relative to src/. */
   readonly file: string;
-  /** The statement, as it stands. */
+  /** The text of the statement. */
   readonly call: string;
-  /** Which of those that read the same in the file; the first where nothing is said. */
+  /** Which of the equal statements in the file; the first by default. */
   readonly nth?: number;
   readonly keeps: string;
-  /** Scenes whose states show that it is missing, as `INTEG_TEST_SCENES` names them. */
+  /** Scenes whose states reveal its absence, in the form of `INTEG_TEST_SCENES`. */
   readonly scenes: string;
-  /** Why no state of the disk can show that it is missing. */
+  /** Why no state of the disk can reveal its absence. */
   readonly unseen?: string;
 }
 

@@ -1,5 +1,5 @@
-// SIGKILL of the program before each message that it exchanges with PostgreSQL and the service, and the connection to
-// PostgreSQL cut before each: then `journal recover`, and nothing is doubled, lost or revoked early.
+// The program is killed before each message that it exchanges with PostgreSQL and the service, and the connection to PostgreSQL
+// is cut before each: after `journal recover`, nothing is doubled, lost or revoked early.
 import { describe, it } from "vitest";
 import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";
@@ -38,7 +38,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     "a policy's recovery": policy(policies.recoverApply),
   };
 
-  /** So many messages of each in a sample; those with none are played in a full run. */
+  /** The number of messages of each in a sample; scenes with none are only in a full run. */
   const samples: Readonly<Record<string, readonly [killed: number, cut: number]>> = {
     "a creation": [1, 1],
     "a rotation": [1, 1],
@@ -56,11 +56,11 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       .map(([name, counts]): [string, number] => [name, counts[which]])
       .filter(([, count]) => isFull || count > 0);
 
-  it.each(played(0))("%s, killed", { timeout: 7_200_000 }, (name, sample) =>
+  it.each(played(0))("recovers a killed program: %s", { timeout: 7_200_000 }, (name, sample) =>
     desk.playEach(scenes[name]!, killed, sample),
   );
 
-  it.each(played(1))("%s, its connections to PostgreSQL cut", { timeout: 7_200_000 }, (name, sample) =>
+  it.each(played(1))("recovers from a cut connection to PostgreSQL: %s", { timeout: 7_200_000 }, (name, sample) =>
     desk.playEach(scenes[name]!, cut, sample),
   );
 });

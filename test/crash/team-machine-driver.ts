@@ -1,5 +1,5 @@
-// A machine of a team: runs commands of the built program as they come on its standard input, a line of JSON each, and prints
-// how each ended. Its host name is its own.
+// A team's machine: runs the built program's commands from standard input, one JSON line each, and prints their results. It has
+// its own host name.
 import { createInterface } from "node:readline";
 import { type Run, runMain } from "../support/main-here.ts";
 

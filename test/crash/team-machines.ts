@@ -1,5 +1,4 @@
-// Machines that share a journal in PostgreSQL, with what lets something happen before any of their messages. One for a file of
-// tests.
+// Machines that share a journal in PostgreSQL, with faults before any of their messages. One set for each test file.
 import { afterAll, beforeAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { Crossing } from "../support/crossing.ts";
@@ -28,7 +27,7 @@ export class TeamMachines {
     });
   }
 
-  /** The journal of a home as the crossing leads to it. */
+  /** A home's journal through the crossing. */
   async journalOf({ env }: Home): Promise<string> {
     const port = await this.crossing.portTo("journal", this.#server.port);
     return env.INTEG_JOURNAL!.replace(`:${this.#server.port}/`, `:${port}/`);

@@ -1,6 +1,6 @@
-// `journal move` into a team's journal and out of it, killed or cut off before any of its messages to PostgreSQL and typed again:
-// the copy is whole, the old journal takes no change, and no change is lost in between. Until it is typed again no entry is in two
-// journals that take changes.
+// `journal move` into a team's journal and out of it, killed or cut off before any message to PostgreSQL and typed again: the
+// copy is complete, the old journal refuses changes, and no change is lost. Until then no entry is in two journals that accept
+// changes.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,16 +13,16 @@ import { type Service, startService } from "../support/service.ts";
 import { spread } from "../support/strace.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** Without the first line, which says when it was exported. */
+/** Without the first line, which has the time of the export. */
 const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
 
-/** What happens before a message: to the program, or to its connection alone. */
+/** The fault before a message: for the program, or only its connection. */
 type End = (typeof ends)[number];
 const ends = ["killed", "cut"] as const;
 
 type Direction = "out of a file" | "back into its file" | "to other tables";
 
-describe.skipIf(isMissing("PostgreSQL"))("a move that is killed", () => {
+describe.skipIf(isMissing("PostgreSQL"))("a killed move", () => {
   let server: PostgresServer;
   let service: Service;
   let exported = "";
@@ -54,14 +54,14 @@ describe.skipIf(isMissing("PostgreSQL"))("a move that is killed", () => {
     return [...words, "--scope", "entity:read", "--new", "--secret-file", file];
   };
 
-  /** Whether a journal has the entries and takes changes of them. */
+  /** Whether a journal has the entries and accepts changes of them. */
   async function mayChange(at: Home, where: { env: Record<string, string> }): Promise<boolean> {
     const { code } = await at.integ(["journal", "prune", "--older-than", "0", "--dry-run"], where);
     const { stdout } = await at.integ(["journal", "list", "--all", "--json"], where);
     return code === 0 && (JSON.parse(stdout) as { data: unknown[] }).data.length > 0;
   }
 
-  /** @returns how many messages it exchanged, and what is wrong */
+  /** @returns the number of messages it exchanged, and violations */
   async function move(
     direction: Direction,
     { point, end = "killed" }: { readonly point?: number; readonly end?: End } = {},
@@ -94,7 +94,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a move that is killed", () => {
       const wrong: string[] = [];
       if (point !== undefined && (await mayChange(at, old)) && (await mayChange(at, other)))
         wrong.push("an entry may be changed in both");
-      // A killed one's statement may still hold the tables for a moment.
+      // A killed program's statement may still lock the tables for a moment.
       const again = await at.integ(words, old);
       if (again.code !== 0) wrong.push(`typed again: ${again.code} ${again.stderr}`);
       const there = (await at.integ(["journal", "export"], other)).stdout;
@@ -116,18 +116,22 @@ describe.skipIf(isMissing("PostgreSQL"))("a move that is killed", () => {
 
   const directions: readonly Direction[] = ["out of a file", "back into its file", "to other tables"];
 
-  it.each(isFull ? directions : directions.slice(0, 2))("%s", { timeout: 3_600_000 }, async (direction) => {
-    const { messages, wrong } = await move(direction);
-    const all = Array.from({ length: messages }, (_, number) => number);
-    for (const [place, end] of ends.entries()) {
-      // Of a plain run one message is killed, and another one cut.
-      const points = isFull ? all : spread(all, 4).slice(place + 1, place + 2);
-      const ofEnd: string[] = [];
-      for (const point of points) ofEnd.push(...(await move(direction, { point, end })).wrong);
-      const figures = { messages, hit: points.length, violations: ofEnd.length };
-      recordFigure("team", figures, `journal move ${direction}, ${end}`);
-      wrong.push(...ofEnd.map((text) => `${end}: ${text}`));
-    }
-    expect(wrong).toEqual([]);
-  });
+  it.each(isFull ? directions : directions.slice(0, 2))(
+    "loses nothing: %s",
+    { timeout: 3_600_000 },
+    async (direction) => {
+      const { messages, wrong } = await move(direction);
+      const all = Array.from({ length: messages }, (_, number) => number);
+      for (const [place, end] of ends.entries()) {
+        // In a plain run, one message is killed and another one cut.
+        const points = isFull ? all : spread(all, 4).slice(place + 1, place + 2);
+        const ofEnd: string[] = [];
+        for (const point of points) ofEnd.push(...(await move(direction, { point, end })).wrong);
+        const figures = { messages, hit: points.length, violations: ofEnd.length };
+        recordFigure("team", figures, `journal move ${direction}, ${end}`);
+        wrong.push(...ofEnd.map((text) => `${end}: ${text}`));
+      }
+      expect(wrong).toEqual([]);
+    },
+  );
 });

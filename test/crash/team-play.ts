@@ -1,5 +1,5 @@
-// Plays the scenes of the harness with the journal in PostgreSQL, and lets something happen before any one message between the
-// program, PostgreSQL and the service.
+// Plays the harness's scenes with the journal in PostgreSQL, with a fault before any one message between the program,
+// PostgreSQL and the service.
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
@@ -12,11 +12,11 @@ import { spread } from "../support/strace.ts";
 import { keepJournalsIn } from "../support/team-journal.ts";
 import { endOf, Findings, type Scene, type Stage } from "./harness.ts";
 
-/** So short that a lease which a killed process left, and what it may have sent, is over before keys are recovered. */
+/** Short enough that a killed process's lease, and its possible request, are over before keys are recovered. */
 const shortLease = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
 const leaseMs = 3500;
 
-/** A scene of a key: before it is recovered the lease has ended, and a list is old enough to be believed. */
+/** A key's scene: before its recovery the lease has ended, and a list is old enough to prove something. */
 export function afterLease(scene: Scene): Scene {
   const settle = async (): Promise<void> => {
     await wait(leaseMs);
@@ -28,15 +28,15 @@ export function afterLease(scene: Scene): Scene {
 export interface Disturbance {
   /** For the figures, such as `killed`. */
   readonly name: string;
-  /** The messages that it happens at; all where nothing else is said. */
+  /** The messages with the fault; all by default. */
   readonly links?: readonly Passage["link"][];
-  /** The program lives on, so that it may run in the test's own process. */
+  /** The program survives, so it may run in the test's process. */
   readonly isSurvived?: boolean;
-  /** Counts the messages of PostgreSQL's protocol one by one, instead of what is sent together. */
+  /** Counts each message of PostgreSQL's protocol, instead of messages sent together. */
   readonly byMessage?: boolean;
-  /** @returns whether the message goes on */
+  /** @returns whether the message is forwarded */
   act(process: { kill(signal: NodeJS.Signals): unknown } | undefined): Verdict | Promise<Verdict>;
-  /** Once the command has ended. */
+  /** Called after the command ended. */
   after?(): Promise<void>;
 }
 
@@ -47,13 +47,13 @@ export interface TeamDeskOptions {
   readonly hasStandby?: boolean;
 }
 
-/** A PostgreSQL for the homes of a file of tests, and what stands before it. */
+/** The PostgreSQL server for the homes of a test file, and the relay before it. */
 export class TeamDesk {
   readonly #crossing = new Crossing();
   readonly #settings: readonly string[];
   #server: PostgresServer | undefined;
   #standby: PostgresServer | undefined;
-  /** Lost its place to its standby. */
+  /** Replaced by its standby. */
   #former: PostgresServer | undefined;
 
   constructor({ settings = [], hasStandby = false }: TeamDeskOptions = {}) {
@@ -92,7 +92,7 @@ export class TeamDesk {
     await this.server.sql("SELECT pg_reload_conf()");
   }
 
-  /** The server's machine crashes, and its standby takes its place. */
+  /** The server's machine crashes, and its standby takes over. */
   async failOver(): Promise<void> {
     const standby = this.#standby;
     if (standby === undefined) throw new Error("there is no standby");
@@ -113,11 +113,11 @@ export class TeamDesk {
     return scene.stage({ through: this.#crossing.through });
   }
 
-  /** Runs the command of a stage, and something at one of its messages. */
+  /** Runs a stage's command with a fault at one of its messages. */
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
-    // Its tables are made first: what comes now is the command's alone.
+    // The tables are created first, so that all later messages are the command's.
     await at.integ(["journal", "init"]);
-    // What prepared the stage was released without waiting for the disk; its process, unlike a user's, has not ended.
+    // The preparation's lease was released without waiting for the disk; its process, unlike a user's, has not ended.
     if (this.#settings.length > 0) await this.server.sql("CHECKPOINT");
     if (this.#former !== undefined) await this.#addStandby();
     const port = await this.#crossing.portTo("journal", this.server.port);
@@ -138,7 +138,7 @@ export class TeamDesk {
     return { ended: end, passed: isDone ? passed : [] };
   }
 
-  /** The messages of an undisturbed run, by their numbers. */
+  /** The numbers of the messages of an undisturbed run. */
   async passages(scene: Scene, what: Disturbance): Promise<Passage[]> {
     const stage = await this.stage(scene);
     try {
@@ -150,7 +150,7 @@ export class TeamDesk {
     }
   }
 
-  /** Plays the scene once for each message; nothing may be found. */
+  /** Plays the scene once for each message; no violation may be found. */
   async playEach(scene: Scene, what: Disturbance, sample: number): Promise<void> {
     const passages = await this.passages(scene, what);
     const all = passages.flatMap(({ link }, number) => (what.links?.includes(link) === false ? [] : [number]));
@@ -181,7 +181,7 @@ export class TeamDesk {
     const hit = numbers.length - missed.length;
     recordFigure("team", { messages: all.length, hit, violations: findings.count }, `${scene.name}, ${what.name}`);
     expect(findings.all).toEqual([]);
-    // The last message or two of a run may come after what it waits for.
+    // The last message or two of a run may come after the awaited one.
     expect(missed.length, missed.join(", ")).toBeLessThanOrEqual(2);
   }
 
@@ -202,7 +202,7 @@ export class TeamDesk {
       if (end.code === 0 && open.length > 0 && !/warning/.test(end.stderr))
         findings.falseSuccesses.push(`${run.where}: done, and the journal has it as ${open[0]!.state}`);
       const go = (): Promise<string> => {
-        // Meanwhile another server may have taken the place of this one.
+        // Another server may have replaced this one meanwhile.
         stage.at.env.INTEG_JOURNAL = atHosts(stage.at, `127.0.0.1:${this.server.port}`);
         return stage.recover(run).finally(() => stage.remove());
       };
@@ -218,7 +218,7 @@ function atHosts({ env }: Pick<Home, "env">, hosts: string): string {
   return env.INTEG_JOURNAL!.replace(/@[^/]*\//, `@${hosts}/`);
 }
 
-/** A sample has no message of the connection's beginning: nothing is done by then. */
+/** A sample has no message of the connection's start, when nothing is done yet. */
 function aroundService(passages: readonly Passage[], all: readonly number[]): number[] {
   const [first, last] = [
     passages.findIndex(({ link }) => link === "service"),

@@ -1,5 +1,5 @@
-// Machines with host names of their own on one journal, all at once, round after round: same and different requests, requests
-// that are lost on their way, and everyone recovers what others began. `npm test` plays a few rounds, a full run 500.
+// Machines with their own host names on one journal, all at the same time, round after round: same and different requests, lost
+// requests, and everyone recovers others' work. `npm test` plays a few rounds, a full run 500.
 import { readFileSync } from "node:fs";
 import { type ChildProcess, spawn } from "node:child_process";
 import { join, resolve } from "node:path";
@@ -15,7 +15,7 @@ import { type Service, startService } from "../support/service.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { isMissing } from "../support/tools.mjs";
 
-/** One that stays up, so that a round costs no start of a program. */
+/** A running machine, so that a round starts no program. */
 class Machine {
   readonly #home: Home;
   readonly #child: ChildProcess;
@@ -36,7 +36,7 @@ class Machine {
     return JSON.parse(String(value)) as RunEnd;
   }
 
-  /** What was delivered to it last. */
+  /** The secret that was last delivered to it. */
   secret(): string {
     return readFileSync(this.#home.path("s"), "utf8");
   }
@@ -49,7 +49,7 @@ class Machine {
   }
 }
 
-/** A service is replaced now and then, so that what it remembers stays small. */
+/** The service is replaced now and then, so that its state stays small. */
 const roundsOfService = 25;
 
 const [processes, rounds] = isFull ? [16, 500] : [8, 5];
@@ -87,7 +87,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const all = (words: (index: number) => readonly string[]): Promise<RunEnd[]> =>
     Promise.all(machines.map((machine, index) => machine.run(words(index), service.env)));
 
-  /** Half of them ask for the same. */
+  /** Half of them request the same. */
   const creation = (index: number): string[] => {
     const scopes = ["--scope", "entity:read", ...(index % 2 ? ["--scope", "organization:read"] : [])];
     const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id, ...scopes];
@@ -100,7 +100,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const entries = (): number => Number(ask("SELECT count(*) FROM integ_entries")[0]);
   const unsettled = "SELECT id FROM integ_entries WHERE NOT about && ARRAY['state done', 'state refused']";
 
-  /** @param lost so many requests are lost on their way */
+  /** @param lost how many requests are lost */
   async function create(lost: number): Promise<string[]> {
     await account.clear();
     const [begun, old] = [ask(unsettled).length, entries()];
@@ -115,14 +115,14 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const keys = new Set(ask("SELECT key::json ->> 1 FROM integ_entries"));
     for (const { idempotency_key: key } of await account.creations())
       if (key !== null && !keys.has(key)) wrong.push(`sent without a record: ${key}`);
-    // A machine that comes late finishes what another has just lost: then there are fewer entries, and fewer are left.
+    // A late machine may finish a request that another has just lost: then there are fewer entries, and fewer are left.
     const [left, made] = [ask(unsettled).length, entries() - old];
     if (left > lost || begun + made !== delivered.length + left)
       wrong.push(`${left} of ${made} new and ${begun} old entries are unfinished, ${delivered.length} delivered`);
     return wrong;
   }
 
-  /** Everyone recovers what was lost, at once. */
+  /** All machines recover the lost requests, simultaneously. */
   async function recover(): Promise<string[]> {
     await account.clear();
     const lost = ask(unsettled).length;
@@ -135,7 +135,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   }
 
   it.skipIf(isMissing("the right to a host name of its own"))(
-    "of many machines at once: none lost, none doubled, one holder at a time",
+    "of many simultaneous machines loses and doubles nothing, with one holder at a time",
     { timeout: 7_200_000 },
     async () => {
       machines = Array.from(
@@ -147,9 +147,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       const wrong: string[] = [];
       let recoveries = 0;
       for (let round = 0; round < rounds && wrong.length === 0; round += 1) {
-        // Nothing is unfinished then: what was begun at one service is not finished at another.
+        // Then nothing is unfinished, because work of one service cannot be finished at another.
         if (round > 0 && round % roundsOfService === 0) await serve();
-        // What is lost in one round is resumed by who asks for the same in the next, or recovered by everyone.
+        // Lost requests of a round are resumed by the same request in the next, or recovered by all.
         const isLost = round % 5 === 1 || round % 5 === 3;
         const found = round % 5 === 4 ? await recover() : await create(isLost ? 2 : 0);
         recoveries += round % 5 === 4 ? 1 : 0;

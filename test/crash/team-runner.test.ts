@@ -1,5 +1,5 @@
-// A hosted runner that is killed at each message from the service's response on, and loses its disk: with an escrow, another
-// machine claims the secret, and none is lost once its ciphertext is committed.
+// A hosted runner that is killed at each message after the service's response, and loses its disk: with an escrow, another
+// machine claims the secret, and a secret whose ciphertext is committed is never lost.
 import { readFileSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     recipient = await identityToRecipient(identity);
   });
 
-  /** A machine of its own on the same journal, if one is given. */
+  /** A separate machine on the same journal, if one is given. */
   async function machine(env: Readonly<Record<string, string>> = {}): Promise<Home> {
     const { origin } = new URL(machines.service.us.base_url);
     const home = new Home({ ...machines.service.env, INTEG_BASE_URL: await machines.crossing.through(origin), ...env });
@@ -60,7 +60,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     return claimed.code === 0 ? "claimed" : `claim: ${claimed.stderr}`;
   }
 
-  /** What a person types on another machine. @returns the way it went */
+  /** The steps on another machine. @returns the steps */
   async function finish(other: Home): Promise<string> {
     const first = await other.integ(["journal", "recover", ...words]);
     if (first.code === 0) return "recovered";
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     return replaced.code === 0 ? "replaced" : `${first.stderr} then ${replaced.stderr}`;
   }
 
-  it("its secret is claimed elsewhere, and lost only before it is encrypted in the journal", {
+  it("has its secret claimed elsewhere, and loses it only before it is encrypted in the journal", {
     timeout: 3_600_000,
   }, async () => {
     await machines.account.clear();
@@ -98,7 +98,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
       other.env.INTEG_ESCROW_IDENTITY = file;
       const isDone = (await other.integ(["journal", "list", "--json"])).stdout.includes('"data":[]');
       const way = isDone ? "finished by the runner" : await finish(other);
-      // Its file is gone with its disk: what is still encrypted is the only copy. A recovery leaves it, and it can be claimed.
+      // The file was on the lost disk, so the ciphertext is the only copy. A recovery keeps it, and it can be claimed.
       if (isDone) await other.integ(["journal", "recover"]);
       const isClaimed = isDone && isKept && (await claim(other)) === "claimed";
       if (isDone && isKept && !isClaimed) wrong.push(`message ${point}: ${way}, kept, and not claimed`);

@@ -1,5 +1,5 @@
-// The server of a team's journal is killed before each statement and each of its answers, and started again; or its
-// synchronous standby takes its place. What was acknowledged is there, and recovery brings the work to its end.
+// The server of a team's journal is killed before each statement and each response, and restarted; or its synchronous standby
+// takes over. Acknowledged records are there, and recovery finishes the work.
 import { describe, it } from "vitest";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
@@ -8,7 +8,7 @@ import type { Verdict } from "../support/crossing.ts";
 import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
 import { isMissing } from "../support/tools.mjs";
 
-// Both servers would lose the newest commits if integ left the setting as it is.
+// Both servers would lose the newest commits if integ did not change this setting.
 const careless = {
   killed: ["synchronous_commit = off", "wal_writer_delay = 10s"],
   promoted: ["synchronous_commit = local"],
@@ -37,7 +37,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a server that is killed", () => {
     [client(clients.rotate), 1],
     [client(clients.recover), 1],
     [keyCreation, 1],
-  ])("$name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, killed, sample));
+  ])("loses nothing: $name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, killed, sample));
 });
 
 describe.skipIf(isMissing("PostgreSQL"))("a standby that is promoted", () => {
@@ -54,5 +54,5 @@ describe.skipIf(isMissing("PostgreSQL"))("a standby that is promoted", () => {
   it.each<[Scene, number]>([
     [client(clients.create), 1],
     [keyCreation, 1],
-  ])("$name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, promoted, sample));
+  ])("loses nothing: $name", { timeout: 7_200_000 }, (scene, sample) => desk.playEach(scene, promoted, sample));
 });
