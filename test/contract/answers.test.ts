@@ -46,19 +46,16 @@ describe("recorded sandbox responses", () => {
     expect(refusal.headers).toMatchObject({ "request-id": JSON.parse(refusal.text!).request_id });
   });
 
-  it.skipIf(isOther)(
-    "include those of a sandbox started as a process, with the faults that applied to the request",
-    async () => {
-      const service = await startService();
-      const [calm, faulty] = [uniquePath(), uniquePath()];
-      await service.fault(`GET ${faulty} status=503`);
-      for (const path of [calm, faulty])
-        await fetch(service.us.base_url + path, { headers: { authorization: basic(service.us.api_key) } });
-      await service.stop();
-      expect(await recordedOf(calm)).toMatchObject([{ status: 404, faults: [] }]);
-      expect(await recordedOf(faulty)).toMatchObject([{ status: 503, faults: ["status"] }]);
-    },
-  );
+  it.skipIf(isOther)("include those of a sandbox process, with the faults that applied", async () => {
+    const service = await startService();
+    const [calm, faulty] = [uniquePath(), uniquePath()];
+    await service.fault(`GET ${faulty} status=503`);
+    for (const path of [calm, faulty])
+      await fetch(service.us.base_url + path, { headers: { authorization: basic(service.us.api_key) } });
+    await service.stop();
+    expect(await recordedOf(calm)).toMatchObject([{ status: 404, faults: [] }]);
+    expect(await recordedOf(faulty)).toMatchObject([{ status: 503, faults: ["status"] }]);
+  });
 
   it.skipIf(isOther)("include those of a sandbox that a command starts for itself", async () => {
     const at = new Home();

@@ -93,7 +93,8 @@ export async function auditExit(
 
 /**
  * Recovers like a person until nothing is left to do: a kept secret is claimed to the scene's destination, a lost one is
- * replaced when the program asks. @returns the output, and the exit codes of the recoveries
+ * replaced when the program asks.
+ * @returns the output, and the exit codes of the recoveries
  */
 export async function recoverAll(
   { at, findings, where, place }: Watched,

@@ -51,33 +51,25 @@ describe.runIf(isTraced)("a command on a failing disk", () => {
 });
 
 // The outcome of a request is unknown if the program cannot read its own files any more.
-describe.runIf(isTraced && !isElse)("a module that cannot be loaded after the first request", () => {
+describe.runIf(isTraced && !isElse)("a module that cannot be loaded after the first request loses nothing", () => {
   const loads = (points: readonly Point[]): Point[] =>
     points
       .slice(points.findIndex(({ text }) => /"(?:POST|DELETE) /.test(text)) + 1)
       .filter(({ call, text }) => call === "openat" && /\/dist\/[^/"]+\.cjs"/.test(text));
   const { createToThree, replace, rotate, recover } = clients;
   const more = isFull ? [...[replace, rotate, recover].map(client), key(keys.replace)] : [];
-  it.each([client(createToThree), key(keys.rotate), ...more])(
-    "loses nothing: $name",
-    { timeout: 600_000 },
-    async (scene) => {
-      const all = loads(await pointsOf(scene)).map((point) => ({ point, errno: "EIO", forever: false }));
-      await playEach(scene, { all, sample: all });
-    },
-  );
+  it.each([client(createToThree), key(keys.rotate), ...more])("$name", { timeout: 600_000 }, async (scene) => {
+    const all = loads(await pointsOf(scene)).map((point) => ({ point, errno: "EIO", forever: false }));
+    await playEach(scene, { all, sample: all });
+  });
 });
 
 // Access keys have no idempotency key: only permanent sync failures.
-describe.runIf(isTraced)("a permanently failing sync", () => {
-  it.each([keys.create, keys.rotate, keys.replace].map(key))(
-    "loses nothing: $name",
-    { timeout: 3_600_000 },
-    async (scene) => {
-      const syncs = syncsOf(await pointsOf(scene));
-      expect(syncs.length).toBeGreaterThan(4);
-      const all = syncs.map((point) => ({ point, errno: "EIO", forever: true }));
-      await playEach(scene, { all, sample: spread(all, 1), figure: "failing sync" });
-    },
-  );
+describe.runIf(isTraced)("a permanently failing sync loses nothing", () => {
+  it.each([keys.create, keys.rotate, keys.replace].map(key))("$name", { timeout: 3_600_000 }, async (scene) => {
+    const syncs = syncsOf(await pointsOf(scene));
+    expect(syncs.length).toBeGreaterThan(4);
+    const all = syncs.map((point) => ({ point, errno: "EIO", forever: true }));
+    await playEach(scene, { all, sample: spread(all, 1), figure: "failing sync" });
+  });
 });

@@ -217,8 +217,8 @@ async function runUnder(
 }
 
 /**
- * Runs the scene's command under a fault and checks the result. @returns its recovery, or undefined if the run did not reach
- * the point
+ * Runs the scene's command under a fault and checks the result.
+ * @returns its recovery, or undefined if the run did not reach the point
  */
 async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(() => Promise<string>) | undefined> {
   const stage = await scene.stage();
@@ -246,9 +246,10 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
 const tries = 12;
 
 /**
- * Plays the scene once for each fault; all must be reached, without a violation. @param figure the name of the test's figure;
- * omitted for one of several runs with a common figure @param calls how many calls those faults represent, if more @returns how
- * many faults were reached
+ * Plays the scene once for each fault; all must be reached, without a violation.
+ * @param figure the name of the test's figure; omitted for one of several runs with a common figure
+ * @param calls how many calls those faults represent, if more
+ * @returns how many faults were reached
  */
 export async function playEach(
   scene: Scene,

@@ -104,7 +104,8 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
 
 /**
  * Kills a process right before one of its calls and checks what is left. One of Node's threads may wake the main one and shift
- * its count by a read or two: a missed point is tried again. @returns 1 if it was hit.
+ * its count by a read or two: a missed point is tried again.
+ * @returns 1 if it was hit.
  */
 async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {
   for (let tries = 0; tries < 4; tries += 1) {

@@ -126,8 +126,8 @@ type Path =
   | "confirmed";
 
 /**
- * Follows the program's next steps: recover, then what the exit code asks for. @returns the steps, or a description of a dead
- * end
+ * Follows the program's next steps: recover, then what the exit code asks for.
+ * @returns the steps, or a description of a dead end
  */
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;

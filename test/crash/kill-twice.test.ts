@@ -46,21 +46,16 @@ async function firstKillsOf(work: ClientWork): Promise<Point[]> {
   return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);
 }
 
-describe.skipIf(isMissing("strace"))("a recovery that is killed too", () => {
-  it.each(isFull ? [create, replace, rotate] : [create, rotate])(
-    "is finished by the next one: $name",
-    { timeout: 7_200_000 },
-    async (work) => {
-      const firsts = await firstKillsOf(work);
-      if (countsOnly)
-        return console.log(`count: ${work.name}, first kills with remains of their own: ${firsts.length}`);
-      let points = 0;
-      for (const first of firsts) {
-        const recovery = scene(recoveryAfter(work, first));
-        const all = changingPoints(await pointsOf(recovery)).map((point) => ({ point }));
-        points += await playEach(recovery, { all, sample: spread(all, sample.second) });
-      }
-      recordFigure("second kill", { "first kills": firsts.length, points, violations: 0 }, work.name);
-    },
-  );
+describe.skipIf(isMissing("strace"))("a recovery that is killed too is finished by the next one", () => {
+  it.each(isFull ? [create, replace, rotate] : [create, rotate])("$name", { timeout: 7_200_000 }, async (work) => {
+    const firsts = await firstKillsOf(work);
+    if (countsOnly) return console.log(`count: ${work.name}, first kills with remains of their own: ${firsts.length}`);
+    let points = 0;
+    for (const first of firsts) {
+      const recovery = scene(recoveryAfter(work, first));
+      const all = changingPoints(await pointsOf(recovery)).map((point) => ({ point }));
+      points += await playEach(recovery, { all, sample: spread(all, sample.second) });
+    }
+    recordFigure("second kill", { "first kills": firsts.length, points, violations: 0 }, work.name);
+  });
 });

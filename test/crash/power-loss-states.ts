@@ -153,8 +153,9 @@ function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<numbe
 }
 
 /**
- * A command that loses power after a killed one, whose unsynced operations may still be lost. @param isIt the moment at which
- * the first one is killed @param words `journal recover` by default; "again" for the same command
+ * A command that loses power after a killed one, whose unsynced operations may still be lost.
+ * @param isIt the moment at which the first one is killed
+ * @param words `journal recover` by default; "again" for the same command
  */
 export function afterKill(
   { name, first, words }: { readonly name: string; readonly first: PowerScene; readonly words?: "again" },

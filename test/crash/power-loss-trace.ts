@@ -27,8 +27,9 @@ export interface Recording {
 }
 
 /**
- * Runs a command under strace. @param run starts it under the given words, to its end @param before the folder's content, if
- * its files must keep the numbers of an earlier recording
+ * Runs a command under strace.
+ * @param run starts it under the given words, to its end
+ * @param before the folder's content, if its files must keep the numbers of an earlier recording
  */
 export async function recordFiles(
   folder: string,

@@ -34,8 +34,9 @@ function chosenOf(states: readonly CutState[]): readonly CutState[] {
 }
 
 /**
- * The tests of some scenes. @param options.settles the service's lists are accepted some seconds after a request, so all scenes
- * are recorded before the first is played
+ * The tests of some scenes.
+ * @param options.settles the service's lists are accepted some seconds after a request, so all scenes are recorded before the
+ * first is played
  */
 export function powerCuts(name: string, scenes: readonly PowerScene[], { settles = false } = {}): void {
   const isTraced = !isMissing("strace");

@@ -1,5 +1,4 @@
-// A destination that cannot take a secret, with every command that yields one: exit 2 or 3, and the service receives no
-// change.
+// A destination that cannot take a secret, with every command that yields one: exit 2 or 3, and the service receives no change.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,6 +1,5 @@
-// Canary secrets of stores: the tokens for Vault, GitHub and a cluster and the delivered secrets are searched for in
-// every file of the home, both streams with the debug log, and arguments and environments of children. None may be
-// outside its place.
+// Canary secrets of stores: the tokens for Vault, GitHub and a cluster and the delivered secrets are searched for in every file
+// of the home, both streams with the debug log, and arguments and environments of children. None may be outside its place.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";
@@ -98,27 +97,24 @@ describe.each(played)("%s", (_name, row) => {
   });
 
   const statuses = isFull ? [400, 401, 403, 404, 409, 422, 429, 500, 503] : [403];
-  it.skipIf(row.absent).each(statuses)(
-    "a response with status %d that repeats the token leaks nothing, and the secret can be claimed",
-    async (status) => {
-      const home = homeFor(row);
-      const said = `you sent ${row.token()}`;
-      const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
-      const answer = { status, body, headers: { "x-said": row.token() } };
-      row.server().plan(row.write, answer, 99);
-      const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late", "--force"));
-      expect([5, 12], late.stderr).toContain(late.code);
-      row.server().calm();
-      row.server().plan(/./, answer, 99);
-      expect((await world.run(home, creation("--secret-to", row.to, "--new", "--force"))).code).not.toBe(0);
-      row.server().calm();
-      const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
-      const claimed = await world.run(home, ["journal", "claim", kept.id]);
-      expect(claimed.code, claimed.stderr).toBe(0);
-      await world.run(home, ["journal", "list", "--all", "--json"]);
-      expect(world.leftovers(home)).toEqual([]);
-    },
-  );
+  it.skipIf(row.absent).each(statuses)("a response %d that repeats the token leaks nothing", async (status) => {
+    const home = homeFor(row);
+    const said = `you sent ${row.token()}`;
+    const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
+    const answer = { status, body, headers: { "x-said": row.token() } };
+    row.server().plan(row.write, answer, 99);
+    const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late", "--force"));
+    expect([5, 12], late.stderr).toContain(late.code);
+    row.server().calm();
+    row.server().plan(/./, answer, 99);
+    expect((await world.run(home, creation("--secret-to", row.to, "--new", "--force"))).code).not.toBe(0);
+    row.server().calm();
+    const kept = journalOf(home).find(({ state }) => state === "undelivered")!;
+    const claimed = await world.run(home, ["journal", "claim", kept.id]);
+    expect(claimed.code, claimed.stderr).toBe(0);
+    await world.run(home, ["journal", "list", "--all", "--json"]);
+    expect(world.leftovers(home)).toEqual([]);
+  });
 });
 
 it("a misplaced token is detected", async () => {

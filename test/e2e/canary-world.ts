@@ -229,8 +229,8 @@ done`;
 }
 
 /**
- * The world of a test file: a secret seen outside its destination fails the test that saw it. @param part part of the
- * figure
+ * The world of a test file: a secret seen outside its destination fails the test that saw it.
+ * @param part part of the figure
  */
 export function canariesOfTests(part?: string): { readonly world: CanaryWorld } {
   let world: CanaryWorld;

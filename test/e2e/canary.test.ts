@@ -319,43 +319,37 @@ describe("canary secrets of a run that is killed or crashes", () => {
     ["link", 4],
   ];
 
-  it.skipIf(isMissing("strace"))(
-    "after a kill with the secret in hand, it is only in the destination's own reserve",
-    async () => {
-      let held = 0;
-      for (const [call, nth] of points) {
-        const home = world.home(world.env);
-        const words = createWords("--secret-file", "out/killed");
-        await world.run(home, words, { under: killedAt({ call, nth, text: "" }) });
-        held += world.leftovers(home).some((file) => readFileSync(home.path(file), "utf8").includes("sbx_us_cs_"))
-          ? 1
-          : 0;
-        await world.run(home, ["journal", "recover", "--replace-lost-secret"]);
-        expect(world.leftovers(home)).toEqual([]);
-      }
-      expect(held, "no kill met a secret in hand").toBeGreaterThan(0);
-    },
-  );
+  it.skipIf(isMissing("strace"))("are only in the destination's reserve after a kill", async () => {
+    let held = 0;
+    for (const [call, nth] of points) {
+      const home = world.home(world.env);
+      const words = createWords("--secret-file", "out/killed");
+      await world.run(home, words, { under: killedAt({ call, nth, text: "" }) });
+      held += world.leftovers(home).some((file) => readFileSync(home.path(file), "utf8").includes("sbx_us_cs_"))
+        ? 1
+        : 0;
+      await world.run(home, ["journal", "recover", "--replace-lost-secret"]);
+      expect(world.leftovers(home)).toEqual([]);
+    }
+    expect(held, "no kill met a secret in hand").toBeGreaterThan(0);
+  });
 
   // The executable ignores NODE_OPTIONS, so nothing can be injected.
-  it.skipIf(isOtherBinary("a bug that a test puts into the program"))(
-    "after a bug, the stack trace does not contain it",
-    async () => {
-      const home = world.home(world.env);
-      const bug = world.tool("bug.cjs");
-      writeFileSync(
-        bug,
-        `const fs = require("node:fs"); const link = fs.linkSync;
+  it.skipIf(isOtherBinary("a bug that a test puts into the program"))("are in no stack trace", async () => {
+    const home = world.home(world.env);
+    const bug = world.tool("bug.cjs");
+    writeFileSync(
+      bug,
+      `const fs = require("node:fs"); const link = fs.linkSync;
        fs.linkSync = (from, to) => { if (String(to).includes("/out/")) throw new TypeError("a bug"); return link(from, to); };`,
-      );
-      for (const format of ["table", "json"]) {
-        const words = [...createWords("--new", "--secret-file", join("out", format)), "-o", format];
-        const ended = await world.run(home, words, { env: { NODE_OPTIONS: `--require ${bug}` } });
-        expect(ended.code, ended.stderr).not.toBe(0);
-        await world.run(home, ["journal", "recover"]);
-      }
-    },
-  );
+    );
+    for (const format of ["table", "json"]) {
+      const words = [...createWords("--new", "--secret-file", join("out", format)), "-o", format];
+      const ended = await world.run(home, words, { env: { NODE_OPTIONS: `--require ${bug}` } });
+      expect(ended.code, ended.stderr).not.toBe(0);
+      await world.run(home, ["journal", "recover"]);
+    }
+  });
 });
 
 it("a misplaced canary is detected in every form", () => {

@@ -54,13 +54,10 @@ describe("a contract version", () => {
 });
 
 describe("a mistyped profile name", () => {
-  it.each([["list"], ["recover"]])(
-    "journal %s reports it, instead of saying that nothing is unfinished",
-    async (verb) => {
-      const { code, stderr } = await home().integ(["journal", verb, "-p", "nobody"]);
-      expect([code, stderr]).toEqual([2, expect.stringContaining("nobody")]);
-    },
-  );
+  it.each([["list"], ["recover"]])("is reported by journal %s, instead of an empty list", async (verb) => {
+    const { code, stderr } = await home().integ(["journal", verb, "-p", "nobody"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("nobody")]);
+  });
 });
 
 describe("a folder that cannot be created", () => {

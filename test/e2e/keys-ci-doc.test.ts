@@ -181,8 +181,7 @@ describe("docs/ci.md", () => {
     expect(stdout).not.toContain("no_expiry:ak_eu_forgotten");
   });
 
-  // Snippets for hosted runners, which keep nothing: hosted-ci-doc.test.ts, client-assertion.test.ts,
-  // openmetrics.test.ts.
+  // Snippets for hosted runners, which keep nothing: hosted-ci-doc.test.ts, client-assertion.test.ts, openmetrics.test.ts.
   const hosted =
     "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom".split(
       " ",

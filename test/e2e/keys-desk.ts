@@ -109,8 +109,9 @@ export class KeysDesk {
   }
 
   /**
-   * A home with the profile `p`, which authenticates with its own key, knows the key's id, and exchanges its secret at
-   * the endpoint. @param more further words of `profiles add`; OWN is replaced by the key's id
+   * A home with the profile `p`, which authenticates with its own key, knows the key's id, and exchanges its secret at the
+   * endpoint.
+   * @param more further words of `profiles add`; OWN is replaced by the key's id
    */
   async withProfile(...more: readonly string[]): Promise<{ at: Home; own: { id: string; secret: string } }> {
     const { base_url, organization_id, access_token_endpoint } = this.#here;
@@ -207,8 +208,8 @@ export function secretIn(at: Home, name: string): string {
 }
 
 /**
- * The desk of a test file: opened before the first test, reset after each, closed after the last. @param take receives
- * the open desk
+ * The desk of a test file: opened before the first test, reset after each, closed after the last.
+ * @param take receives the open desk
  */
 export function deskOfTests(take: (desk: KeysDesk) => void): void {
   let desk: KeysDesk | undefined;

@@ -1,5 +1,4 @@
-// Pagination from the command line against pages that a test decides: which rows are printed, and what is requested
-// when.
+// Pagination from the command line against pages that a test decides: which rows are printed, and what is requested when.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";

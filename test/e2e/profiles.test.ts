@@ -293,22 +293,16 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     ["a journal that is not an address", profileFile({ journal: 1 })],
     ["a profile without an id", profileFile({ id: undefined })],
     ["a recipient that is not a text", profileFile({ escrow: [1] })],
-  ])(
-    "a profile file with %s: no command falls back to this machine's journal instead of the team's",
-    async (_, text) => {
-      const at = home();
-      mkdirSync(at.path("config"), { mode: 0o700 });
-      writeFileSync(at.path("config", "profiles.json"), text, { mode: 0o600 });
-      for (const words of [["list"], ["list", "-p", "p"], ["verify"], ["recover"], ["export"]]) {
-        const { code, stderr } = await at.integ(["journal", ...words], { env: { INTEG_JOURNAL: "" } });
-        expect([code, stderr], words.join(" ")).toEqual([
-          2,
-          expect.stringContaining("profiles.json is broken at line"),
-        ]);
-      }
-      expect((await at.integ(["journal", "list", "-p", "sandbox"])).code).toBe(0);
-    },
-  );
+  ])("a profile file with %s: no command uses this machine's journal in place of the team's", async (_, text) => {
+    const at = home();
+    mkdirSync(at.path("config"), { mode: 0o700 });
+    writeFileSync(at.path("config", "profiles.json"), text, { mode: 0o600 });
+    for (const words of [["list"], ["list", "-p", "p"], ["verify"], ["recover"], ["export"]]) {
+      const { code, stderr } = await at.integ(["journal", ...words], { env: { INTEG_JOURNAL: "" } });
+      expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("profiles.json is broken at line")]);
+    }
+    expect((await at.integ(["journal", "list", "-p", "sandbox"])).code).toBe(0);
+  });
 });
 
 describe("the host of another region", () => {

@@ -1,5 +1,5 @@
-// Defects that were found and fixed, each with what the sources said before, as near as they still can say it: file, what it
-// says now, what it said.
+// Defects that were found and fixed: the file, its current text, and the defective text, as close to the original as today's
+// sources allow.
 export const defects = [
   {
     name: "1 a stored request is sent under another service version",
@@ -197,7 +197,7 @@ export const defects = [
       ["operations/delivery-recovery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
     ],
   },
-  // Promises of the order of steps (promises.ts), each broken once.
+  // Promises about the order of steps (promises.ts), each broken once.
   {
     name: "order: a creation is sent before its attempt is on disk",
     changes: [["operations/sending.ts", "attempts: attempts + 1,", "attempts,"]],
@@ -371,7 +371,7 @@ export const defects = [
       ],
     ],
   },
-  // What the others meet (other-actors.ts): findings of 0.2.0, and what this simulation found.
+  // Faults by other actors (other-actors.ts): findings of 0.2.0, and of this simulation.
   {
     name: "actors: a destination is overwritten without a look",
     changes: [

@@ -1,17 +1,17 @@
 export interface Lived {
   readonly total: {
     readonly histories: number;
-    /** Those with hostile actors. */
+    /** Histories with hostile actors. */
     readonly hostile: number;
     readonly processes: number;
     readonly turns: number;
     readonly kills: number;
-    /** What was left for a person in the last nights, without and with hostile actors. */
+    /** Entries left for a person in the last nights, without and with hostile actors. */
     readonly refusals: number;
     readonly refusalsOfHostile: number;
   };
   readonly processorSeconds: number;
-  /** Of those that broke a promise the one with the lowest seed. */
+  /** The history with the lowest seed that broke a promise. */
   readonly found?: {
     readonly seed: number;
     readonly broken: readonly string[];
@@ -25,7 +25,7 @@ export function liveHistories(
     readonly first: number;
     readonly count: number;
     readonly shown?: number;
-    /** Which others take part; in each history another one by default. */
+    /** The other participants; by default it differs between histories. */
     readonly kind?: "alone" | "benign" | "hostile" | "any";
   },
 ): Promise<Lived>;

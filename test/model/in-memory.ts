@@ -1,5 +1,5 @@
-// What one process finds on a machine that is in memory: a journal, kept secrets, and places that secrets go to. A simulated
-// world says when each call is made, whether it fails, and who watches it.
+// A machine in memory for one process: a journal, kept secrets and destinations. A simulated world decides when each call runs
+// and whether it fails, and observes it.
 import { Failure } from "../../src/errors.ts";
 import {
   assertNoSecretLost,
@@ -39,29 +39,29 @@ import { parseSecret } from "../../src/secrets/secret-format.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
-/** A machine: what its processes share and what a crash leaves. `by` is the process that holds or made something. */
+/** A machine: the common state of its processes, which survives crashes. `by` is the process that holds or made something. */
 export interface Machine {
   readonly name: string;
-  /** What the host is called now, and the random id that its state folder has. */
+  /** The current host name, and the random id of the state folder. */
   host: string;
   id: string;
   readonly entries: Entry[];
   readonly held: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
-  /** What is reserved for files, with what was written there. */
+  /** Reserves for files, with the content written so far. */
   readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: object }>;
-  /** Kept secrets, and empty room for one, by folder and entry. */
+  /** Kept secrets, and empty reserves for them, by folder and entry. */
   readonly kept: Map<string, OneTimeSecret>;
   readonly rooms: Map<string, object>;
-  /** Entries that were changed by somebody who has no key of the journal. */
+  /** Entries changed by someone without a key of the journal. */
   readonly tampered: Set<string>;
-  /** Stored profiles, and their secrets by the name that a profile knows them by. */
+  /** Stored profiles, and their secrets by the profile's name for them. */
   readonly profiles: Map<string, Profile>;
   readonly credentials: Map<string, string>;
   readonly ids: { readonly prefix: string; last: number };
 }
 
-/** @param team a machine whose journal this one has too */
+/** @param team a machine with which this one shares its journal */
 export function newMachine(name: string, team?: Machine): Machine {
   return {
     name,
@@ -80,7 +80,7 @@ export function newMachine(name: string, team?: Machine): Machine {
   };
 }
 
-/** What every machine reaches: stores by address, oldest text first, profiles by name, and what was printed. */
+/** Common to all machines: stores by address, oldest text first, profiles by name, and the printed text. */
 export interface Outside {
   readonly stores: Map<string, string[]>;
   readonly profiles: Map<string, { readonly id: string; readonly secret: string }>;
@@ -90,39 +90,39 @@ export interface Outside {
 export interface Watch {
   /** The process. */
   readonly by: object;
-  /** Makes a call, or lets it fail. @param entry whose record or reserve it is about */
+  /** Makes a call, or lets it fail. @param entry the entry of the record or reserve */
   call<T>(what: string, effect: () => T, entry?: string): Promise<T>;
-  /** Waits for an entry that another process has. */
+  /** Waits for an entry that another process drives. */
   waitFor(what: string, mayGoOn?: () => boolean): Promise<void>;
   /** The time of a record. */
   at(): string;
   readonly isShared: boolean;
   isFree(id: string): boolean;
-  /** Before an entry is taken only if it is free. @returns whether it is */
+  /** Before an entry is taken only if it is free. @returns whether it is free */
   mayTry(id: string): boolean;
-  /** Entries that another process has. */
+  /** Entries that other processes drive. */
   holders(): Iterable<string>;
   /** An entry is taken. */
   taking(id: string): void;
   /** Before the journal is read. @throws if it cannot be */
   reading(): void;
-  /** Before an entry is changed. @throws if its lease is over */
+  /** Before an entry is changed. @throws if its lease has ended */
   recording(before: Entry, after: Entry): void;
   /** Before a kept secret is destroyed. */
   destroying(entry: string): void;
-  /** Machine and folder of what is kept. */
+  /** Machine and folder of kept secrets. */
   readonly place: string;
-  /** Under which name a secret is kept. */
+  /** The name of a kept secret. */
   room(entry: string): string;
-  /** Before a secret is written over what is at a place. */
+  /** Before a secret overwrites the content of a place. */
   delivering?(place: string, before: string | undefined, secret: string): void;
-  /** The machine's stored profiles, if it has any but the one target. */
+  /** The machine's stored profiles, if it has any besides the target. */
   readonly profiles?: ProfileStores;
 }
 
 let inodes = 0;
 
-/** What stands for an HMAC under the journal's key. */
+/** Replaces an HMAC under the journal's key. */
 export const plainDigests: SecretDigests = {
   of: (text) => `digest of ${text}`,
   fits: (text, digest) => digest === `digest of ${text}`,
@@ -216,7 +216,7 @@ export class InMemory {
     const { entries, held, tampered } = this.#machine;
     const { call, recording, at, by } = this.#watch;
     const stored = (): Entry => entries.find((entry) => entry.id === id)!;
-    // What was noted is gone with the process, unless a step was recorded after it.
+    // The note is lost with the process, unless a step was recorded after it.
     let noted: Partial<EntryProgress> = {};
     return {
       get entry() {
@@ -324,7 +324,7 @@ export class InMemory {
 
   readonly #machineId: MachineId = { find: () => this.#machine.id, make: () => this.#machine.id };
 
-  /** Of a place on this machine, or of a store. */
+  /** A place on this machine, or in a store. */
   #delivering(place: string, before: string | undefined, secret: string): void {
     const name = place.startsWith("store:") ? place : `${this.#machine.name}:${place}`;
     this.#watch.delivering?.(name, before, secret);
@@ -365,7 +365,7 @@ export class InMemory {
     return rememberedStore(record, { open: async () => target, digests: plainDigests });
   }
 
-  /** A store, as it was typed or as an entry remembers it. */
+  /** A store, as typed or as recorded in an entry. */
   store(address: string, before: Pick<StoreTarget, "facts" | "consent" | "force"> = {}): SingleDestinationPlace {
     return storeDestination({ ...this.#target(address.replace("memory:", "")), ...before }, this.#knowledge);
   }
@@ -374,7 +374,7 @@ export class InMemory {
     return this.#watch.profiles;
   }
 
-  /** What the options of a command name, or an entry remembers. */
+  /** The destinations of a command's options, or of an entry. */
   async destination({ to, remembered, force, mayBeOwn, yields }: SecretOptions): Promise<Destination> {
     const one = (option: DestinationOption): SingleDestinationPlace => {
       if (option.kind === "command") return this.taker("command", commandMark(option));
@@ -485,7 +485,7 @@ export class InMemory {
     };
   }
 
-  /** A place without anything to reserve: standard output and a command, whose reader has the secret, or a profile. */
+  /** A place without a reserve: standard output, a command, whose reader has the secret, or a profile. */
   taker(kind: "stdout" | "command" | "profile", mark?: string): SingleDestinationPlace {
     const { call, delivering } = this.#watch;
     const { printed, profiles } = this.#outside;
@@ -520,7 +520,7 @@ export class InMemory {
   }
 }
 
-/** True if a secret is where it was to go. */
+/** True if a secret is at its destination. */
 export function isDelivered(
   secret: string,
   { stores, profiles, printed }: Outside,
@@ -535,7 +535,7 @@ export function isDelivered(
   );
 }
 
-/** True if a secret is kept, or written whole where it waits for its name. */
+/** True if a secret is kept, or complete in a file that does not have its name yet. */
 export function isKept(secret: string, machines: readonly Machine[]): boolean {
   return machines.some(({ reserves, kept }) =>
     [...reserves.values(), ...kept.values()].some((one) => one.secret === secret),

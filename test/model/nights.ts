@@ -1,5 +1,5 @@
-// A history of nights: policies are applied, people type commands and recover what is left, on one machine or two; between the
-// nights others act (other-actors.ts). reliance.ts judges who may still work afterwards. All of it follows from one number.
+// A history of nights: policies are applied, and people type commands and recover, on one machine or two; between the nights
+// others act (other-actors.ts). reliance.ts judges who must still be able to work. Everything follows from one number.
 import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
 import { createAccessKey } from "../../src/operations/key.ts";
@@ -31,7 +31,7 @@ import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
 
-/** Words of an item's destinations, and the places that they are on each machine. */
+/** An item's destinations as typed, and their places on each machine. */
 interface Destinations {
   readonly items: readonly ItemDestination[];
   readonly places: (machine: Machine) => string[];
@@ -87,7 +87,7 @@ class Nights {
     if (chance.is(0.5)) this.#policies.push(this.#policy("pol_second", [chance.pick(world.machines)]));
   }
 
-  /** Profiles that a machine has from the start. */
+  /** Profiles that a machine has initially. */
   #furnish(machine: Machine, names: readonly string[]): void {
     const about = {
       region: "us",
@@ -147,7 +147,7 @@ class Nights {
       world.now += chance.pick([3_600_000, day, 3 * day, 31 * day]);
     }
     world.weather = calm;
-    // What the service had accepted it has done by now.
+    // The service has finished all accepted requests by now.
     for (const made of world.account.clients) if (made.status === "pending") made.status = "active";
     for (let night = 0; night < 3; night += 1) {
       this.#failures.length = 0;
@@ -174,7 +174,7 @@ class Nights {
     };
   }
 
-  /** In any order and at the same time; of one policy on two machines one after the other. */
+  /** In any order and simultaneously; those of one policy on two machines one after the other. */
   async #night(round: number): Promise<void> {
     const chance = this.#chance;
     const { machines } = this.#world;
@@ -194,7 +194,7 @@ class Nights {
     if (!this.#backups.has(machine)) this.#backups.set(machine, this.#backupOf(machine));
   }
 
-  /** As the state folder of a machine is now: its journal, if it is there, and what is kept. */
+  /** The machine's current state folder: its journal, if it exists, and kept secrets. */
   #backupOf(machine: Machine): () => void {
     const { entries, kept, tampered, id } = machine;
     const [before, keptBefore, tamperedBefore] = [[...entries], [...kept], [...tampered]];
@@ -237,7 +237,7 @@ class Nights {
 
   #ended(name: string, failure: Failure | undefined): void {
     if (failure === undefined) return;
-    // Two people who typed the same place are told so: that is between them.
+    // A conflict of two people who typed the same place is reported, and left to them.
     if (name.startsWith("apply")) this.#failures.push(`${name} ended with ${failure.kind}: ${failure.message}`);
     this.#world.turns.history.push(`  ${name} ended with ${failure.kind}: ${failure.message}`);
   }
@@ -308,7 +308,7 @@ class Nights {
         else if (!isThere(at)) missing.add(place);
       }
     const { service } = bench.account;
-    // Of clients the service is not asked one by one.
+    // Clients are not requested from the service one by one.
     const clients = new Map<string, SeenCredential>();
     for (const { id, clientId, status, body, createdAt } of this.#world.account.clients) {
       const { service_account_id: serviceAccount, scopes } = JSON.parse(body) as Record<string, never>;
@@ -335,10 +335,10 @@ class Nights {
     return { ...seen, missing, elsewhere, untrusted };
   }
 
-  /** Somebody creates a client or key. */
+  /** Someone creates a client or key. */
   #type(machine: Machine): void {
     const chance = this.#chance;
-    // Often the same place as another time; a place of a policy is that policy's, and who takes it is in its way.
+    // Often a place that was used before; a place of a policy belongs to that policy, and others would block it.
     const to = chance.pick(this.#isHostile ? typedTo : typedTo.slice(0, -1));
     const taken = this.#isHostile ? "pol_first-reporting" : "typed";
     const name = chance.pick(["typed", taken, `typed-${this.#processes}`]);
@@ -387,7 +387,7 @@ class Nights {
     );
   }
 
-  /** `journal recover --yes` of everything, then at times a claim. */
+  /** `journal recover --yes` of everything, sometimes followed by a claim. */
   #recover(machine: Machine): void {
     const isClaimed = this.#chance.is(0.5);
     this.#start("recover", machine, async (context, process) => {
@@ -433,7 +433,7 @@ class Nights {
     }
   }
 
-  /** What may have been handed to a command elsewhere needs the machine that did it, or a person. */
+  /** A secret that a command elsewhere may have received needs that machine, or a person. */
   #isUnseen({ destinations: [to] }: PolicyItem): boolean {
     const isMoved = this.#world.machines.some(
       (machine) => machine.host !== machine.name || this.#folders.get(machine) !== "/state",
@@ -441,7 +441,7 @@ class Nights {
     return to !== undefined && "command" in to && (this.#world.isTeam || isMoved);
   }
 
-  /** With benign actors alone everything is as the policies say, and no one was needed. */
+  /** With only benign actors everything is as the policies say, and no person was needed. */
   #audit(): void {
     const { broken } = this.#world;
     broken.push(...this.#failures.map((what) => `a person was needed: ${what}`));

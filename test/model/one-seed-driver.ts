@@ -1,5 +1,5 @@
-// Lives through histories in a process of its own: every n-th seed, until one breaks a promise. A kind is what takes part beside the
-// commands of one machine: nothing, benign others, hostile others.
+// Runs histories in its own process: every nth seed, until one breaks a promise. The kind is who takes part besides the
+// commands of one machine: no one, benign actors, or hostile actors.
 import { liveThroughNights } from "./nights.ts";
 import { liveThrough } from "./one-seed.ts";
 

@@ -1,5 +1,5 @@
-// One seed, one world: 2 to 8 processes of changes/ take turns at each await, in memory; faults, kills, lost leases, clocks
-// that jump, other environments and false receipts follow from the seed. INTEG_TEST_SEED=<n> plays one history again.
+// One seed, one world: 2 to 8 processes of operations/ take turns at each await, in memory; faults, kills, lost leases, clock
+// jumps, other environments and false receipts follow from the seed. INTEG_TEST_SEED=<n> plays one history again.
 import { expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { root } from "../support/program.ts";

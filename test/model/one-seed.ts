@@ -1,5 +1,5 @@
-// A history: what some people type on some machines, in which order everything happens, what fails, and what the promises
-// of docs/design say of the end. All of it follows from one number.
+// A history: commands of some people on some machines, their interleaving and failures, and the promises of docs/design for the
+// end. Everything follows from one number.
 import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../src/operations/revocation.ts";
@@ -18,25 +18,25 @@ import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
 
-/** Something that a person wants, and types until it is there. */
+/** A person's goal, for which commands are typed until it is reached. */
 interface Wish {
   readonly noun: "client" | "key";
   readonly verb: "create" | "rotate" | "rotate in place" | "revoke";
-  /** What is rotated or revoked. */
+  /** The client or key to rotate or revoke. */
   readonly old?: string;
-  /** What the typed command adds, differently at each typing: it may not be gone on with in silence. */
+  /** A further option of the typed command that differs each time: an entry must not be resumed silently with another one. */
   readonly scope?: string;
   readonly name?: string;
   readonly key?: string;
 }
 
-/** One typing of a wish. */
+/** One typed command for a wish. */
 interface Typed {
   readonly wish: Wish;
   readonly keepOld: boolean;
   readonly overlapMs: number;
   readonly path: string;
-  /** `--new`, of a rotation of a key. */
+  /** `--new`, for a rotation of a key. */
   readonly fresh: boolean;
 }
 
@@ -47,7 +47,7 @@ const lies: readonly Readonly<Record<string, unknown>>[] = [
   { status: "revoked" },
 ];
 
-/** What few histories come to by chance: a rotation whose new one somebody revokes, and keys of one name in two folders. */
+/** Rare situations: a rotation whose new credential someone revokes, and keys of one name in two folders. */
 type Theme = "a rotation by hand" | "keys of one name";
 
 export interface Outcome {
@@ -56,7 +56,7 @@ export interface Outcome {
   readonly processes: number;
   readonly kills: number;
   readonly entries: readonly Entry[];
-  /** What was left for a person in the last nights, in which nothing failed. */
+  /** Entries left for a person in the last nights, in which nothing failed. */
   readonly refusals?: number;
 }
 
@@ -67,15 +67,15 @@ class History {
   readonly #isTwoFold: boolean;
   readonly #home: Machine;
   readonly #lie: Readonly<Record<string, unknown>> | undefined;
-  /** What is not as it was begun by the time of a later command. */
+  /** Differences in the surroundings of a later command. */
   readonly #isElsewhere: boolean;
   readonly #skewMs: number;
-  /** How often somebody revokes something by hand between two rounds. */
+  /** How often someone revokes something by hand between two rounds. */
   readonly #hands: number;
-  /** Whether recoveries run while others type: what is unfinished may be under way this very moment. */
+  /** Whether recoveries run while others type, so that unfinished work may be in progress. */
   readonly #isRecoveredMeanwhile: boolean;
   readonly #theme: Theme | undefined;
-  /** What came into the histories later: the rest of each stays as it was. */
+  /** Variations that were added later: the rest of each history stays the same. */
   readonly #later: Chance;
   readonly #kinds = new Map<Wish, Wanted["kind"]>();
   #processes = 0;
@@ -114,7 +114,7 @@ class History {
     const wishes = this.#wishes();
     const unfinished: Wish[] = [];
     world.weather = this.#weather;
-    // A false receipt comes once: what is made later is as it was asked for.
+    // A false receipt occurs once: later credentials match their request.
     world.lie = this.#lie;
     world.isLiar = this.#lie !== undefined;
     for (let round = 0; round < 2; round += 1) {
@@ -175,7 +175,7 @@ class History {
     return some.length > 0 ? some : [chance.pick(all)];
   }
 
-  /** As the first command found it, or as a later one may. */
+  /** The surroundings of the first command, or of a later one. */
   #around(isLater: boolean): Surroundings {
     const chance = this.#chance;
     const isOther = isLater && this.#isElsewhere;
@@ -189,7 +189,7 @@ class History {
     };
   }
 
-  /** Starts a process that does what a person typed. */
+  /** Starts a process for a typed command. */
   #type(wish: Wish, round: number): void {
     this.#processes += 1;
     const chance = this.#chance;
@@ -226,7 +226,7 @@ class History {
         key: wish.key,
         waitMs: 60_000,
         destination,
-        // As `--yes` goes on where the secret was lost.
+        // A lost secret continues as with `--yes`.
         mayReplace: async (entry) => keepOld && agreeing.mayReplace(entry),
       });
     }
@@ -235,7 +235,7 @@ class History {
       return rotateOAuthClient(bench, { old: before, ...request }, rotation);
     }
     if (wish.verb === "create")
-      // Only a team's journal has leases that can be lost, and there names are marked.
+      // Only a team's journal has leases that can be lost, and marked names.
       return createAccessKey(
         bench,
         { request: { name: wish.name ?? "ci" }, marked: this.#weather.lostLeases > 0 },
@@ -247,7 +247,7 @@ class History {
     return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, { ...rotation, fresh });
   }
 
-  /** Where the secret of a wish goes: whoever types it again names as many destinations. */
+  /** The destination of a wish's secret: each command for the wish names as many destinations. */
   #kindOf(wish: Wish): Wanted["kind"] {
     const kind = this.#kinds.get(wish) ?? this.#later.pick(["stdout", "file", "file", "store", "both"]);
     this.#kinds.set(wish, kind);
@@ -260,7 +260,7 @@ class History {
     await this.#world.live();
   }
 
-  /** `journal recover` of everything, in one process or two, then `journal claim` of what is kept. */
+  /** `journal recover` of everything, in one process or two, then `journal claim` of kept secrets. */
   #startRecoveries(round: number): void {
     const world = this.#world;
     for (let index = 0; index < (round >= 0 && this.#chance.is(0.3) ? 2 : 1); index += 1) {
@@ -305,14 +305,14 @@ class History {
     return this.#world.all().find((made) => made.id === id);
   }
 
-  /** What was said to be done is so, when it is said. */
+  /** A result that is reported as done is done at that moment. */
   #auditEnd(
     { wish, keepOld }: Typed,
     { value, failure }: { readonly value?: unknown; readonly failure?: Failure },
   ): void {
     const { broken, revokedByHand } = this.#world;
     if (failure !== undefined || wish.old === undefined || this.#isTwoFold || revokedByHand.has(wish.old)) return;
-    // An overlap runs: the old one is to work until then.
+    // During the overlap the old credential must work.
     if (value !== null && typeof value === "object" && "dueAt" in value && value.dueAt !== undefined) return;
     const status = this.#find(wish.old)?.status;
     if (wish.verb === "revoke" && status !== "revoked")
@@ -324,7 +324,7 @@ class History {
     }
   }
 
-  /** What must be true at the end of all days. */
+  /** Conditions at the end of the history. */
   #audit(unfinished: readonly Wish[]): void {
     const { broken, machines } = this.#world;
     const entries = machines.flatMap((machine) => machine.entries.map((entry) => ({ machine, entry })));
@@ -343,9 +343,9 @@ class History {
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
-    // However often an unfinished creation is typed, the service sees one key for it.
+    // An unfinished creation has one key at the service, however often it is typed.
     if (!this.#isTwoFold && !this.#isRecoveredMeanwhile)
-      // Under another service version it is another request (§4.2 rule 2).
+      // With another service version it is another request (§4.2 rule 2).
       for (const wish of unfinished)
         if (this.#typedEntries(wish).length > new Set(this.#typedEntries(wish).map((one) => one.service_version)).size)
           broken.push(`${wish.scope} was typed again while it was unfinished, and has two requests`);
@@ -359,7 +359,7 @@ class History {
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
   }
 
-  /** Of two requests for the same key, the other one may be taken to have made it, as long as it is not settled. */
+  /** Of two requests for the same key, the other may be assumed to have made it while that is unsettled. */
   #isOpenForTwin(id: string, { operation, request_text, base_url }: Entry): boolean {
     if (operation !== "access_key.create") return false;
     return this.#world.machines.some(({ entries }) =>
@@ -374,7 +374,7 @@ class History {
     );
   }
 
-  /** In the place of what was lost there is one that works. */
+  /** A lost credential has a working replacement. */
   #auditReplacements(entries: readonly Entry[]): void {
     for (const { id } of entries) {
       const made = entries.filter(({ replaces }) => replaces === id).flatMap((entry) => this.#madeBy(entry));
@@ -382,15 +382,15 @@ class History {
     }
   }
 
-  /** What an entry made that works. */
+  /** The working client or key of an entry. */
   #madeBy({ id }: Entry): string[] {
     const made = [...this.#world.makers].filter(([, maker]) => maker.entry === id).map(([name]) => name);
     return made.filter((name) => this.#find(name)?.status === "active");
   }
 
-  /** `journal prune` of everything that is old forgets nothing that works. */
+  /** `journal prune` of all old entries removes no entry of a working credential. */
   #auditPrune({ entries }: Machine): void {
-    // What the service called revoked is believed to be, and what it called by a false name has no other.
+    // Reports of revocation by the service are trusted, and a credential under a false id has no other entry.
     if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
     const { going } = prunable(entries, { before: "2030-01-01T00:00:00.000Z", leased: new Set() });
     for (const [id, { entry }] of this.#world.makers)
@@ -406,7 +406,7 @@ class History {
     return this.#world.isSafe(secret);
   }
 
-  /** What needs no person is settled, where nothing but faults and kills came in between. */
+  /** Entries that need no person are settled, if only faults and kills occurred. */
   #auditSettled({ id, operation, state, last_error }: Entry): void {
     const needsPerson = state === "pending" || state === "secret_lost" || operation.startsWith("access_key");
     if (isSettled(state) || needsPerson) return;
@@ -444,7 +444,7 @@ class History {
         broken.push(`${id} says that nothing was done, and ${resource_id} is revoked`);
   }
 
-  /** Entries of a creation that somebody typed; what replaces them is not typed. */
+  /** Entries of typed creations, without their replacements. */
   #typedEntries(wish: Wish): Entry[] {
     return this.#home.entries.filter(
       ({ operation, parent, replaces, request_text }) =>
@@ -461,7 +461,7 @@ class History {
   }
 }
 
-/** Another entry that has revoked the same, or may have. */
+/** Another entry that revoked the same credential, or may have. */
 function isRevocation({ id, operation, state, resource_id }: Entry, but: string, resource: string | null): boolean {
   return id !== but && operation.endsWith(".revoke") && resource_id === resource && state !== "refused";
 }

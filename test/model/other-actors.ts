@@ -1,5 +1,5 @@
-// What others do between two commands: the actors of docs/design beside the processes of integ. A benign turn changes nothing that
-// anyone relies on: after it everything must still finish without a person. After a hostile one integ may refuse.
+// Actions of others between two commands: the actors of docs/design besides integ's processes. A benign turn changes nothing
+// that anyone relies on: after it everything must finish without a person. After a hostile one integ may refuse.
 import type { Entry } from "../../src/journal/entry.ts";
 import { isSettled } from "../../src/journal/entry.ts";
 import { actingProfile } from "./reliance.ts";
@@ -19,7 +19,7 @@ export interface Others {
 interface Turn {
   readonly name: string;
   readonly class: "benign" | "hostile";
-  /** @returns false if there is nothing that it could be done to */
+  /** @returns false if there is nothing to act on */
   readonly act: (others: Others) => boolean | void;
 }
 
@@ -37,7 +37,7 @@ function someMade({ world, chance }: Others, status: string) {
   return all.length > 0 ? chance.pick(all) : undefined;
 }
 
-/** A secret of something that works, which somebody puts where it was not. */
+/** A secret of something that works, which someone copies to another place. */
 function anotherSecret(others: Others): string {
   const { chance } = others;
   return (chance.is(0.5) ? someMade(others, "active")?.secret : undefined) ?? mine;
@@ -56,7 +56,7 @@ function targetProfile({ machine, chance }: Others) {
   return chance.pick([...machine.profiles.values()].filter(({ name }) => name !== actingProfile));
 }
 
-/** An entry that is not over, for whoever can write to the journal. */
+/** An unfinished entry, changed by someone with write access to the journal. */
 function edited(others: Others, change: (entry: Entry) => Entry): boolean {
   const { machine, chance } = others;
   const open = machine.entries.filter(({ state }) => !isSettled(state));
@@ -180,7 +180,7 @@ export const turns: readonly Turn[] = [
       const { machine, world, chance } = others;
       const profile = targetProfile(others);
       const made = world.account.clients.at(-1);
-      // That a profile names a client says nothing of its secret.
+      // A profile that names a client may have another client's secret.
       const credential = {
         kind: "client_credentials",
         client_id: made?.clientId ?? "cid_0",
@@ -282,7 +282,7 @@ export const turns: readonly Turn[] = [
   },
 ];
 
-/** Lets one of the others act. @returns what was done */
+/** Performs a turn. @returns its description */
 export function takeTurn(others: Others, of: Turn["class"]): void {
   const { world, chance } = others;
   const turn = chance.pick(turns.filter((one) => one.class === of));

@@ -1,5 +1,5 @@
-// A year of nightly runs with a moved clock: every credential works at every moment, none gets older than its limit and a
-// night, none is lost or doubled; without faults exactly the rotations happen that the arithmetic says.
+// A year of nightly runs with a moved clock: every credential works at every moment, none exceeds its age limit by more than a
+// night, none is lost or doubled; without faults there are exactly the calculated rotations.
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { rotationsOf, simulateYear, type YearFigures, type YearItem } from "../support/policy-year.ts";
@@ -10,7 +10,7 @@ import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { recordFigure } from "../support/figures.mjs";
 
 const nights = isFull ? 365 : 5;
-/** In a sample the limits are short, so that it sees rotations too. */
+/** A sample has short limits, so that rotations occur. */
 const scale = isFull ? 1 : 16;
 
 const items: readonly YearItem[] = [
@@ -40,7 +40,7 @@ const faults = [
   "* /* probability=0.1 drop=before",
 ];
 
-/** The same numbers in every run. */
+/** The same pseudo-random numbers in every run. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -78,7 +78,7 @@ function vaultField({ secrets }: VaultServer): string | undefined {
 const nothingBad = { withoutWorking: 0, tooOld: 0, lost: 0, doubled: 0, aboveSlots: 0 };
 
 describe("a year of nights", () => {
-  it("without faults makes the rotations that the arithmetic says", { timeout: 3_600_000 }, async () => {
+  it("without faults has exactly the calculated rotations", { timeout: 3_600_000 }, async () => {
     const figures = await simulateYear({ nights, items, faultOf: () => undefined });
     report("without faults", figures);
     expect(figures).toMatchObject({ ...nothingBad, failedRuns: 0 });
@@ -86,7 +86,7 @@ describe("a year of nights", () => {
   });
 
   it.each(isFull ? [0, 36] : [36])(
-    "to each kind of destination asks nothing and refuses nothing (overlap %i h)",
+    "asks and refuses nothing for each kind of destination (overlap %i h)",
     { timeout: 3_600_000 },
     async (overlapHours) => {
       const [vault, github] = await Promise.all([startVault(), startGitHub()]);
@@ -122,7 +122,7 @@ describe("a year of nights", () => {
     },
   );
 
-  it("with faults leaves every credential working at every moment", { timeout: 3_600_000 }, async () => {
+  it("with faults keeps every credential working at every moment", { timeout: 3_600_000 }, async () => {
     const random = numbers(Number(process.env.INTEG_TEST_SEED ?? 7));
     const faultOf = (): string | undefined =>
       random() < 0.7 ? faults[Math.floor(random() * faults.length)] : undefined;

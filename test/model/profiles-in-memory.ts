@@ -1,9 +1,9 @@
-// The stored profiles of one machine, and their secrets, as src/profiles/ asks for them.
+// The stored profiles of one machine, and their secrets, with the interface of src/profiles/.
 import type { ProfileStores } from "../../src/profiles/configure.ts";
 import { type Profile, secretSourceOf } from "../../src/profiles/profile.ts";
 import type { Machine } from "./in-memory.ts";
 
-/** @param delivering told of a secret that takes the place of another */
+/** @param delivering called when a secret replaces another */
 export function profilesOf(
   { profiles, credentials }: Machine,
   delivering: (name: string, before: string | undefined, secret: string) => void,
@@ -33,7 +33,7 @@ export function profilesOf(
   return { store, credentials: kept } as unknown as ProfileStores;
 }
 
-/** What a profile authenticates with; the text of a command, if only that is known. */
+/** A profile's secret; for a command, its text. */
 export function secretIn({ credential }: Profile, credentials: ReadonlyMap<string, string>): string | undefined {
   if (credential === null) return undefined;
   const source = secretSourceOf(credential);

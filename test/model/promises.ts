@@ -1,5 +1,5 @@
-// What integ promises of the order of its steps. The simulated world reports every request, response, record, kept copy and end
-// of a process as it happens; a promise that does not hold then is noted with the entry that broke it.
+// integ's promises about the order of its steps. The simulated world reports every request, response, record, kept copy and end
+// of a process as it happens; a broken promise is noted with its entry.
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { isPartlyDelivered } from "../../src/operations/delivery-recovery.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
@@ -12,7 +12,7 @@ import type { Process } from "./turns.ts";
 /** A request that changes the account. */
 export type Change = Extract<Request, "create" | "rotate" | "revoke">;
 
-/** A request as it is about to leave. */
+/** A request about to be sent. */
 export interface Sending {
   readonly what: Change;
   readonly id?: string;
@@ -20,7 +20,7 @@ export interface Sending {
   readonly key?: string;
 }
 
-/** A request under an idempotency key, as the service met it first. */
+/** A request under an idempotency key, as the service first received it. */
 interface Sent {
   readonly body: string;
   readonly version: string;
@@ -33,40 +33,40 @@ export class Promises {
   readonly broken: string[] = [];
   readonly #world: World;
   readonly #sent = new Map<string, Sent>();
-  /** How often the request of an entry left. */
+  /** How often the request of an entry was sent. */
   readonly #sendings = new Map<string, number>();
   /** Entries without an idempotency key whose request may have arrived. */
   readonly #mayHaveArrived = new Set<string>();
   /** Entries for which a person agreed: to replace what is lost, to send again, or to revoke without a proof. */
   readonly #agreed = new Set<string>();
-  /** Before then no process sends the request again, by request. */
+  /** The time before which no process may repeat the request, by request. */
   readonly #notBefore = new Map<string, number>();
-  /** The same of the process that was told, until it has had time to write it down. */
+  /** The same for the process that received the response, until it could record it. */
   readonly #told = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
-  /** Entries of which the journal said once that some of several destinations have the secret. */
+  /** Entries that were once recorded as delivered to some of several destinations. */
   readonly #partlyDelivered = new Set<string>();
   /** Work for which a process has sent a change. */
   readonly #changing = new Map<Process, Set<string>>();
-  /** Work in whose course the disk of a process failed after a change. */
+  /** Work during which a process's disk failed after a change. */
   readonly #failed = new Map<Process, Set<string>>();
-  /** Changes that a process began to send after it was interrupted. */
+  /** Changes that a process started to send after it was interrupted. */
   readonly #afterInterruption = new Map<Process, number>();
-  /** The key of a creation that was refused as too early and has met nothing else, by machine and request. */
+  /** The key of a creation that was refused as too early and has no other response, by machine and request. */
   readonly #tooEarly = new Map<string, string>();
-  /** The newest secret of a key that was rotated in place: by whom, for which entry, and when. */
+  /** The newest secret of a key that was rotated in place: its process, entry and time. */
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
   #isForgetful = false;
-  /** Processes that were told to end an overlap now. */
+  /** Processes with the option to end an overlap now. */
   readonly endsOverlap = new Set<Process>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** The journal of a machine is as it was before, or gone: what it says of earlier requests is not what happened. */
+  /** The machine's journal was restored or removed, so it does not show what happened earlier. */
   forget(): void {
     this.#isForgetful = true;
     for (const known of [this.#sent, this.#sendings, this.#mayHaveArrived, this.#notBefore, this.#tooEarly])
@@ -78,7 +78,7 @@ export class Promises {
     this.#agreed.add(id);
   }
 
-  /** A change is about to leave. @returns the entry that it belongs to */
+  /** A change is about to be sent. @returns its entry */
   sending(process: Process, around: Surroundings, request: Sending, version: string): Entry | undefined {
     const entry = this.#underWay(process, around.machine, request);
     const { what } = request;
@@ -99,7 +99,7 @@ export class Promises {
     return entry;
   }
 
-  /** A process knows what became of its request. */
+  /** A process knows the outcome of its request. */
   answered(process: Process, entry: Entry | undefined, answer: Attempt<unknown>): void {
     if (entry === undefined) return;
     if (answer.kind === "refused" || answer.kind === "not_sent") this.#mayHaveArrived.delete(entry.id);
@@ -108,13 +108,13 @@ export class Promises {
     this.#told.set(process, { entry, until: this.#world.now + seconds * 1000 });
   }
 
-  /** A process has done the step after a response: others know what that asked to wait for. */
+  /** A process has handled a response: its wait is now visible to others. */
   hasWritten(process: Process): void {
     const { entry, until = 0 } = this.#told.get(process) ?? {};
     if (entry !== undefined) this.#notBefore.set(requestOf(entry), until);
   }
 
-  /** A process ended by itself or was killed. */
+  /** A process ended or was killed. */
   ended(process: Process, machines: readonly Machine[]): void {
     if (process.isDead) return;
     this.hasWritten(process);
@@ -130,7 +130,7 @@ export class Promises {
     }
   }
 
-  /** A call of the disk failed. @param id the entry that could not be recorded, or whose reserve could not be given back */
+  /** A disk call failed. @param id the entry that could not be recorded, or whose reserve could not be freed */
   diskFailed(process: Process, id: string | undefined): void {
     const works = this.#failed.get(process) ?? new Set();
     this.#failed.set(process, works);
@@ -138,7 +138,7 @@ export class Promises {
     if (this.#changing.get(process)?.has(work) === true) works.add(work);
   }
 
-  /** A step of an entry could not be recorded: what a later process finds says less than happened. */
+  /** A step of an entry could not be recorded: later processes see less than happened. */
   unrecorded(process: Process, id: string): void {
     this.#unrecorded.add(id);
     if (this.#told.get(process)?.entry.id === id) this.#told.delete(process);
@@ -148,12 +148,12 @@ export class Promises {
   recorded(process: Process, around: Surroundings, before: Entry, after: Entry): void {
     const { broken } = this;
     if (this.#told.get(process)?.entry.id === after.id) this.hasWritten(process);
-    // A service that says "pending" of what it had made is believed.
+    // A service that reports "pending" for a finished creation is believed.
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
     if (isPartlyDelivered(after)) this.#partlyDelivered.add(after.id);
-    // What an entry had made before its journal was restored is no longer known there.
+    // Credentials that an entry created before its journal was restored are unknown there.
     if (before.state === after.state || this.#isForgetful) return;
     const made = this.#madeBy(after);
     if (after.state === "done")
@@ -179,7 +179,7 @@ export class Promises {
   destroying(around: Surroundings, id: string): void {
     const kept = around.machine.kept.get(keptName(around, id));
     const entry = this.#find(id);
-    // What the service called revoked is believed to be.
+    // Reports of revocation by the service are trusted.
     if (kept === undefined || entry === undefined || this.#world.lie?.status !== undefined) return;
     if (!isSettled(entry.state) && entry.detail.secret_claimed !== true)
       this.broken.push(`the kept secret of ${id} was destroyed while the entry is ${entry.state}`);
@@ -188,7 +188,7 @@ export class Promises {
       this.broken.push(`the kept secret of ${made.id} was destroyed before it was delivered`);
   }
 
-  /** What works is revoked because a person named it, or because something that works is in its place. */
+  /** A working credential is revoked only because a person named it, or because a working one replaces it. */
   revokesWhatMayGo({ entries }: Machine, id: string): void {
     const going = this.#world.all().find((made) => made.id === id);
     if (going?.status !== "active") return;
@@ -209,7 +209,7 @@ export class Promises {
       this.broken.push(`${id} was revoked, and nothing that works is in its place`);
   }
 
-  /** Typed again after 429, a creation goes out under its own key. */
+  /** A creation that is typed again after 429 is sent under its own key. */
   tooEarly(
     machine: Machine,
     { idempotency_key: key, parent, replaces, request_text }: Entry,
@@ -226,7 +226,7 @@ export class Promises {
     };
   }
 
-  /** A key is rotated in place: the secret that it had stops working. @returns told whether the new one arrived */
+  /** A rotation in place makes the key's old secret invalid. @returns a callback for whether the new one arrived */
   rotating(id: string, by: { readonly process: Process; readonly entry: string }, secret: string | undefined) {
     const last = this.#rotated.get(id);
     const isSafe = secret !== undefined && this.#world.isSafe(secret);
@@ -234,17 +234,17 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // What did not arrive can be had only by another rotation.
+      // A secret that did not arrive can be had only by another rotation.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };
   }
 
-  /** A secret that another process has got, or gets at this moment, stops working only by what was typed after it. */
+  /** A secret that another process has, or receives at this moment, becomes invalid only by a later command. */
   stopsWorking(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
     const last = this.#rotated.get(id);
     if (last === undefined || last.process === process) return;
-    // Typed with `--new` beside a replacement that ends by revoking the key.
+    // Typed with `--new` next to a replacement that ends by revoking the key.
     if (last.process.name.includes("--new")) return;
     const isUnderWay = !last.process.isDead && !last.process.isEnded;
     if (isUnderWay || (isSafe && this.#startedAt.get(process)! < last.at))
@@ -255,7 +255,7 @@ export class Promises {
     this.#startedAt.set(process, (this.#moments += 1));
   }
 
-  /** The entry that a request is sent for. Of a creation and its replacement, which ask for the same, the replacement is under way. */
+  /** The entry of a request. A creation and its replacement request the same; the replacement is in progress. */
   #underWay(process: Process, { entries, held }: Machine, { what, id, body, key }: Sending): Entry | undefined {
     const own = entries.filter((entry) => held.get(entry.id) === process);
     if (what === "create")
@@ -273,7 +273,7 @@ export class Promises {
     );
   }
 
-  /** Nothing changes the account after the disk failed in the same work, and at most what was begun after an interruption. */
+  /** Work sends no change after a disk failure, and at most its started change after an interruption. */
   #afterTrouble(process: Process, entry: Entry, what: Change): void {
     if (this.#failed.get(process)?.has(workOf(entry)) === true)
       this.broken.push(`${what} was sent for ${entry.id} after the disk had failed`);
@@ -283,25 +283,25 @@ export class Promises {
     if (count > 1) this.broken.push(`${process.name} sent ${count} changes after it was interrupted`);
   }
 
-  /** Not before Retry-After: that this process was told, or another one that could write it down. */
+  /** Not before Retry-After, if this process received it, or another one that could record it. */
   #notTooEarly(process: Process, entry: Entry): void {
     const told = this.#told.get(process);
     const own = told !== undefined && requestOf(told.entry) === requestOf(entry) ? told.until : 0;
-    // A clock that was wrong does not say when that is, and two revocations that were typed at the same time are two entries.
+    // A wrong clock makes that time unknown, and two simultaneous revocations are two entries.
     const isExempt = this.#world.isSkewed || (this.#world.isTwoFold && entry.operation.endsWith(".revoke"));
     const others = isExempt ? 0 : (this.#notBefore.get(requestOf(entry)) ?? 0);
     const early = Math.max(own, others) - this.#world.now;
     if (early > 0) this.broken.push(`${entry.id} was sent ${early} ms before the end of Retry-After`);
   }
 
-  /** Each sending is on disk before it leaves. */
+  /** Each attempt is on disk before it is sent. */
   #recorded({ id, attempts }: Entry): void {
     const before = this.#sendings.get(id) ?? 0;
     this.#sendings.set(id, before + 1);
     if (attempts <= before) this.broken.push(`${id} was sent ${before + 1} times, and ${attempts} are on disk`);
   }
 
-  /** One key is one request for ever: the same bytes, version and organization. */
+  /** One key is always the same request: the same bytes, version and organization. */
   #underItsOwnKey(
     { machine, organizationId }: Surroundings,
     entry: Entry,
@@ -320,7 +320,7 @@ export class Promises {
         this.broken.push(`${key} was sent with ${name} ${before[name]}, then ${now[name]}`);
   }
 
-  /** What has no key and may have arrived is sent again only if a person agreed. */
+  /** A request without a key that may have arrived is repeated only with consent. */
   #onlyOnce({ id, idempotency_key }: Entry): void {
     if (idempotency_key !== null) return;
     if (this.#mayHaveArrived.has(id) && !this.#agreed.has(id))
@@ -328,16 +328,16 @@ export class Promises {
     this.#mayHaveArrived.add(id);
   }
 
-  /** Before a request that may bring a secret there is a place for it, and one to keep it in, and the journal names both. */
+  /** Before a request that may return a secret, a destination and a reserve for it exist, and the journal names both. */
   #placeForSecret(around: Surroundings, { id, destination, detail, state }: Entry): void {
     const { machine, folder } = around;
     if (detail.attempted_at?.includes(`${machine.host}:${folder}`) !== true)
       this.broken.push(`${id} was sent, and the journal does not say that its secret may be here`);
-    // A process that lost its lease gives back the room of the next one.
+    // A process that lost its lease frees the reserve of the next one.
     if (this.#world.weather.lostLeases > 0) return;
     if (isSettled(state) || this.#madeBy({ id }).some(({ secret }) => this.#isDelivered(secret))) return;
     const room = keptName(around, id);
-    // Of several destinations those that can be reached get a secret that is kept.
+    // Reachable ones of several destinations get a kept secret.
     if (machine.kept.has(room)) return;
     if (!machine.rooms.has(room)) this.broken.push(`${id} was sent without room to keep its secret`);
     if (destination === null) this.broken.push(`${id} was sent, and the journal does not say where its secret goes`);
@@ -363,7 +363,7 @@ export class Promises {
     } else if (detail.revoking !== true) this.broken.push(`${id} was revoked as lost, and the journal does not say so`);
   }
 
-  /** The old one goes when the new one is made, delivered everywhere, shown to work, and the overlap is over. */
+  /** The old credential is revoked when the new one exists, is delivered everywhere, works, and the overlap is over. */
   #replacing(process: Process, rotation: Entry, id: string): void {
     const { id: entry, detail } = rotation;
     const wrong = (what: string): void => void this.broken.push(`${id} was revoked for ${entry} ${what}`);
@@ -390,7 +390,7 @@ export class Promises {
     return this.#world.entries().find((entry) => entry.id === id);
   }
 
-  /** What the requests of an entry made and that works. */
+  /** The working result of an entry's requests. */
   #madeBy({ id }: Pick<Entry, "id">): Made[] {
     return this.#world
       .all()
@@ -402,7 +402,7 @@ export class Promises {
   }
 }
 
-/** A revocation that is typed again is the same request, whatever its entry. */
+/** A repeated revocation is the same request, whatever its entry. */
 function requestOf({ id, operation, request_text, service_version, organization_id }: Entry): string {
   return operation.endsWith(".revoke") ? JSON.stringify([request_text, service_version, organization_id]) : id;
 }

@@ -1,5 +1,5 @@
-// Who relies on which secret, where people, policies and machines act beside each other: which place holds which secret, who
-// asked for it there, and whose client or key it is. It judges what integ does; what a person breaks is broken by that person.
+// Who relies on which secret when people, policies and machines act side by side: each place's secret, who requested it there,
+// and the owner of its client or key. It judges integ's acts; damage done by a person is that person's.
 import type { Entry } from "../../src/journal/entry.ts";
 import { withoutLastNewline } from "../../src/secrets/destination.ts";
 import type { Made } from "../unit/operations/an-account.ts";
@@ -8,18 +8,18 @@ import { secretIn } from "./profiles-in-memory.ts";
 import type { World } from "./simulated-world.ts";
 import type { Process } from "./turns.ts";
 
-/** A profile that acts: no `--force` stands for a yes to replace its credential. */
+/** The profile in use: `--force` is not consent to replace its credential. */
 export const actingProfile = "p";
 
 export class Reliance {
   readonly #world: World;
-  /** Whose a client or key is: an item's of a policy, somebody's command, or a person's in the console. */
+  /** The owner of a client or key: a policy's item, a command, or a person in the console. */
   readonly #owners = new Map<string, string>();
-  /** Where an owner wants secrets. */
+  /** Where an owner requested secrets. */
   readonly #asked = new Map<string, Set<string>>();
-  /** What integ wrote where. */
+  /** The secrets that integ wrote to each place. */
   readonly #written = new Set<string>();
-  /** What a person who typed `--force`, or a policy whose profile is new, saw at a place. */
+  /** The content that a person saw who typed `--force`, or a policy with a new profile. */
   readonly #consents = new Set<string>();
   readonly #forced = new Map<Process, readonly string[]>();
   readonly #secrets = new Map<string, Made>();
@@ -34,12 +34,12 @@ export class Reliance {
     this.#asked.set(owner, asked);
   }
 
-  /** The item's policy says `accept_unproven`: what was handed to a command cannot be read again after a crash. */
+  /** The item's policy has `accept_unproven`: a command's secret cannot be read again after a crash. */
   accepts(rotation: Entry): boolean {
     return this.#asked.get(this.#ownerOf(rotation))?.has("command") === true;
   }
 
-  /** A command is typed that may replace what is at these places now. */
+  /** A typed command may replace the current content of these places. */
   consents(process: Process, places: readonly string[]): void {
     this.#forced.set(process, places);
     for (const place of places) this.#consents.add(consentTo(place, this.contentOf(place)));
@@ -49,7 +49,7 @@ export class Reliance {
     this.#owners.set(id, this.#ownerOf(entry));
   }
 
-  /** A secret is about to be written over what is at a place. */
+  /** A secret is about to overwrite the content of a place. */
   delivering(about: {
     readonly process: Process;
     readonly place: string;
@@ -82,7 +82,7 @@ export class Reliance {
     return old.status === "revoked" || old.secret !== text || this.#owners.get(old.id) === this.#owners.get(made.id);
   }
 
-  /** A profile says of itself that it is of the client or key that this one takes the place of: its credential ends. */
+  /** A profile names the client or key that this one replaces: its credential ends. */
   #isOfReplaced(place: string, made: Made): boolean {
     const [where, kind, name = ""] = place.split(":");
     const machine = this.#world.machines.find((one) => one.name === where);
@@ -92,7 +92,7 @@ export class Reliance {
     return old !== undefined && this.#owners.get(old.id) === this.#owners.get(made.id);
   }
 
-  /** Something that works is about to be revoked for an entry. */
+  /** A working credential is about to be revoked for an entry. */
   revoking(machine: Machine, id: string, entry: Entry | undefined): void {
     const going = this.#all().find((made) => made.id === id);
     if (going?.status !== "active" || entry === undefined || entry.operation.endsWith(".revoke")) return;
@@ -108,20 +108,20 @@ export class Reliance {
     }
     for (const place of holders) this.#broken(`${id} was revoked for ${entry.id}, and ${place} has no other secret`);
     for (const place of this.#asked.get(owner.startsWith("typed ") ? "" : owner) ?? []) {
-      // What was handed to a command cannot be looked at.
+      // A secret given to a command cannot be checked.
       const isHere = place.startsWith("store:") || place.startsWith(`${machine.name}:`);
       if (isHere && this.#workingAt(place, owner) === undefined)
         this.#broken(`${id} was revoked for ${entry.id}, and ${place} has ${JSON.stringify(this.contentOf(place))}`);
     }
   }
 
-  /** What of an owner works at a place. */
+  /** An owner's working credential at a place. */
   #workingAt(place: string, owner: string): Made | undefined {
     const made = this.#madeWith(withoutLastNewline(this.contentOf(place) ?? ""));
     return made?.status === "active" && this.#owners.get(made.id) === owner ? made : undefined;
   }
 
-  /** What is not as an owner asked for it, when everything is over. */
+  /** Differences from the owners' requests at the end. */
   lacks(owner: string): string[] {
     return [...(this.#asked.get(owner) ?? [])]
       .filter((place) => place !== "command")
@@ -142,7 +142,7 @@ export class Reliance {
     return profile && secretIn(profile, machine!.credentials);
   }
 
-  /** Where integ put a secret, and it still is. */
+  /** A place where integ put a secret that is still there. */
   #placesWith(secret: string): string[] {
     return [...this.#written]
       .map((line) => line.split("\n"))
@@ -174,7 +174,7 @@ export class Reliance {
   }
 }
 
-/** A newline at the end is forgiven. */
+/** A trailing newline is ignored. */
 function consentTo(place: string, content: string | undefined): string {
   return `${place}\n${withoutLastNewline(content ?? "")}`;
 }

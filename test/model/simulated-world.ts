@@ -1,5 +1,5 @@
-// One world of one seed, in memory: an account, machines with their journals and disks, a clock, and processes that take
-// turns. promises.ts judges every request and every step.
+// The in-memory world of one seed: an account, machines with their journals and disks, a clock, and processes that take turns.
+// promises.ts judges every request and every step.
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { accountOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
@@ -23,12 +23,12 @@ import type { Reliance } from "./reliance.ts";
 import { keptName, Promises, type Sending } from "./promises.ts";
 import { type Chance, Process, Turns } from "./turns.ts";
 
-/** What one process finds around it. */
+/** The surroundings of one process. */
 export interface Surroundings {
   readonly machine: Machine;
   readonly serviceVersion: string | undefined;
   readonly organizationId: string | undefined;
-  /** Whether the profile, or the environment, names a token endpoint. */
+  /** Whether the profile or the environment has a token endpoint. */
   readonly proves: boolean;
   /** How far this machine's clock is ahead. */
   readonly skewMs: number;
@@ -36,18 +36,18 @@ export interface Surroundings {
   readonly folder: string;
 }
 
-/** What a person named as the secret's destination. */
+/** The secret's destination that a person named. */
 export interface Wanted {
   readonly kind: "stdout" | "file" | "store" | "both";
   readonly path: string;
 }
 
 export interface Weather {
-  /** How often a request meets a fault, a process is killed, a lease is lost. */
+  /** The probability that a request meets a fault, a process is killed, a lease is lost. */
   readonly faults: number;
   readonly kills: number;
   readonly lostLeases: number;
-  /** How often a call of the disk, or of a store, fails, and how often a person interrupts a process. */
+  /** The probability that a disk or store call fails, and that a person interrupts a process. */
   readonly disk: number;
   readonly interruptions: number;
 }
@@ -91,31 +91,31 @@ export class World {
   readonly promises = new Promises(this);
   readonly broken = this.promises.broken;
   readonly outside: Outside = { stores: new Map(), profiles: new Map(), printed: new Set() };
-  /** What fails of disks and stores, and who is interrupted. */
+  /** Failing disks and stores, and interrupted processes. */
   readonly #dice: Chance;
-  /** Credentials that a change may revoke although their secret is in use, with the id of whoever asked. */
+  /** Credentials that a change may revoke although their secret is in use, with the id of the consenting process. */
   readonly mayGo = new Set<string>();
-  /** Secrets that were shown to work by an exchange. */
+  /** Secrets that were proven by an exchange. */
   readonly proven = new Set<string>();
-  /** By whom something was made: the entry that was under way. */
+  /** The entry that was in progress when something was made. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
-  /** What a receipt showed otherwise than it was asked for. */
+  /** Differences between a receipt and its request. */
   readonly lied = new Set<string>();
-  /** What somebody revoked by hand, without integ. */
+  /** Credentials that someone revoked without integ. */
   readonly revokedByHand = new Set<string>();
-  /** Entries whose client or key was revoked by hand after its secret was lost: nothing is to be made in its place. */
+  /** Entries whose client or key was revoked by hand after its secret was lost: they must not be replaced. */
   readonly endedByHand = new Set<string>();
-  /** Two processes may do the same at the same moment. */
+  /** Two processes may perform the same step simultaneously. */
   isTwoFold = false;
-  /** The clock of a machine was wrong at some time: when something was to happen cannot be told from the journal. */
+  /** A machine's clock was wrong at some time, so times in the journal are unreliable. */
   isSkewed = false;
-  /** Receipts show, or showed, something else than what is true: no one agrees to what cannot be proven. */
+  /** Receipts are, or were, false: no one consents to skip a proof. */
   isLiar = false;
-  /** What receipts show for now instead of what was asked for. */
+  /** The current false values of receipts. */
   lie: Readonly<Record<string, unknown>> | undefined;
-  /** Who relies on which secret, where other actors take part. */
+  /** Who relies on which secret, if there are other actors. */
   reliance: Reliance | undefined;
-  /** The service is slow and unreliable, and refuses nothing for good. */
+  /** The service is slow and unreliable, and makes no final refusals. */
   isKindly = false;
   /** Machines that share a journal. */
   isTeam = false;
@@ -137,7 +137,7 @@ export class World {
     return made;
   }
 
-  /** Starts a process; what it came to is handed to `ended`. */
+  /** Starts a process; its result is passed to `ended`. */
   start(
     name: string,
     around: Surroundings,
@@ -177,12 +177,12 @@ export class World {
     for (const { held } of this.machines) held.clear();
   }
 
-  /** True if a secret is somewhere: where it was to go, or kept. */
+  /** True if a secret is at its destination, or kept. */
   isSafe(secret: string): boolean {
     return this.isDelivered(secret) || isKept(secret, this.machines);
   }
 
-  /** True if a secret is where it was to go. */
+  /** True if a secret is at its destination. */
   isDelivered(secret: string): boolean {
     return isDelivered(secret, this.outside, this.machines);
   }
@@ -191,7 +191,7 @@ export class World {
     return this.machines.flatMap(({ entries }) => entries);
   }
 
-  /** A call of the disk or of a store, in its turn. One that fails may have done what it was to do. */
+  /** A disk or store call, in its turn. A failing one may have had its effect. */
   async #call<T>(process: Process, what: string, effect: () => T, entry?: string): Promise<T> {
     await this.turns.turn(process, what);
     if (!this.#dice.is(this.weather.disk)) return effect();
@@ -238,7 +238,7 @@ export class World {
     };
   }
 
-  /** As the commands make it of profile, environment and flags, for new work or for an entry's. */
+  /** As the commands build it from profile, environment and flags, for new work or an entry's. */
   async #account(process: Process, around: Surroundings, entry?: Entry): Promise<Workbench["account"]> {
     const account = await accountOf(this.context(process, around), entry);
     return {
@@ -257,7 +257,7 @@ export class World {
     if (address !== endpoint) this.broken.push(`a new secret went to ${address}`);
   }
 
-  /** What a command may ask for, as far as these operations do. */
+  /** A command's answers to questions, as far as these operations ask. */
   context(process: Process, around: Surroundings): Context {
     const here = this.#on(process, around);
     const keeping = here.secrets();
@@ -346,7 +346,7 @@ export class World {
             this.makers.set(one.id, { machine, entry: entry.id });
             this.reliance?.made(one.id, entry);
           }
-        // A status may be another one a moment later, and a false id is not the entry's to notice.
+        // A status may change a moment later, and an entry cannot notice a false id.
         const isLie = Object.keys(this.account.lies).some((name) => name !== "id" && name !== "status");
         void sent.then((answer) => {
           see?.(answer);
@@ -382,7 +382,7 @@ export class World {
           change({ what: "revoke", id }, (entry) => {
             this.#revokes(machine, id, entry);
             const secret = this.#find(id)?.secret;
-            // Killed between its admission and its look at the others, a rotation is continued as if it had been first.
+            // If it was killed between its admission and its check for others, a rotation is resumed as if it had been first.
             if (this.weather.kills === 0)
               this.promises.stopsWorking(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
             return service.accessKeys.revoke(id);
@@ -410,7 +410,7 @@ export class World {
     return this.all().find((made) => made.id === id);
   }
 
-  /** Somebody revokes something that works, without integ. */
+  /** Someone revokes a working credential without integ. */
   revokeByHand(id: string): void {
     const going = this.all().find((made) => made.id === id && made.status === "active");
     if (!going) return;
@@ -423,7 +423,7 @@ export class World {
           if (!entries.some((other) => other.replaces === entry || replaces === other.id)) this.endedByHand.add(entry);
   }
 
-  /** A false id is known to be one only where it is the id of what is to be replaced. */
+  /** A false id is recognizable only if it is the id to be replaced. */
   #lieTo({ entries }: Machine, held: Entry | undefined): Readonly<Record<string, unknown>> {
     if (this.lie?.id === undefined) return this.lie ?? {};
     const { detail } = entries.find(({ id }) => id === held?.parent) ?? {};
@@ -474,7 +474,7 @@ export class World {
     });
   }
 
-  /** What a person named: standard output, a file, a store, or the last two. */
+  /** The named destination: standard output, a file, a store, or the last two. */
   destination(process: Process, around: Surroundings, { kind, path }: Wanted): Destination {
     const here = this.#on(process, around);
     if (kind === "stdout") return here.taker("stdout");
@@ -482,7 +482,7 @@ export class World {
     return kind === "store" ? here.store(path) : severalDestinations([here.file(path), here.store(path)]);
   }
 
-  /** The missing destinations of an entry, or a file that was named for it. */
+  /** The missing destinations of an entry, or a file named for it. */
   async #remembered(
     here: InMemory,
     { id, destination: record }: Pick<Entry, "id" | "destination">,
@@ -497,7 +497,7 @@ export class World {
     return named[0] ?? one(record ?? { kind: "stdout" });
   }
 
-  /** One command's recovery: each place takes one secret, an entry is finished as its own account. */
+  /** One command's recovery: each place takes one secret, and each entry is finished with its own account. */
   recovering(process: Process, around: Surroundings, bench: Workbench) {
     const taken = new TakenPlaces();
     const here = this.#on(process, around);
@@ -511,7 +511,7 @@ export class World {
     return {
       destinationOf: async (entry: Entry): Promise<Destination> =>
         taken.once(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
-      // As `--yes` agrees.
+      // With the consent of `--yes`.
       mayReplace: async (entry: Entry) =>
         answer(entry, agrees && !mayBeMadeElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
       mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),

@@ -1,7 +1,7 @@
-// Processes of one simulated world, which take turns: at each await one of them, chosen by the seed, goes on until its next
-// one. Nothing here knows what they do.
+// Processes of one simulated world, which take turns: at each await one of them, chosen by the seed, runs until its next one.
+// This file does not know what they do.
 
-/** Numbers from a seed, always the same. */
+/** Reproducible numbers from a seed. */
 export class Chance {
   #state: number;
 
@@ -34,9 +34,9 @@ export class Process {
   readonly name: string;
   isDead = false;
   isEnded = false;
-  /** Goes on from where it waits; nothing while it runs, and once it has ended. */
+  /** Resumes it; undefined while it runs, and after its end. */
   resume: (() => void) | undefined;
-  /** What it is about to do. */
+  /** Its next step. */
   at = "";
   mayGoOn: () => boolean = () => true;
   readonly interruption = new AbortController();
@@ -52,7 +52,7 @@ export class Process {
 
 export class Turns {
   readonly processes: Process[] = [];
-  /** Every step that was made, for whoever reads a failure. */
+  /** Every step so far, to read after a failure. */
   readonly history: string[] = [];
   readonly #chance: Chance;
   #handBack: () => void = () => {};
@@ -82,16 +82,16 @@ export class Turns {
   }
 
   /**
-   * Lets all of them live to their end, or until nobody can go on.
-   * @param killOf how probable it is that a turn ends its process instead
-   * @param onTurn told of each turn before it is made
+   * Runs all processes to their end, or until none can continue.
+   * @param killOf the probability that a turn ends its process instead
+   * @param onTurn called with each turn before it is made
    */
   async live(killOf: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
     for (;;) {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
       );
-      // A process that goes round for ever is left where it waits.
+      // A process in an endless loop is left where it waits.
       if (ready.length === 0 || this.history.length > 20_000) return;
       const process = this.#chance.pick(ready);
       const { resume, at } = process;

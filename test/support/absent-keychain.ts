@@ -1,6 +1,6 @@
-// On a machine without a keychain each profile that a test adds starts a process to hear so. Commands in the test's process hear
-// the answer of the first of them in each file of tests again. Where there is a message bus, or children are watched, each is
-// asked; e2e/keychain.test.ts is about the keychain itself.
+// Without a keychain, each added profile starts a process to find that out. Commands in the test's process reuse the first
+// result in each test file. With a message bus, or when children are watched, each process runs; e2e/keychain.test.ts tests the
+// keychain itself.
 import childProcess, { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
@@ -13,7 +13,7 @@ type Spawn = (file: string, words: readonly string[], options: { readonly env: N
 const spawn = childProcess.spawn as Spawn;
 const { spawn: start } = ChildProcess.prototype as unknown as { readonly spawn: unknown };
 
-/** What the first one said, in the file of tests that it was asked in. */
+/** The first process's output, in the test file that ran it. */
 let heard: { readonly in: string | undefined; readonly text: string } | undefined;
 
 function isOfKeychain(words: unknown, env: NodeJS.ProcessEnv = {}): boolean {
@@ -31,7 +31,7 @@ function listenTo(child: ChildProcess, file: string | undefined): ChildProcess {
   return child;
 }
 
-/** A process that says so. */
+/** A process with the same output. */
 function repeating(text: string): ChildProcess {
   const [stdin, stdout] = [new PassThrough().resume(), new PassThrough()];
   const child = Object.assign(new EventEmitter(), { stdin, stdout, kill: () => true });

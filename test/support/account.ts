@@ -1,8 +1,7 @@
-// The account as the service itself holds it, looked at behind the API and through it: what there is to compare the
-// program's word with.
+// The account as the service holds it, read through its control address and the API, to compare with the program's reports.
 import type { Service } from "./service.ts";
 
-/** An OAuth client as the sandbox's control address tells it. */
+/** An OAuth client as the sandbox's control address shows it. */
 export interface HeldClient {
   readonly id: string;
   readonly status: string;
@@ -12,14 +11,14 @@ export interface HeldClient {
   readonly idempotency_key: string | null;
 }
 
-/** A request as the service met it. */
+/** A request as the service received it. */
 export interface MetRequest {
   readonly method: string;
   readonly path: string;
   readonly body: string | null;
   readonly idempotency_key: string | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** null where the full response was not sent. */
+  /** null if no full response was sent. */
   readonly status: number | null;
 }
 
@@ -29,7 +28,7 @@ export interface MadeClient {
   readonly client_secret: string;
 }
 
-/** How keys of clients begin that a test made past the program. */
+/** The key prefix of clients that a test creates without the program. */
 export const pastTheProgram = "past-the-program-";
 
 export class Account {
@@ -43,7 +42,7 @@ export class Account {
     return (await this.service.control("GET", "/oauth_clients")) as HeldClient[];
   }
 
-  /** Clients that work or may come to work. */
+  /** Clients that work or may still be completed. */
   async live(): Promise<HeldClient[]> {
     return (await this.clients()).filter(({ status }) => status === "active" || status === "pending");
   }
@@ -52,12 +51,12 @@ export class Account {
     return ((await this.service.control("GET")) as { requests: MetRequest[] }).requests;
   }
 
-  /** Creations that the service met, whatever it answered. */
+  /** Creations that the service received, whatever its response. */
   async creations(): Promise<MetRequest[]> {
     return (await this.requests()).filter(({ method, path }) => method === "POST" && path === "/v1/oauth_clients");
   }
 
-  /** No faults, no requests in the log, no live client and no slot held: as if nothing had happened. */
+  /** Resets faults, the request log, live clients and their slots. */
   async clear(): Promise<void> {
     await this.service.calm();
     for (const { id, status } of await this.clients())
@@ -65,7 +64,7 @@ export class Account {
         await this.service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
   }
 
-  /** A client made past the program, its secret in hand. */
+  /** Creates a client without the program, and returns its secret. */
   async make(scopes: readonly string[]): Promise<MadeClient> {
     const { us } = this.service;
     const answer = await fetch(`${us.base_url}/v1/oauth_clients`, {
@@ -81,7 +80,7 @@ export class Account {
     return (await answer.json()) as MadeClient;
   }
 
-  /** True where this secret gets a token for that client: the only proof that a delivered secret is the right one. */
+  /** True if this secret gets a token for that client, which proves that the delivered secret is correct. */
   async opens(clientId: string, secret: string): Promise<boolean> {
     const answer = await fetch(this.service.us.token_endpoint, {
       method: "POST",

@@ -1,4 +1,4 @@
-// Administrators who share one journal in PostgreSQL, each with a home and names for profiles of their own.
+// Administrators who share one journal in PostgreSQL, each with a home and their own profile names.
 import { expect, onTestFinished } from "vitest";
 import { type PostgresServer, teamAccess } from "./postgres.ts";
 import { Home } from "./program.ts";
@@ -10,7 +10,7 @@ interface Account {
   readonly region?: "us" | "eu";
   readonly name?: string;
   readonly key?: string;
-  /** It has no way to bearer tokens of the legacy contract. */
+  /** It has no source of bearer tokens for the legacy contract. */
   readonly isWithoutBearer?: boolean;
 }
 
@@ -32,7 +32,7 @@ export class Team {
     return team;
   }
 
-  /** A machine without a profile, for as long as the test. */
+  /** A machine without a profile, until the end of the test. */
   home(env: Readonly<Record<string, string>> = {}): Home {
     const home = new Home({ INTEG_JOURNAL: this.#server.address(this.schema), ...teamAccess, ...env });
     onTestFinished(() => home.remove());

@@ -1,10 +1,10 @@
-// Builds the program once before any test, so that no end-to-end test runs a stale bundle.
+// Builds the program once before all tests, so that no end-to-end test runs an old bundle.
 import { rolldown } from "rolldown";
 import config from "../../scripts/rolldown.config.mts";
 
 export default async function build(): Promise<void> {
   if (process.env.INTEG_TEST_NO_BUILD) return;
-  // Each project of the run comes by here.
+  // Each project of the run calls this.
   process.env.INTEG_TEST_NO_BUILD = "1";
   const bundle = await rolldown(config);
   await bundle.write((config as { output: Parameters<typeof bundle.write>[0] }).output);

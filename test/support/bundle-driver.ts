@@ -1,4 +1,4 @@
-// Bundles a small TypeScript program, so that tests can run it in processes of their own (Node 20 runs no TypeScript).
+// Bundles a small TypeScript program, so that tests can run it in separate processes (Node 20 runs no TypeScript).
 import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 
 const cache = join(import.meta.dirname, "../../node_modules/.cache");
 
-/** Builds `file` as the product is built and returns the path of the result; the caller's `remove` ends its life. */
+/** Bundles `file` as the product is bundled, and returns the path; the caller removes it with `remove`. */
 export async function bundleDriver(file: string): Promise<{ path: string; remove: () => void }> {
   await mkdir(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "integ-driver-"));
@@ -22,7 +22,7 @@ export async function bundleDriver(file: string): Promise<{ path: string; remove
   return { path: join(folder, name), remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A folder of one test's own. */
+/** A folder for one test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(process.env.TMPDIR ?? "/tmp", "integ-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
-// Canaries: every secret of a run, in every form in which it could be written down, looked for wherever it has no
-// business. A place is text with a name; what may be where is said by the test.
+// Canaries: every secret of a run, in every encoding, is searched for in all places. A place is a named text; the test says
+// what it may contain.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
@@ -16,14 +16,14 @@ interface Form {
   readonly bytes: Buffer;
 }
 
-/** How a secret could be written: base64 at each of its three offsets finds it within any longer text (Basic, a dump). */
+/** Encodings of a secret: base64 at each of its three offsets finds it within any longer text (Basic, a dump). */
 function formsOf(secret: string): Form[] {
   const raw = Buffer.from(secret);
   const inBase64 = [0, 1, 2].map((offset) => {
     const text = Buffer.concat([Buffer.alloc(offset), raw])
       .toString("base64")
       .replace(/=+$/, "");
-    // The characters at both ends depend on what is beside it.
+    // The first and last characters depend on the neighbouring bytes.
     return { name: `base64 (offset ${offset})`, bytes: Buffer.from(text.slice(offset === 0 ? 0 : offset + 1, -1)) };
   });
   return [
@@ -44,7 +44,7 @@ export class Canaries {
   readonly #forms = new Map<string, { role: string; forms: Form[] }>();
   #places = 0;
 
-  /** Looked for from now on. Too short a text would be found anywhere. */
+  /** Searches for a secret from now on. A text that is too short would be found anywhere. */
   add(role: string, secret: string): void {
     if (secret.length < 12) throw new Error(`a ${role} of ${secret.length} characters is no canary`);
     if (!this.#forms.has(secret)) this.#forms.set(secret, { role, forms: formsOf(secret) });
@@ -54,7 +54,7 @@ export class Canaries {
     return this.#forms.size;
   }
 
-  /** Texts and files that were searched so far. */
+  /** Number of texts and files searched so far. */
   get places(): number {
     return this.#places;
   }
@@ -75,7 +75,7 @@ export class Canaries {
   }
 
   /**
-   * Every file below a folder, its name too. A link is searched as what it says, not as what it points to.
+   * Every file below a folder, with its name. A link is searched as its text, not its target.
    * @param mayHold true for a file, by its name relative to the folder, that is a destination
    */
   searchFiles(folder: string, mayHold: (file: string) => boolean): Sighting[] {
@@ -90,7 +90,7 @@ export class Canaries {
   }
 }
 
-/** Files that hold a secret and can be read by others, among those that may hold one. */
+/** Files with a secret that others can read, among those that may hold one. */
 export function readableByOthers(folder: string, files: readonly string[]): string[] {
   return files.filter((file) => (lstatSync(join(folder, file)).mode & 0o077) !== 0);
 }

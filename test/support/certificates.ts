@@ -1,4 +1,4 @@
-// A certificate authority of the test's own, made by openssl when it is needed, and the certificates that it signs.
+// A certificate authority for tests, made by openssl on demand, and the certificates that it signs.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ export interface Certificate {
 }
 
 export interface Authority {
-  /** Path of its own certificate: what NODE_EXTRA_CA_CERTS names. */
+  /** Path of its own certificate, for NODE_EXTRA_CA_CERTS. */
   readonly path: string;
   /** @param names as the certificate lists them, such as `DNS:localhost` */
   sign(names: readonly string[], options?: { readonly isExpired?: boolean }): Certificate;
@@ -17,7 +17,7 @@ export interface Authority {
 
 const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-/** @param folder of its own, for its files */
+/** @param folder a separate folder for its files */
 export function makeAuthority(folder: string): Authority {
   const openssl = (...words: string[]): void => {
     execFileSync("openssl", words, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });

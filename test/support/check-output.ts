@@ -1,4 +1,4 @@
-// Every JSON output of a program under test is compared with the schema that `integ schema` shows for it.
+// Compares every JSON output of a tested program with the schema that `integ schema` shows for it.
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { guessFormat } from "../../src/commands/options/global.ts";
 import { outputJsonSchema, outputs } from "../../src/commands/schema/outputs.ts";
@@ -7,10 +7,10 @@ import type { Said } from "./record-steps.ts";
 
 const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
-/** Outputs that were compared, for a report. */
+/** Number of outputs compared, for a report. */
 export const seen = new Map<string, number>();
 
-/** @returns what is wrong, or nothing */
+/** @returns the error, or undefined */
 function faultOf(name: string, value: unknown): string | undefined {
   seen.set(name, (seen.get(name) ?? 0) + 1);
   const validate = ajv.getSchema(name) ?? ajv.addSchema(outputJsonSchema(name)!, name).getSchema(name)!;
@@ -25,7 +25,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The schemas of what a command prints. @param isChecked of the service's own objects too */
+/** The schemas of a command's output. @param isChecked include the service's own objects */
 function namesOf(
   words: readonly string[],
   isChecked: boolean,
@@ -41,8 +41,8 @@ function namesOf(
 }
 
 /**
- * What is wrong with the JSON that a command printed: its result, and the error on its last line.
- * @param options.isService the service is sound, so that its objects are as its document says
+ * Errors in the JSON that a command printed: its result, and the error on its last line.
+ * @param options.isService the service is correct, so its objects must match its document
  */
 export function outputFaults(
   words: readonly string[],
@@ -71,7 +71,7 @@ export function outputFaults(
   return [...found, isError ? faultOf("error", error) : undefined].filter((fault) => fault !== undefined);
 }
 
-/** @throws Error for an output that is not as its schema says */
+/** @throws Error for an output that does not match its schema */
 export function checkOutput(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

@@ -1,13 +1,13 @@
-// Fails a run whose tests leave files in the tree: homes, keyrings and reports belong into folders of their own.
+// Fails a run whose tests leave files in the tree: homes, keyrings and reports must be in other folders.
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./program.ts";
 
-/** Made by npm, the build and the tools. */
+/** Created by npm, the build and the tools. */
 const expected = /^(node_modules|dist|build|coverage|\.vitest)\//;
 
-/** Files and folders that git does not know, ignored ones included. */
+/** Files and folders that are not in git, including ignored ones. */
 function strangers(): string[] {
   const words = ["status", "--porcelain", "--ignored"];
   const status = execFileSync("git", words, { cwd: root, encoding: "utf8" });
@@ -15,14 +15,14 @@ function strangers(): string[] {
   return paths.filter((path) => !expected.test(path));
 }
 
-/** Before the first test. @returns what is done after the last one */
+/** Before the first test. @returns a function to run after the last one */
 export default function watchTree(): (() => void) | undefined {
   if (!existsSync(join(root, ".git"))) return undefined;
   const before = new Set(strangers());
   return () => {
     const left = strangers().filter((path) => !before.has(path));
     if (left.length === 0) return;
-    // Vitest prints an error of a teardown and forgets it in its exit code.
+    // Vitest prints a teardown error but does not set its exit code.
     process.exitCode = 1;
     throw new Error(`the tests left in the tree: ${left.join(", ")}`);
   };

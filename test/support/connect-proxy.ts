@@ -1,4 +1,4 @@
-// A real HTTP CONNECT proxy, which does what a test wants it to do, and a front that speaks TLS before a plain service.
+// A real HTTP CONNECT proxy that follows the test's instructions, and a TLS front for a plain service.
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server as TcpServer, type Socket } from "node:net";
@@ -7,8 +7,8 @@ import type { Duplex } from "node:stream";
 import type { Certificate } from "./certificates.ts";
 
 /**
- * `tunnel`: as asked; a number: that status instead; `close`: no answer, the connection ends; `hang`: no answer;
- * `cut`: the tunnel ends with the first byte of an answer.
+ * `tunnel`: as requested; a number: that status instead; `close`: the connection ends without a response; `hang`: no response;
+ * `cut`: the tunnel ends at the first byte of a response.
  */
 export type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
 
@@ -25,7 +25,7 @@ export interface ConnectProxy {
   close(): Promise<void>;
 }
 
-/** @param certificate where the proxy itself is spoken to by TLS */
+/** @param certificate if the proxy itself uses TLS */
 export async function startConnectProxy(certificate?: Certificate): Promise<ConnectProxy> {
   const server: Server = certificate ? createTlsServer(certificate) : createServer();
   const asked: ConnectProxy["asked"] = [];
@@ -52,7 +52,7 @@ export async function startConnectProxy(certificate?: Certificate): Promise<Conn
   return Object.assign(proxy, { port, close: () => end(server, open) });
 }
 
-/** @param isCut after the handshake, the second time that the far side speaks, both ends go */
+/** @param isCut close both sides the second time that the server sends data after the handshake */
 function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
   const [host = "", port = ""] = target.split(/:(?=\d+$)/);
   const far = connect(Number(port), host, () => {
@@ -66,10 +66,10 @@ function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
   return far;
 }
 
-/** Lets the handshake pass, and ends both sides when the answer to what came after it begins. */
+/** Passes the handshake, and closes both sides when the first response after it starts. */
 function cutAnswer(near: Duplex, far: Socket): void {
   let isRequestSent = false;
-  // TLS record type 23 is application data: in TLS 1.2, which the front of these tests then speaks, the request itself.
+  // TLS record type 23 is application data: in TLS 1.2, which the front then uses, the request itself.
   near.on("data", (chunk: Buffer) => (isRequestSent ||= chunk[0] === 23));
   far.on("data", (chunk: Buffer) => {
     if (isRequestSent) far.destroy();
@@ -79,7 +79,7 @@ function cutAnswer(near: Duplex, far: Socket): void {
 
 export interface TlsFront {
   readonly port: number;
-  /** How many handshakes came to an end. */
+  /** The number of completed handshakes. */
   readonly handshakes: () => number;
   close(): Promise<void>;
 }

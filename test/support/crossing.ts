@@ -1,5 +1,5 @@
-// Stands between the program and what it speaks to, PostgreSQL and the service, and counts what passes: so that something can
-// happen before any one of these messages, exactly. What was to pass then is lost with its connection, or waits.
+// A relay between the program and PostgreSQL and the service that counts messages, so that a fault can occur exactly before any
+// of them. The message at the fault is lost with its connection, or waits.
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
@@ -10,7 +10,7 @@ export interface Passage {
   readonly side: Side;
 }
 
-/** `cut`: the connection ends before it; `pass`: it goes on. */
+/** `cut`: the connection ends before it; `pass`: it is forwarded. */
 export type Verdict = "cut" | "pass";
 
 interface Plan {
@@ -25,7 +25,7 @@ export class Crossing {
   #passages: Passage[] = [];
   #plan: Plan | undefined;
 
-  /** A port of this machine that leads to that one. */
+  /** A local port that forwards to the given one. */
   async portTo(link: Passage["link"], port: number): Promise<number> {
     const name = `${link}:${port}`;
     const there = this.#servers.get(name);
@@ -36,13 +36,13 @@ export class Crossing {
     return (server.address() as AddressInfo).port;
   }
 
-  /** An origin that leads to a service's. */
+  /** A local origin that forwards to a service's. */
   readonly through = async (origin: string): Promise<string> =>
     `http://127.0.0.1:${await this.portTo("service", Number(new URL(origin).port))}`;
 
   /**
-   * Counts from now on, on new connections.
-   * @param options.byMessage each message of PostgreSQL's protocol, instead of each change of the direction
+   * Starts counting, on new connections.
+   * @param options.byMessage count each message of PostgreSQL's protocol, instead of each change of direction
    */
   watch({
     plan,
@@ -56,13 +56,13 @@ export class Crossing {
     this.#byMessage = byMessage;
   }
 
-  /** What has passed since, and no plan any more. */
+  /** Ends the plan. @returns the messages since */
   passed(): Passage[] {
     this.#plan = undefined;
     return this.#passages;
   }
 
-  /** True where what was planned has happened. */
+  /** True if the planned fault has occurred. */
   get isDone(): boolean {
     return this.#plan === undefined;
   }
@@ -78,7 +78,7 @@ export class Crossing {
       for (const socket of both) socket.destroy();
     };
     for (const socket of both) {
-      // Messages that are passed on one by one would wait for each other.
+      // Messages that are forwarded one by one would otherwise wait for each other.
       socket.setNoDelay(true);
       this.#open.add(socket);
       socket.on("error", () => {});
@@ -117,7 +117,7 @@ export class Crossing {
   }
 }
 
-/** Splits a connection of PostgreSQL into its messages; the first one of a client has no letter before its length. */
+/** Splits a PostgreSQL connection into its messages; a client's first one has no letter before its length. */
 function messages(side: Side): (bytes: Buffer) => Buffer[] {
   let rest = Buffer.alloc(0);
   let isFirst = side === "request";

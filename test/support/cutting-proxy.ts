@@ -1,26 +1,26 @@
-// A TCP proxy of a few lines between the program and a service, which cuts a connection after an exact number of bytes.
+// A small TCP proxy between the program and a service that cuts a connection after an exact number of bytes.
 import { connect, createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { spread } from "./strace.ts";
 
 export interface Cut {
-  /** Whose bytes are counted. */
+  /** The side whose bytes are counted. */
   readonly of: "request" | "response";
-  /** How many pass before the connection ends. */
+  /** How many bytes pass before the connection ends. */
   readonly after: number;
-  /** `close`: an orderly end; `reset`: none. */
+  /** `close`: a normal end; `reset`: a TCP reset. */
   readonly how: "close" | "reset";
 }
 
 export interface PlannedCut extends Cut {
-  /** Not all of it passes. */
+  /** Some bytes did not pass. */
   readonly isShort: boolean;
 }
 
 /**
- * Cuts after each byte, closed and reset; where a sample is wanted, after that many of them, the first and others before the
- * end, and the last few, by turns. An answer that lacks only its end shows all that it says.
- * @param whole bytes of the request or answer
+ * Cuts after each byte, closed and reset; in a sample, after this many of them, alternating: the first, others before the end,
+ * and the last few. A response that lacks only its end is still readable.
+ * @param whole bytes of the request or response
  */
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {
   const places = Array.from({ length: whole + 1 }, (_, after) => after);
@@ -35,18 +35,18 @@ export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample
 
 export interface CuttingProxy {
   readonly origin: string;
-  /** Cuts the next connections whose first bytes are those, after `skip` of them; the others pass whole. */
+  /** Cuts the next connections with these first bytes, after `skip` of them; the others pass completely. */
   cut(cut: Cut | undefined, times?: number, skip?: number): void;
-  /** Bytes of the last connection of that kind which passed whole. */
+  /** Bytes of the last such connection that passed completely. */
   readonly passed: { request: number; response: number };
-  /** Connections of that kind since `cut` was called. */
+  /** Such connections since `cut` was called. */
   readonly met: number;
   close(): Promise<void>;
 }
 
 /**
  * @param target origin of the service, `http://127.0.0.1:<port>`
- * @param start how the connections begin that are cut, such as `POST /v1/oauth_clients `
+ * @param start the first bytes of the connections to cut, such as `POST /v1/oauth_clients `
  */
 export async function startCuttingProxy(target: string, start: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(target);
@@ -77,7 +77,7 @@ export async function startCuttingProxy(target: string, start: string): Promise<
       const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, room)));
       counts[of] += part.length;
       const isOver = mine?.of === of && counts[of] >= mine.after;
-      // The end comes once the last bytes have been handed to the kernel.
+      // The end is sent once the last bytes were given to the kernel.
       if (part.length > 0) to.write(part, () => isOver && mine && end(mine));
       else if (isOver && mine) end(mine);
       if (isMeant && !mine) Object.assign(passed, counts);

@@ -1,4 +1,4 @@
-// Where test servers keep their databases: in memory, where there is such a folder. Who kills a run names one that it removes.
+// The folder of test servers' databases: in memory if possible. A caller that kills runs can name a folder that it removes.
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 

@@ -1,4 +1,4 @@
-// What a piece of work asks of the disk, call by call, and what it does where one of the calls fails: within this process.
+// The disk calls of a piece of work, and its behaviour if one of them fails: within this process.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { constants } from "node:os";
@@ -26,9 +26,9 @@ const names = [
 ] as const;
 
 export interface DiskCall {
-  /** As the system names it: `open`, `fsync`. */
+  /** The system's name: `open`, `fsync`. */
   readonly call: string;
-  /** The last part of the path, as it was opened: random names are cut. */
+  /** The last part of the opened path, without random parts of names. */
   readonly file: string;
   readonly args: readonly unknown[];
 }
@@ -41,7 +41,7 @@ export interface DiskWork<T> {
   readonly open: readonly string[];
 }
 
-/** An error of the disk, as Node throws it. */
+/** A disk error, as Node throws it. */
 export function diskError(code: string, call: string): Error {
   const errno = -(constants.errno as Record<string, number>)[code]!;
   return Object.assign(new Error(`${code}: failed, ${call}`), { code, errno, syscall: call });
@@ -50,12 +50,13 @@ export function diskError(code: string, call: string): Error {
 type Answer = (call: DiskCall, at: number) => unknown;
 
 /**
- * Does the work, and writes down what it asks of the disk.
- * @param answer given each call and its number: an error is thrown in its place, a function called in its place
+ * Does the work, and records its disk calls.
+ * @param answer called with each call and its number: a returned error is thrown in its place, a returned function called in
+ * its place
  */
 export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () => undefined): Promise<DiskWork<T>> {
   const real = { ...fs };
-  // A sync is written down and not done: it takes longer than all else.
+  // A sync is recorded but not done: it takes longer than everything else.
   const does = { ...real, fsyncSync: () => {} };
   const calls: DiskCall[] = [];
   const open = new Map<number, string>();
@@ -97,7 +98,7 @@ export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () 
   }
 }
 
-/** What a work does, in short: `open x`, `fsync x`. */
+/** A work's calls in short form: `open x`, `fsync x`. */
 export function wordsOf(calls: readonly DiskCall[], wanted: readonly string[]): string[] {
   return calls.filter(({ call }) => wanted.includes(call)).map(({ call, file }) => `${call} ${file}`);
 }

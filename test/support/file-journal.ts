@@ -1,4 +1,4 @@
-// A journal in files, as tests open it: with their own clock, actor, locks and limits.
+// A journal in files, for tests: with its own clock, actor, locks and limits.
 import type { Actor } from "../../src/journal/actor.ts";
 import { FileStore } from "../../src/journal/file/file-store.ts";
 import type { LockMeans } from "../../src/disk/process-lock.ts";

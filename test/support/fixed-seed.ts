@@ -1,5 +1,5 @@
-// Properties: a plain run tries the same cases every time, so that a change is judged by what it changed; a full run, as
-// every night, tries new ones. INTEG_TEST_SEED=<n> plays those of one run again.
+// Property tests: a plain run has the same cases every time, so that a failure comes from a change; a full run has new ones.
+// INTEG_TEST_SEED=<n> plays those of one run again.
 import { relative } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect } from "vitest";

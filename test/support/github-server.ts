@@ -1,5 +1,5 @@
-// GitHub's REST API as far as Actions secrets go, written from its public description: repositories, environments, a public
-// key that changes, secrets that no one reads back. The test has the private key, and libsodium opens what came.
+// GitHub's REST API for Actions secrets, written from its public description: repositories, environments, a public key that
+// changes, write-only secrets. The test has the private key, and libsodium decrypts the values.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { type Box, openSealed } from "./sodium.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
@@ -11,12 +11,12 @@ interface Stored {
 }
 
 export interface GitHubServer extends StoreServer {
-  /** May write secrets. */
+  /** A token that may write secrets. */
   readonly token: string;
   readonly repository: { archived: boolean; push: boolean };
-  /** @returns a token that is known and may not see secrets */
+  /** @returns a valid token without access to secrets */
   readonly blindToken: string;
-  /** Another key from now on: what was encrypted for the one before is refused. */
+  /** Changes the key: values encrypted for the previous one are refused. */
   rotateKey(): void;
   /** `CLIENT_SECRET`, or `<environment>#CLIENT_SECRET`; undefined if it does not exist. */
   secret(name: string): string | undefined;
@@ -25,7 +25,7 @@ export interface GitHubServer extends StoreServer {
   forgetSecrets(): void;
   /** Which repositories may use a secret of the organization acme. */
   readonly access: Map<string, { readonly visibility: string; readonly ids: readonly number[] | undefined }>;
-  /** What `updated_at` says, in seconds from now. */
+  /** The `updated_at` of responses, in seconds from now. */
   skewSeconds: number;
 }
 
@@ -36,7 +36,7 @@ const refuse = (status: number, message: string): StoreResponse => ({
 interface OrganizationRequest {
   readonly method: string;
   readonly used: string | undefined;
-  /** Behind `/orgs/`. */
+  /** The path after `/orgs/`. */
   readonly path: readonly string[];
   readonly body: unknown;
 }
@@ -65,7 +65,7 @@ export async function startGitHub(): Promise<GitHubServer> {
   function answer({ method, segments, headers, body }: StoreRequest): StoreResponse {
     const used = headers.authorization;
     if (used !== `Bearer ${token}` && used !== `Bearer ${blindToken}`) return refuse(401, "Bad credentials");
-    // A server of GitHub Enterprise has its API below /api/v3.
+    // A GitHub Enterprise server has its API below /api/v3.
     const isEnterprise = segments[0] === "api" && segments[1] === "v3";
     const [repos, owner, repository, ...rest] = isEnterprise ? segments.slice(2) : segments;
     if (repos === "orgs") return ofOrganization({ method, used, body, path: segments.slice(isEnterprise ? 3 : 1) });
@@ -93,7 +93,7 @@ export async function startGitHub(): Promise<GitHubServer> {
     return put(path, body);
   }
 
-  /** Secrets of the organization acme: who may use one is told with each write. */
+  /** Secrets of the organization acme: each write sets their visibility. */
   function ofOrganization({ method, used, path, body }: OrganizationRequest): StoreResponse {
     const [organization, , , name, repositories] = path;
     if (organization !== "acme") return notFound;

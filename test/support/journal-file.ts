@@ -1,5 +1,5 @@
-// The journal as a stranger reads it: one file, a record a line, the last sound record of an entry counts; or the tables of a
-// team's journal. Shares nothing with the program, so that it cannot share a mistake.
+// The journal as an independent reader reads it: one file with a record per line, the last valid record of an entry counts; or
+// the tables of a team's journal. Shares no code with the program, so that it cannot share a mistake.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { askPsql } from "./postgres.ts";
@@ -21,12 +21,12 @@ export interface ReadEntry {
   readonly destination: { readonly kind: string; readonly path?: string } | null;
 }
 
-/** The entries of the journal in a file, oldest first; none where there is no file. */
+/** The entries of a journal file, oldest first; empty without a file. */
 export function readJournal(path: string): ReadEntry[] {
   if (!existsSync(path)) return [];
   const entries = new Map<string, ReadEntry>();
   for (const line of readFileSync(path, "utf8").split("\n")) {
-    // What a power cut lost of a file is zeros, on the line of what follows it.
+    // A part that a power cut lost reads as zeros, on the line of the text after it.
     const record = soundRecord(line.replace(/^\0+/, ""));
     if (record) entries.set(record.id, record);
   }
@@ -37,7 +37,7 @@ export function readJournal(path: string): ReadEntry[] {
 export function journalOf(at: Pick<Home, "env" | "path">): ReadEntry[] {
   const { INTEG_JOURNAL: address = "", PGPASSWORD: password = "" } = at.env;
   if (!address.startsWith("postgresql:")) return readJournal(at.path("state", "journal.ndjson"));
-  // No character of JSON is a line's end.
+  // JSON has no raw newline.
   const lines = askPsql(address, { password, text: "SELECT content FROM integ_entries ORDER BY id" }).split("\n");
   return lines.filter(Boolean).map((line) => {
     const { id, state, intent, now } = JSON.parse(`{${line}}`) as {

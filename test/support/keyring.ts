@@ -1,19 +1,19 @@
-// A session of its own with a real message bus and a real gnome-keyring, as a desktop has them.
+// A separate session with a real message bus and a real gnome-keyring, as on a desktop.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
 export interface Keyring {
-  /** The environment of whoever belongs to the session. */
+  /** The environment of processes in the session. */
   readonly env: Readonly<Record<string, string>>;
-  /** How many secrets it keeps. */
+  /** The number of stored secrets. */
   items(): number;
-  /** What it keeps for an account of a service, read by a process of its own. */
+  /** The secret stored for an account of a service, read by another process. */
   secret(service: string, account: string): string;
-  /** From then on whoever asks would have to type the password. */
+  /** Locks it: from then on the password is needed. */
   lock(): void;
-  /** Ends the session: the bus, the keyring, all of it. */
+  /** Ends the session with the bus and the keyring. */
   end(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ const reading = `const [library, service, account] = process.argv.slice(1);
 const { Entry } = require(library);
 process.stdout.write(new Entry(service, account, { linux: { store: "secret-service" } }).getPassword());`;
 
-/** @param home a person's home: the keyring outlives its session there */
+/** @param home a person's home, in which the keyring outlives its session */
 export async function startKeyring(home: string): Promise<Keyring> {
   const runtime = join(home, "runtime");
   mkdirSync(runtime, { recursive: true, mode: 0o700 });

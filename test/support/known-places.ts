@@ -1,4 +1,4 @@
-// What a destination knows its place by: digests under a fixed key, and the id of a machine.
+// Identities of a destination: digests under a fixed key, and a machine's id.
 import { keyRing } from "../../src/journal/keys.ts";
 import type { MachineId } from "../../src/disk/machine-id.ts";
 

@@ -1,10 +1,10 @@
-// The API of Kubernetes as far as kubectl needs it for one kind of object: discovery, and Secrets with server-side apply, whose
-// fields have managers. Written from the public description of the API; the real kubectl talks to it.
+// The Kubernetes API as far as kubectl needs it for Secrets with server-side apply, whose fields have managers, and discovery.
+// Written from the public description of the API; the real kubectl uses it.
 import { randomBytes } from "node:crypto";
 import { startTlsFront } from "./tls-front.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
 
-/** Each kubectl is one process for a moment: it needs neither threads nor a collector of garbage. */
+/** Each kubectl is one short process, which needs neither threads nor garbage collection. */
 export const briefKubectl = { GOMAXPROCS: "1", GOGC: "off" } as const;
 
 interface Held {
@@ -17,20 +17,20 @@ interface Held {
 
 export interface KubernetesServer extends StoreServer {
   readonly token: string;
-  /** Verbs of the token. */
+  /** The token's verbs. */
   readonly may: Set<string>;
-  /** What kubectl is told, as YAML. */
+  /** The content of a kubeconfig, as YAML. */
   readonly config: string;
-  /** Writes as someone else does, past any manager's rights. */
+  /** Writes as someone else, ignoring managers. */
   put(name: string, key: string, text: string, manager: string): void;
   freeze(name: string): void;
   /** The keys of a Secret, decoded; undefined if there is none. */
   secret(name: string): Readonly<Record<string, string>> | undefined;
   owner(name: string, key: string): string | undefined;
-  /** How often it was written, dry runs left out. */
+  /** The number of writes, without dry runs. */
   writes: number;
   forgetSecrets(): void;
-  /** Leads what comes from now on to another origin, such as a proxy's; undefined: to the server again. */
+  /** Redirects new connections to another origin, such as a proxy's; undefined: to the server again. */
   through(origin: string | undefined): void;
 }
 
@@ -110,7 +110,7 @@ export async function startKubernetes(): Promise<KubernetesServer> {
         `Secret "${name}" is invalid: data: Forbidden: field is immutable when \`immutable\` is set`,
       );
     const next: Held = { data: { ...found?.data }, owners: { ...found?.owners }, isImmutable: false };
-    // What the manager applied before and leaves out now is removed.
+    // Fields that the manager applied before and omits now are removed.
     for (const [key, owner] of Object.entries(next.owners))
       if (owner === manager && !(key in data)) {
         delete next.data[key];
@@ -133,7 +133,7 @@ export async function startKubernetes(): Promise<KubernetesServer> {
   }
 
   const server = await startStoreServer(answer);
-  // kubectl sends a token over TLS alone.
+  // kubectl sends a token only over TLS.
   const front = await startTlsFront(server.origin);
   const kubernetes: KubernetesServer = Object.assign(server, {
     through: front.through,

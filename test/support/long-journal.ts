@@ -1,5 +1,4 @@
-// A long journal, written without a program: entries with links, steps apart from each other,
-// some of them unsettled.
+// A long journal, written without a program: entries with links, steps apart from each other, some of them unfinished.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { newEntry } from "../../src/journal/admission.ts";
@@ -17,11 +16,11 @@ export function idAt(number: number): string {
 interface LongJournalOptions {
   /** No entry is left unfinished. */
   readonly isSettled?: boolean;
-  /** In each entry's last record: a long file of fewer records. */
+  /** Text in each entry's last record, for a long file with few records. */
   readonly padding?: string;
 }
 
-/** Entry `number` in the state that its steps end with. */
+/** Entry `number` in its final state. */
 function lifeOf(number: number, { isSettled, padding }: LongJournalOptions): Partial<EntryProgress>[] {
   const detail = { client_id: `cid_${number}`, ...(padding && { differs: padding }) };
   const made = { resource_id: `oac_${number}`, detail };
@@ -43,7 +42,7 @@ function firstOf(number: number): Entry {
   return newEntry(intent({ fingerprint: `request ${number}`, profile: `p${number % 3}`, ...links }), made);
 }
 
-/** The lines of a journal of so many entries: the last step of every tenth comes a hundred entries later. */
+/** The lines of a journal with this many entries: the last step of every tenth comes a hundred entries later. */
 export function longJournal(entries: number, options: LongJournalOptions = {}): string[] {
   const file = `long-${entries}`;
   const lines = [headerLine({ file: "long", createdAt: new Date(started).toISOString() })];

@@ -1,4 +1,4 @@
-// The built program's main function with a process that is not one: words, environment and streams are handed in.
+// The built program's main function without a process: words, environment and streams are passed in.
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -10,9 +10,9 @@ export interface Run {
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly cwd: string;
-  /** Interrupted after so many milliseconds, as by two Ctrl-C. */
+  /** Interrupted after this many milliseconds, as by two Ctrl-C. */
   readonly limitMs?: number | undefined;
-  /** Standard output is a terminal so wide. */
+  /** Standard output is a terminal with this width. */
   readonly columns?: number | undefined;
 }
 
@@ -31,7 +31,7 @@ function collect(): Collected {
   const chunks: Buffer[] = [];
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      // The program takes what was written for its own again.
+      // The program reuses written buffers.
       chunks.push(Buffer.from(chunk));
       done();
     },
@@ -39,7 +39,7 @@ function collect(): Collected {
   return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
 }
 
-/** Runs one command to its end in this process; one at a time. */
+/** Runs one command to its end in this process; only one at a time. */
 export async function runMain({ dist, words, env, input = "", cwd, limitMs, columns }: Run): Promise<RunEnd> {
   const file = join(dist, "main.cjs");
   const { main } = createRequire(file)(file) as typeof import("../../src/main.ts");

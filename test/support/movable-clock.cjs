@@ -1,5 +1,5 @@
-// Preloaded into a sandbox (`node --require`): SIGUSR2 lets its clock go on by INTEG_TEST_SETTLE milliseconds, the Date of its
-// responses included. It says so on standard error.
+// Preloaded into a sandbox (`node --require`): SIGUSR2 advances its clock by INTEG_TEST_SETTLE milliseconds, with the Date
+// header of its responses, and it reports that on standard error.
 const { subscribe } = require("node:diagnostics_channel");
 
 const step = Number(process.env.INTEG_TEST_SETTLE);

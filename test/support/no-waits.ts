@@ -1,4 +1,4 @@
-// Thousands of commands in this process wait a moment between two tries: not in real time, for a file of tests.
+// Removes the pauses between attempts, for a test file with thousands of commands in this process.
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";

@@ -1,8 +1,8 @@
-// Says in one line what a run left out, and what plays it.
+// Prints in one line which tests a run left out, and how to run them.
 import type { TestProject } from "vitest/node";
 import { missingTools } from "./tools.mjs";
 
-/** Before the first test. @returns what is done after the last one */
+/** Before the first test. @returns a function to run after the last one */
 export default function sayWhatIsNotRun({ vitest }: TestProject): () => void {
   const played = vitest.projects.map(({ name }) => name);
   const left = played.includes("tools")

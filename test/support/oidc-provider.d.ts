@@ -1,4 +1,4 @@
-// As much of oidc-provider's shape as the tests use; the package carries no types of its own.
+// The part of oidc-provider's types that the tests use; the package has none.
 declare module "oidc-provider" {
   import type { RequestListener } from "node:http";
 

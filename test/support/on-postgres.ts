@@ -1,5 +1,5 @@
-// Before each file of the project `team`: homes have their journals in PostgreSQL. A run that is not asked for all of the tests
-// takes every fourth, always the same.
+// Before each file of the project `team`: homes have their journals in PostgreSQL. A run without a request for all of its tests
+// has every fourth, always the same.
 import { beforeEach, inject } from "vitest";
 import { isFull } from "./sample.ts";
 import { keepJournalsIn } from "./team-journal.ts";

@@ -1,5 +1,5 @@
-// A year of nights: a policy applied night by night with a moved clock, while consumers use every credential. Program and
-// sandbox run in this process, so that both have the same moved clock.
+// A year of nights: a policy applied each night with a moved clock, while consumers use every credential. Program and sandbox
+// run in this process and share the clock.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ export class MovedClock {
         return now();
       }
     } as DateConstructor;
-    // A server's own Date header would give the real time: without the moved one no entry's clock is known.
+    // A server's own Date header would give the real time, and no entry's clock would be known.
     const emit = this.#emit;
     Server.prototype.emit = function (this: Server, event: string | symbol, ...given: unknown[]) {
       if (event === "request") (given[1] as ServerResponse).setHeader("date", new Date(now()).toUTCString());
@@ -53,12 +53,12 @@ export class MovedClock {
 export interface YearItem {
   readonly name: string;
   readonly kind: "oauth_client" | "access_key";
-  /** Clients: `every`; keys: `expires_in` less `before_expiry`. */
+  /** Clients: `every`; keys: `expires_in` minus `before_expiry`. */
   readonly everyDays: number;
   readonly overlapHours: number;
-  /** Where its secret goes, in the policy's words; by default to its JSON file. */
+  /** Its destination, as in a policy; by default a JSON file. */
   readonly to?: string;
-  /** The secret there now; by default that of the file. */
+  /** The current secret there; by default the file's. */
   readonly secret?: (home: Home) => string | undefined;
 }
 
@@ -66,13 +66,13 @@ export interface YearFigures {
   nights: number;
   runs: number;
   polls: number;
-  /** Polls at which a consumer had no working credential. */
+  /** Polls in which a consumer had no working credential. */
   withoutWorking: number;
-  /** Nights after which an item was older than its limit plus a night. */
+  /** Nights after which an item's age exceeded its limit plus a night. */
   tooOld: number;
-  /** Secrets that opened nothing at the end. */
+  /** Secrets that did not work at the end. */
   lost: number;
-  /** Live clients and keys of items beyond the one that is delivered, at the end. */
+  /** Live clients and keys of items at the end, besides the delivered ones. */
   doubled: number;
   /** Moments with more than 20 clients of the service account. */
   aboveSlots: number;
@@ -92,13 +92,13 @@ interface Held {
 export interface YearOptions {
   readonly nights: number;
   readonly items: readonly YearItem[];
-  /** A fault for a night, or none. */
+  /** A night's fault, or undefined. */
   readonly faultOf: (night: number) => string | undefined;
-  /** What the job's environment has besides. */
+  /** Further variables of the job's environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Expiry minus this is when a key is due. */
+/** A key is due at its expiry minus this. */
 const beforeExpiryDays = 14;
 
 function policyOf(items: readonly YearItem[], account: string): string {
@@ -131,7 +131,7 @@ function policyOf(items: readonly YearItem[], account: string): string {
   ].join("\n");
 }
 
-/** Rotations that a year without faults makes: the first night creates, and an item is due once it is older than its limit. */
+/** Rotations of a year without faults: the first night creates, and an item is due once it is older than its limit. */
 export function rotationsOf({ everyDays }: YearItem, nights: number): number {
   return Math.floor((nights - 1) / (everyDays + 1));
 }
@@ -148,7 +148,7 @@ function deployedAt(home: Home, { name, secret }: YearItem): Deployed | undefine
   return client_secret === undefined ? undefined : { client_secret };
 }
 
-/** What a consumer has loaded. It loads anew every few hours where there is an overlap, else at once. */
+/** A consumer's loaded secret. It reloads every few hours during an overlap, otherwise immediately. */
 class Consumer {
   readonly item: YearItem;
   #loaded: Deployed | undefined;
@@ -245,7 +245,7 @@ class Year {
     writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id!));
   }
 
-  /** One night: the job runs, and once more an hour later if it failed. */
+  /** One night: the job runs, and again an hour later if it failed. */
   async night(fault: string | undefined, night: number): Promise<void> {
     const { clock, figures } = this.#parts;
     const begun = clock.now;
@@ -269,7 +269,7 @@ class Year {
     const typed = ["apply", "--yes", "-o", "json", "-q", "--retry-for", "3s", "--wait", "2s", ...words];
     const running = runHere(home, typed, { env })!.finally(() => (job.isOver = true));
     if (night === 0) return running;
-    // Consumers go on working while the job runs.
+    // Consumers work while the job runs.
     do {
       await this.pollAll(`night ${night}, during the run`);
       await new Promise((done) => setTimeout(done, 5));
@@ -284,7 +284,7 @@ class Year {
       if (credential === undefined && when.startsWith("night 0,")) continue;
       figures.polls += 1;
       if (credential !== undefined && (await this.#works(credential))) continue;
-      // Without an overlap the consumer takes the new one the moment it is there.
+      // Without an overlap the consumer loads the new one immediately.
       const again = consumer.item.overlapHours === 0 ? consumer.credential(home, clock.now) : undefined;
       if (again !== undefined && (await this.#works(again))) continue;
       figures.withoutWorking += 1;
@@ -294,10 +294,10 @@ class Year {
     if (length > 20) figures.aboveSlots += 1;
   }
 
-  /** Asked past the fault plan: a consumer's own trouble with the service is not what is measured. */
+  /** Sent past the fault plan: a consumer's own problems with the service are not measured. */
   async #works(deployed: Deployed): Promise<boolean> {
     if (deployed.client_id !== undefined || deployed.client_secret === undefined) return this.#opens(deployed);
-    // A raw secret does not say whose it is.
+    // A raw secret does not name its client.
     for (const { client_id, status } of await this.#clients())
       if (status === "active" && (await this.#opens({ ...deployed, client_id: client_id ?? "" }))) return true;
     return false;
@@ -341,14 +341,14 @@ class Year {
     }
   }
 
-  /** The last overlaps end; then one credential an item is left, and each opens. */
+  /** The last overlaps end; then each item has one credential, which works. */
   async end(ms: number): Promise<void> {
     const { clock, figures, items, home } = this.#parts;
     clock.set(ms);
     await this.#apply(1);
     const rows = (await this.#rows(["plan", "--json", "-q"])) as { name: string; action: string }[];
     const waiting = rows.filter(({ action }) => action === "wait").map(({ name }) => name);
-    // Overlaps that are ended before their time are not what a consumer has to live with: none is asked meanwhile.
+    // Consumers do not poll while overlaps are ended early.
     if (waiting.length > 0) await this.#apply(0, ["--finish", ...waiting]);
     const live = await this.#ownLive();
     figures.doubled = live.length - items.length;

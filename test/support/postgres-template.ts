@@ -1,12 +1,12 @@
-// A folder for what the PostgreSQL servers of a run begin as: to initialize one takes longer than most tests. The first that
-// starts one makes it (postgres.ts), whatever process it is in.
+// A folder for the initial state of a run's PostgreSQL servers, because initialization takes longer than most tests. The first
+// process that starts a server creates it (postgres.ts).
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { databasesFolder } from "./databases-folder.ts";
 
 /**
- * Before the first test. A project whose own setup starts a server names this too: the order of setups follows the files.
- * @returns what is done after the last
+ * Before the first test. A project whose own setup starts a server names this too, because setups run in file order.
+ * @returns a function to run after the last test
  */
 export default function keepTemplate(): (() => void) | undefined {
   if (process.env.INTEG_TEST_POSTGRES !== undefined) return undefined;

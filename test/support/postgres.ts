@@ -1,5 +1,5 @@
-// A real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback; and a PgBouncer before it. Where
-// a machine has none, tests say aloud that they skip.
+// A real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback; and a PgBouncer before it. On a
+// machine without one, tests report that they skip.
 import { teamKey } from "./team-journal.ts";
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import {
@@ -22,10 +22,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { databasesFolder } from "./databases-folder.ts";
 
-/** The role that the tests act as, and its password: made for one folder that is removed again. */
+/** The tests' role and its password, for one folder that is removed again. */
 export const role = { name: "integ", password: "of-a-test" } as const;
 
-/** What a machine of the team has besides the journal's address. */
+/** A team machine's variables besides the journal's address. */
 export const teamAccess = { PGPASSWORD: role.password, INTEG_JOURNAL_KEY: teamKey } as const;
 
 function newestFolder(): string | undefined {
@@ -38,7 +38,7 @@ function newestFolder(): string | undefined {
 const binaries = newestFolder();
 const isRoot = process.geteuid?.() === 0;
 
-/** What `psql` prints for a query, a row a line. */
+/** The output of `psql` for a query, one row per line. */
 export function askPsql(
   address: string,
   { password, text }: { readonly password: string; readonly text: string },
@@ -47,7 +47,7 @@ export function askPsql(
   return execFileSync(join(binaries!, "psql"), ["-X", "-A", "-t", "-c", text, address], { encoding: "utf8", env });
 }
 
-/** PostgreSQL does not run as the superuser: it runs as its own user then. */
+/** PostgreSQL refuses to run as root, so it runs as its own user. */
 const account = isRoot ? accountOf("postgres") : undefined;
 
 function accountOf(name: string): { readonly uid: number; readonly gid: number } | undefined {
@@ -84,9 +84,9 @@ function run(words: readonly [string, ...string[]], env: Readonly<Record<string,
 }
 
 export interface PostgresOptions {
-  /** Lines of postgresql.conf. */
+  /** Further lines of postgresql.conf. */
   readonly settings?: readonly string[];
-  /** Another server to begin as a standby of. */
+  /** Another server, of which this is a standby. */
   readonly standbyOf?: PostgresServer;
   readonly encoding?: string;
 }
@@ -115,14 +115,14 @@ export class PostgresServer {
   }
 
   static async #inFolder(): Promise<PostgresServer> {
-    // In memory where that can be had: what is tested is not how fast a disk syncs.
+    // In memory if possible, because the speed of syncs is not tested.
     const folder = mkdtempSync(join(databasesFolder(), "integ-pg-"));
     chmodSync(folder, 0o755);
     own(folder);
     return new PostgresServer(folder, await freePort());
   }
 
-  /** What most servers begin as: made once for the run (postgres-template.ts), with the tests' role and database. */
+  /** The initial state of most servers: created once per run (postgres-template.ts), with the tests' role and database. */
   static async #template(): Promise<string> {
     const data = join(process.env.INTEG_TEST_POSTGRES!, "data");
     if (existsSync(data)) return data;
@@ -136,7 +136,7 @@ export class PostgresServer {
     try {
       renameSync(server.data, data);
     } catch {
-      // another process of the run was first
+      // Another process of the run was first.
     }
     await server.remove();
     return data;
@@ -155,7 +155,7 @@ export class PostgresServer {
       "max_connections = 200",
       "shared_buffers = 32MB",
       "logging_collector = off",
-      // A server that is killed leaves nothing outside its folder.
+      // A killed server leaves nothing outside its folder.
       "dynamic_shared_memory_type = mmap",
       ...settings,
     ];
@@ -173,7 +173,7 @@ export class PostgresServer {
     return join(this.folder, "data");
   }
 
-  /** Starts the server and waits until it answers. */
+  /** Starts the server and waits until it responds. */
   async up(): Promise<void> {
     const child = spawn(join(binaries!, "postgres"), ["-D", this.data], {
       stdio: ["ignore", "ignore", "pipe"],
@@ -198,7 +198,7 @@ export class PostgresServer {
     throw new Error(`postgres does not answer: ${said}`);
   }
 
-  /** Ends every process of the server at once, as a crash of its machine does. */
+  /** Kills every process of the server, as a crash of its machine would. */
   async kill(): Promise<void> {
     const child = this.#process;
     if (child?.pid === undefined) return;
@@ -208,7 +208,7 @@ export class PostgresServer {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // it has ended by itself
+        // It has already ended.
       }
     }
     await ended;
@@ -230,7 +230,7 @@ export class PostgresServer {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Makes a file the server's own. */
+  /** Changes a file's owner to the server's user. */
   give(path: string): void {
     own(path);
   }
@@ -239,7 +239,7 @@ export class PostgresServer {
     await this.sql("SELECT pg_promote()");
   }
 
-  /** Asks the server as its superuser. */
+  /** Queries the server as its superuser. */
   async sql(text: string, database = "postgres"): Promise<readonly Record<string, unknown>[]> {
     const client = new Client({
       host: this.folder,
@@ -267,7 +267,7 @@ export class PostgresServer {
   }
 }
 
-/** @param hosts one or several, with their ports */
+/** @param hosts one or more, with their ports */
 export function addressAt(hosts: string, schema?: string): string {
   const query = schema === undefined ? "" : `?options=-csearch_path%3D${schema}`;
   return `postgresql://${role.name}@${hosts}/${role.name}${query}`;
@@ -286,7 +286,7 @@ export class Bouncer {
     this.#folder = folder;
   }
 
-  /** PgBouncer in transaction mode, where nothing else is said: each transaction may get another connection of few. */
+  /** PgBouncer, by default in transaction mode: each transaction may get another of few connections. */
   static async start(server: PostgresServer, mode: PoolMode = "transaction"): Promise<Bouncer> {
     const folder = mkdtempSync(join(tmpdir(), "integ-bouncer-"));
     chmodSync(folder, 0o755);

@@ -1,5 +1,4 @@
-// The built program inside this process: the same words, environment, streams and sockets, without the cost of a process
-// for each command.
+// The built program inside this process: the same words, environment, streams and sockets, without a process for each command.
 import { resolve } from "node:path";
 import { askingOnce } from "./absent-keychain.ts";
 import { runMain } from "./main-here.ts";
@@ -10,13 +9,13 @@ const dist = resolve(import.meta.dirname, "../../dist");
 
 let isBusy = false;
 
-/** As `home.integ`, which decides where a command runs. */
+/** Like `home.integ`, which decides where a command runs. */
 export function integHere(home: Home, words: readonly string[], options: Options = {}): Promise<Ended> {
   return home.integ(words, options);
 }
 
 interface Options extends Pick<RunOptions, "env" | "input" | "cwd" | "columns"> {
-  /** Interrupted after so many milliseconds, as by two Ctrl-C. */
+  /** Interrupted after this many milliseconds, as by two Ctrl-C. */
   readonly limitMs?: number;
 }
 
@@ -32,7 +31,7 @@ export function runHere(home: Home, words: readonly string[], options: Options):
     .finally(() => (isBusy = false));
 }
 
-/** The children of a command start in the folder of the process. */
+/** A command's children start in the folder of the process. */
 async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T> {
   const before = process.cwd();
   process.chdir(folder);

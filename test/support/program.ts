@@ -1,4 +1,4 @@
-// The built program as a person runs it: its own process, its own folders, a clean environment.
+// The built program as a person runs it: its own process and folders, a clean environment.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,10 +12,10 @@ import { noteSteps } from "./typed-steps.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
-/** The binary under test where it is not the built package; it is not built anew. */
+/** The binary to test instead of the built package; the package is then not built. */
 export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resolve(process.env.INTEG_TEST_BINARY);
 
-/** The program under test: its file, and the words that come before a command's. */
+/** The program under test: its file, and the words before a command's. */
 export const program: readonly [file: string, ...words: string[]] = binary
   ? [binary]
   : [process.execPath, join(root, "bin", "integ.js")];
@@ -23,21 +23,21 @@ export const program: readonly [file: string, ...words: string[]] = binary
 /** The program as a POSIX shell reads it. */
 export const shellProgram: string = program.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
 
-/** Says aloud, once for each file of tests, that a part of it is about the package alone. @returns whether to skip it */
+/** Reports, once per test file, that a part of it only applies to the package. @returns whether to skip it */
 export function isOtherBinary(what: string): boolean {
   if (binary) console.warn(`skipped with INTEG_TEST_BINARY: ${what}`);
   return binary !== undefined;
 }
 
-/** Lets the answers of a sandbox in any process of a test be recorded, see recorded-answers.ts. */
+/** Lets responses of a sandbox in any process be recorded, see recorded-answers.ts. */
 const { INTEG_TEST_ANSWERS: answers } = process.env;
 const recording: Readonly<Record<string, string>> = answers
   ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
   : {};
 
 /**
- * What Node reads in every process of a test. Each would be the first one of its home, which keeps what it compiled; and calls
- * are counted.
+ * Node's variables in every process of a test. The compile cache is off, because each process would be its home's first and
+ * fill it, and calls are counted.
  */
 const ofNode: Readonly<Record<string, string>> = { ...recording, NODE_DISABLE_COMPILE_CACHE: "1" };
 
@@ -52,25 +52,25 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly cwd?: string;
-  /** Words before the program, e.g. `["strace", "-f"]`. */
+  /** Words before the program, such as `["strace", "-f"]`. */
   readonly under?: readonly string[];
   readonly timeoutMs?: number;
-  /** Standard output is a terminal so wide, where the command runs in this process. */
+  /** Standard output is a terminal with this width, if the command runs in this process. */
   readonly columns?: number;
 }
 
 let staysHere = false;
 
-/** From now on every command that can runs in this process, in a full run too: the test is about what is on the disk. */
+/** From now on every command that can runs in this process, also in a full run: the test is about the disk's content. */
 export function stayInThisProcess(): void {
   staysHere = true;
 }
 
-/** A home of its own for the program: configuration, state and a working folder that no one else uses. */
+/** A home for the program: configuration, state and a working folder. */
 export class Home {
   readonly folder: string;
   readonly env: Record<string, string>;
-  /** The tables of its journal are still to be made. */
+  /** The tables of its journal do not exist yet. */
   #isWithoutTables: boolean;
 
   constructor(env: Readonly<Record<string, string>> = {}) {
@@ -98,7 +98,7 @@ export class Home {
     this.#makeTables();
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
-    // Where calls are counted, a file more to read would be calls more; without a sandbox there is nothing to record.
+    // Counted calls must not include another loaded file; without a sandbox there is nothing to record.
     const isCounted = options.under !== undefined && !words.some((word) => word.startsWith("sandbox"));
     if (isCounted && env.NODE_OPTIONS === recording.NODE_OPTIONS) delete env.NODE_OPTIONS;
     return spawn(first, rest, {
@@ -109,8 +109,8 @@ export class Home {
   }
 
   /**
-   * Runs one command to its end: in this process where that shows the same, else in one of its own. A full run and one of
-   * another binary give every command its own.
+   * Runs one command to its end: in this process if that gives the same result, else in its own. A full run, and one of another
+   * binary, give every command its own process.
    */
   async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (this.#isWithoutTables) {
@@ -126,7 +126,7 @@ export class Home {
     return here;
   }
 
-  /** Runs one command to its end in a process of its own. */
+  /** Runs one command to its end in its own process. */
   async spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const end = await ended(this.start(words, options), { ...options, words });
     if (end.code !== null) checkOutput(words, { ...this.env, ...options.env }, end);
@@ -141,7 +141,7 @@ export class Home {
     execFileSync(file, [...words, "journal", "init"], { env: this.env, stdio: "pipe" });
   }
 
-  /** Puts `integ` on the path, as a person has it. @returns the folder it is in */
+  /** Puts `integ` on the path. @returns its folder */
   addToPath(): string {
     const folder = this.path("bin");
     mkdirSync(folder, { recursive: true });
@@ -156,18 +156,18 @@ export class Home {
   }
 }
 
-/** Whether a command shows something that only a process has: another way to start, traced calls, variables that Node reads. */
+/** Whether a command needs a process: another way to start, traced calls, variables that Node reads. */
 function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
   const isOwn = noun === "--version" || noun === "-V" || noun === "sandbox";
   const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);
-  const isPgpass = env.PGPASSFILE !== undefined; // pgpass reads the variables of its process
+  const isPgpass = env.PGPASSFILE !== undefined; // pgpass reads the variables of its process.
   return isOwn || isNode || isPgpass || under !== undefined || timeoutMs !== undefined;
 }
 
-/** A full run shares its machine for hours, and is to find no wrong program where it only had to wait for a processor. */
+/** A full run shares its machine for hours; waiting for a processor must not look like a defect. */
 const longestMs = isFull ? 900_000 : 50_000;
 
-/** Waits for a process; kills it when it takes too long, so that a hang is a failure and not a stuck run. */
+/** Waits for a process; kills it after a timeout, so that a hang is a failure and not a stuck run. */
 export function ended(
   child: ReturnType<typeof spawn>,
   options: RunOptions & { readonly words?: readonly string[] } = {},

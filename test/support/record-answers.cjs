@@ -1,11 +1,11 @@
-// Preloaded (`node --require`) into every process that may hold a sandbox: writes each answer of the sandbox, as it goes to
-// the socket, beside this file. Plain CommonJS, because Node reads it before anything else; it needs nothing that Node has
-// not loaded already. The globalSetup of recorded-answers.ts puts it into a folder of its own and checks what was written.
+// Preloaded (`node --require`) into every process that may run a sandbox: writes each of its responses, as sent to the socket,
+// next to this file. Plain CommonJS without further modules, because Node reads it first. The globalSetup of
+// recorded-answers.ts copies it into a separate folder and checks the records.
 const { subscribe } = require("node:diagnostics_channel");
 const { openSync, writeSync } = require("node:fs");
 const { join } = require("node:path");
 
-/** Faults that leave no whole or no true body: what goes out is no answer that could be checked. */
+/** Faults that make the body incomplete or wrong: such a response cannot be checked. */
 const unheard = ["drop", "cut", "body"];
 
 let file;

@@ -1,9 +1,9 @@
-// Every next step that a program under test printed, in any process of the run: written down as it is printed, read by a shell
-// and by the program's own parser when the run is over (recorded-steps.ts), and typed where it was printed (typed-steps.ts).
+// Every next step that a tested program printed, in any process of the run: recorded when printed, parsed by a shell and by the
+// program's own parser after the run (recorded-steps.ts), and typed where it was printed (typed-steps.ts).
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A command to paste, and the command that ended with it. */
+/** A command to paste, and the command that printed it. */
 export interface Step {
   readonly typed: readonly string[];
   readonly code: number | null;
@@ -28,14 +28,14 @@ export function withoutNames(text: string): string {
   return text.replaceAll(/[\w./:-]*\d[\w./:-]*/g, "#");
 }
 
-/** The next steps in what a command printed: of its error, of rows and of notes. */
+/** The next steps in a command's output: of its error, rows and notes. */
 export function stepsIn({ stdout, stderr }: Said): string[] {
   const printed = [...stderr.matchAll(/^ *Next: (.+)$/gm), ...stdout.matchAll(/^ *Next: (.+)$/gm)];
   const inJson = [...`${stderr}\n${stdout}`.matchAll(/"(?:next_command|next_step)": ?("(?:[^"\\]|\\.)*")/g)];
   return [...printed.map(([, text = ""]) => text), ...inJson.map(([, text = '""']) => JSON.parse(text) as string)];
 }
 
-/** Keeps the next steps in what a command printed, one of each kind. */
+/** Records the next steps in a command's output, one of each kind. */
 export function recordSteps(typed: readonly string[], said: Said): void {
   if (!folder) return;
   for (const next of stepsIn(said)) {

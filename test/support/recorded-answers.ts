@@ -1,6 +1,6 @@
-// Every answer that a sandbox gives anywhere in the run, held against the OpenAPI documents that it publishes. The recorder
-// is in a folder of its own, is preloaded into the processes that tests start (program.ts) and into those that run
-// them (record-here.ts), and writes beside itself; when the run is over all of it is read. Loads no test library.
+// Checks every sandbox response of the run against the published OpenAPI documents. The recorder is in a separate folder, is
+// preloaded into the processes that tests start (program.ts) and into the test processes (record-here.ts), and writes next to
+// itself; all records are read after the run. Loads no test library.
 import { copyFileSync, createReadStream, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { AnswersCheck, type RecordedAnswer } from "../contract/answers-check.ts"
 import { readDocuments } from "../contract/openapi-check.ts";
 import { startWorld } from "../contract/world.ts";
 
-/** How many kinds of broken answers are told in full. */
+/** How many kinds of wrong responses are printed in full. */
 const mostTold = 10;
 
-/** Before the first test: a folder for answers. @returns what is done after the last: all of them are checked */
+/** Before the first test: a folder for responses. @returns a function to run after the last one, which checks them all */
 export default function recordAnswers(): (() => Promise<void>) | undefined {
-  // Each project of the run comes by here; the first one's folder is for all.
+  // Each project of the run calls this; the first one's folder is common to all.
   if (process.env.INTEG_TEST_ANSWERS) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "integ-answers-"));
   copyFileSync(join(import.meta.dirname, "record-answers.cjs"), join(folder, "record-answers.cjs"));
@@ -28,14 +28,14 @@ export default function recordAnswers(): (() => Promise<void>) | undefined {
   };
 }
 
-/** Every answer that was recorded in `folder` so far. A last line that a killed process tore is left out. */
+/** Every response recorded in `folder` so far. A last line torn by a kill is omitted. */
 export async function* answersIn(folder: string): AsyncGenerator<RecordedAnswer> {
   for (const name of readdirSync(folder).filter((one) => one.endsWith(".ndjson")))
     for await (const line of createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity }))
       if (line.endsWith("}")) yield JSON.parse(line);
 }
 
-/** @throws Error with the first broken answers; the run has failed */
+/** @throws Error with the first wrong responses, which fails the run */
 async function checkAll(folder: string): Promise<void> {
   const startMs = performance.now();
   const world = await startWorld();
@@ -46,7 +46,7 @@ async function checkAll(folder: string): Promise<void> {
   console.info(`\nsandbox: ${check.figure()} (${seconds} s)`);
   const { wrong } = check;
   if (wrong.length === 0) return;
-  // An error after the last test is told by vitest, and forgotten in its exit code.
+  // Vitest prints an error after the last test but does not set its exit code.
   process.exitCode = 1;
   const oneOfEach = new Map(wrong.map((text) => [text.slice(0, text.indexOf(":")), text]));
   const told = [...oneOfEach.values()].slice(0, mostTold).join("\n");

@@ -1,6 +1,6 @@
-// Every next step that the program printed in any test of the run, held against its own parser: a POSIX shell reads it as
-// words, the command exists, takes these flags and arguments, and is not the one that just ended for good. (Those of errors are
-// typed too, where they were printed: typed-steps.ts.)
+// Checks every printed next step of the run with the program's own parser: a POSIX shell splits it, the command exists, accepts
+// these flags and arguments, and is not the command that just failed for good. (Those of errors are also typed, where they were
+// printed: typed-steps.ts.)
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,10 +9,10 @@ import { readCommandLine } from "../../src/edge/run.ts";
 import { recordFigure } from "./figures.mjs";
 import { kindOf, type Step } from "./record-steps.ts";
 
-/** Exit codes of what ends the same way again, however often it is typed: usage, not found, conflict, unusable. */
+/** Exit codes of errors that a repetition cannot change: usage, not found, conflict, unusable. */
 const forGood: ReadonlySet<number | null> = new Set([2, 4, 5, 13]);
 
-/** Before the first test: a folder for the steps. @returns what is done after the last: each of them is read */
+/** Before the first test: a folder for the steps. @returns a function to run after the last one, which parses each step */
 export default function recordSteps(): (() => Promise<void>) | undefined {
   if (process.env.INTEG_TEST_STEPS) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "integ-steps-"));
@@ -63,11 +63,11 @@ function linesOf<T>(path: string): T[] {
   return lines.map((line) => JSON.parse(line) as T);
 }
 
-/** Nothing if the step can be typed. */
+/** Undefined if the step can be typed. */
 export async function whyWrong({ typed, code, next }: Step): Promise<string | undefined> {
   if (!next.startsWith("integ"))
     return spawnSync("/bin/sh", ["-nc", next]).status === 0 ? undefined : "a shell cannot read it";
-  // What a shell would run, send elsewhere or ask for is no word of ours.
+  // A next step has no character that a shell would interpret.
   const { stdout, stderr, status } = spawnSync("/bin/sh", ["-c", `set -u; integ() { printf '%s\\0' "$@"; }; ${next}`], {
     encoding: "utf8",
     env: { PATH: "" },

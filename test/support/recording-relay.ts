@@ -1,15 +1,15 @@
-// Stands between the program and a service, passes everything on, and writes down every secret that goes by: so that a
-// test knows all of them, also those that no destination has seen. It can answer in the service's place, unkindly.
+// A relay between the program and a service that records every passing secret, so that a test knows all of them, even
+// undelivered ones. It can also send hostile responses in the service's place.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What an answer in the service's place may say back. */
+/** The values that a response in the service's place may repeat. */
 export interface Heard {
   readonly method: string;
   readonly path: string;
-  /** Credentials of the request as they came, and what they are made of. */
+  /** Credentials of the request in raw form, and their parts. */
   readonly credentials: readonly string[];
-  /** What the service itself answered. */
+  /** The service's own response. */
   readonly answer: string;
 }
 
@@ -20,24 +20,26 @@ export interface Unkind {
 }
 
 export interface Held {
-  /** The request is there, and the service has answered. */
+  /** The request arrived, and the service has responded. */
   readonly arrived: Promise<void>;
   letGo(): void;
 }
 
 export interface RecordingRelay {
-  /** The same address on the relay for one of the service's. */
+  /** The relay's address for one of the service's. */
   through(address: string): string;
-  /** Answers matching requests in the service's place, once it has done its part. */
+  /** Responds to matching requests in the service's place, after the service has handled them. */
   answer(path: RegExp, unkind: (heard: Heard) => Unkind): void;
-  /** Keeps the next answers to matching requests (`POST /v1/…`) back until they are let go, `count` of them, one unless
-   * said; they have arrived when the last has. The service has done its part. */
+  /**
+   * Holds the next responses to matching requests (`POST /v1/…`) until they are released, `count` of them, by default one;
+   * resolves when the last has arrived. The service has handled them.
+   */
   hold(path: RegExp, count?: number): Held;
   calm(): void;
   close(): Promise<void>;
 }
 
-/** @param onSecret told of each secret that goes by, and of what it is */
+/** @param onSecret called with each passing secret and its role */
 export async function startRecordingRelay(
   target: string,
   onSecret: (role: string, secret: string) => void = () => {},
@@ -75,7 +77,7 @@ export async function startRecordingRelay(
     else outgoing.writeHead(answered.statusCode ?? 502, kept);
     outgoing.end(instead ? instead.body : answer);
   };
-  // Where the service drops the connection, so does the relay.
+  // If the service drops the connection, so does the relay.
   const server = createServer((incoming, outgoing) => void pass(incoming, outgoing).catch(() => outgoing.destroy()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

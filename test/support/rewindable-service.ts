@@ -1,5 +1,5 @@
-// A service in this process that can be put back to any moment of a recorded run: what it held when a request had arrived,
-// and the requests that it had met by then.
+// A service in this process that can be restored to any moment of a recorded run: its state when a request had arrived, and the
+// requests that it had received by then.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
 import { type RegionDescription, type Service, settleMs } from "./service.ts";
 
-/** The service after the n-th request of a run; the first is the one before any. */
+/** The service after the nth request of a run; the first is before any. */
 export interface Moment {
   readonly state: string;
   readonly met: readonly unknown[];
-  /** Of its last response. */
+  /** The time of its last response. */
   readonly requestId?: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export class RewindableService implements Service {
   readonly #folder: string;
   /** How far its clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
-  /** Met before the moment that the service was put back to. */
+  /** Received before the moment that the service was restored to. */
   #met: readonly unknown[] = [];
 
   static async start(): Promise<RewindableService> {
@@ -56,7 +56,7 @@ export class RewindableService implements Service {
     };
   }
 
-  /** Keeps every moment of a run. */
+  /** Records every moment of a run. */
   async record<T>(run: () => Promise<T>): Promise<{ readonly value: T; readonly moments: readonly Moment[] }> {
     const states = [{ state: this.#state(), requestId: undefined as string | undefined }];
     const take = (message: unknown): void => {
@@ -80,7 +80,7 @@ export class RewindableService implements Service {
     }
   }
 
-  /** As it is. */
+  /** The current state. */
   moment(): Moment {
     return { state: this.#state(), met: this.#met };
   }

@@ -1,9 +1,9 @@
-// How much a run tries: `npm run test:full` everything, any other run a sample that keeps the inner loop short.
+// How much a run plays: `npm run test:full` everything, any other run a sample that is quick.
 export const isFull = process.env.INTEG_TEST_FULL === "1";
 
 /**
- * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth, from the second on. All without it.
- * The parts of one run meet everything once, whatever order they run in.
+ * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth, from the second on; all by default. The
+ * parts of a run cover everything once, in any order.
  */
 export function partOf<T>(all: readonly T[]): readonly T[] {
   const { INTEG_TEST_PART: named } = process.env;
@@ -13,7 +13,7 @@ export function partOf<T>(all: readonly T[]): readonly T[] {
   return all.filter((_, index) => index % parts === part - 1);
 }
 
-/** @param count how many a full run tries; a sample tries a quarter */
+/** @param count how many a full run plays; a sample plays a quarter */
 export function sampled(count: number): number {
   return isFull ? count : Math.ceil(count / 4);
 }

@@ -1,14 +1,14 @@
-// A peer whose every byte a test decides: it reads a whole request and sends the answer that is due, framed right or wrong.
+// A peer whose every byte a test decides: it reads a complete request and sends the next response, valid or not.
 import { createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface ScriptedPeer {
   readonly origin: string;
-  /** Whole requests, as they came. */
+  /** Complete requests, unchanged. */
   readonly requests: string[];
   close(): Promise<void>;
 }
 
-/** @param answer raw bytes for a whole request; the connection is closed after them */
+/** @param answer raw bytes for a complete request; the connection is closed after them */
 export async function startScriptedPeer(answer: (request: string) => Buffer): Promise<ScriptedPeer> {
   const requests: string[] = [];
   const open = new Set<Socket>();

@@ -1,14 +1,14 @@
-// A standing sandbox, started as a person starts it, with its control address for faults and for looking behind the API.
+// A sandbox process, started like a person's, with its control address for faults and for inspection.
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
 import { watchService } from "./typed-steps.ts";
 
-/** So long a list is not believed that a key is not there; recovery would wait for it at each run alone. */
+/** Until then a list is too new to prove that a key is missing; recovery would wait for it each time. */
 export const settleMs = 16_000;
 
-/** Only a built program reads the variables of Node, and a full run waits as a person would. */
+/** Only a built program reads Node's variables, and a full run waits like a person. */
 const hasMovableClock = !isFull && binary === undefined;
 const movableClock = `"--require=${join(import.meta.dirname, "movable-clock.cjs")}"`;
 
@@ -41,13 +41,13 @@ export interface RegionDescription {
 export interface Service {
   readonly us: RegionDescription;
   readonly eu: RegionDescription;
-  /** The environment that lets the program act on it, with no profile. */
+  /** The environment with which the program uses it, without a profile. */
   readonly env: Readonly<Record<string, string>>;
   fault(spec: string): Promise<void>;
   calm(): Promise<void>;
-  /** Everything below the control address. */
+  /** Requests below the control address. */
   control(method: string, path?: string, body?: unknown): Promise<unknown>;
-  /** Its clock goes on by `settleMs`: what a list shows is old enough then to be believed. */
+  /** Advances its clock by `settleMs`: then a list is old enough to prove something. */
   settle(): Promise<void>;
   stop(): Promise<Ended["code"]>;
 }

@@ -1,4 +1,4 @@
-// Loaded before a program: its clock is wrong by INTEG_TEST_SHIFT milliseconds. Monotonic time stays.
+// Preloaded into a program: its clock is wrong by INTEG_TEST_SHIFT milliseconds. Monotonic time is unchanged.
 const shift = Number(process.env.INTEG_TEST_SHIFT);
 const now = Date.now.bind(Date);
 Date.now = () => now() + shift;

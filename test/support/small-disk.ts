@@ -1,4 +1,4 @@
-// A disk that is really full: a tmpfs of a few pages, where the machine lets us mount one.
+// A disk that is really full: a tmpfs of a few pages, if the machine allows a mount.
 import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, fstatSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { onTestFinished, type TestContext } from "vitest";
 import { errorCode } from "../../src/disk/error-words.ts";
 import { temporaryFolder } from "./bundle-driver.ts";
 
-/** Mounts a disk of `kilobytes`; skips the test, said aloud, where that is not allowed. */
+/** Mounts a disk of `kilobytes`; skips the test with a message if that is not allowed. */
 export function mountSmallDisk(kilobytes: number, context: Pick<TestContext, "skip">): string {
   const folder = temporaryFolder();
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k,mode=0700`, "tmpfs", folder]);

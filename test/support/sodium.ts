@@ -1,8 +1,8 @@
-// libsodium itself, through Python: what integ has encrypted is read by another implementation.
+// libsodium, through Python: another implementation decrypts what integ encrypted.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
-/** Where a version manager puts a slow script of its own before it. */
+/** A version manager's `python3` may be a slow script. */
 export const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 
 const script = `

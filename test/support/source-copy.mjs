@@ -1,4 +1,4 @@
-// A copy of the project whose sources a script may break: with the packages of this one, and without its results.
+// A copy of the project whose sources a script may break: with this one's packages, and without its results.
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -22,7 +22,7 @@ const parts = [
   "vitest.config.mts",
 ];
 
-/** @param {string} name what the copy is for, as a part of its folder's name */
+/** @param {string} name purpose of the copy, a part of its folder's name */
 export function sourceCopy(name) {
   const folder = mkdtempSync(join(tmpdir(), `integ-${name}-`));
   for (const part of parts) cpSync(join(root, part), join(folder, part), { recursive: true });
@@ -31,7 +31,7 @@ export function sourceCopy(name) {
   /**
    * @param {string} file below `src/`; below the project if it begins with `/`
    * @param {(text: string) => string} change
-   * @returns {() => void} what puts the file back
+   * @returns {() => void} restores the file
    */
   function rewrite(file, change) {
     const path = join(folder, file.startsWith("/") ? "" : "src", file);
@@ -43,9 +43,9 @@ export function sourceCopy(name) {
   }
 
   /**
-   * Puts back what a file said before a fix.
+   * Replaces a file's text with its text before a fix.
    * @param {readonly [file: string, now: string, before: string]} change
-   * @returns {() => void} what undoes it
+   * @returns {() => void} undoes it
    */
   const put = ([file, now, before]) =>
     rewrite(file, (text) => {

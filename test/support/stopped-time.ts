@@ -1,4 +1,4 @@
-// Time that goes on only where a test says so: what waits says how long, and has waited.
+// Time that only a test advances: a wait records its length and ends immediately.
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
@@ -7,9 +7,9 @@ import { onTestFinished, vi } from "vitest";
 const mostWaits = 200;
 
 export interface StoppedTime {
-  /** How long each wait was to be, in milliseconds. */
+  /** The length of each wait, in milliseconds. */
   readonly waits: number[];
-  /** So much time passes. */
+  /** Lets this time pass. */
   pass(ms: number): void;
 }
 

@@ -1,5 +1,5 @@
-// A secret store's server as a test needs it: every request recorded, and faults at exactly one of them: no response before
-// or after it took effect, another response, or something that happens just before it.
+// A secret store's server for tests: every request is recorded, with faults at exactly one of them: no response before or after
+// it took effect, another response, or an event just before it.
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -17,12 +17,12 @@ export interface StoreRequest {
 export interface StoreResponse {
   readonly status: number;
   readonly body?: unknown;
-  /** Instead of a body in JSON. */
+  /** Replaces a JSON body. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** `lost before`: the connection ends, nothing was done; `lost after`: it was done, the connection ends. */
+/** `lost before`: the connection ends without an effect; `lost after`: it took effect, then the connection ends. */
 export type Fault = "lost before" | "lost after" | StoreResponse | (() => void);
 
 interface Planned {
@@ -36,9 +36,9 @@ export interface StoreServer {
   /** `METHOD /path` of each request, in order. */
   readonly log: string[];
   readonly requests: StoreRequest[];
-  /** How many faults happened. */
+  /** The number of faults so far. */
   readonly hits: number;
-  /** Every request gets a connection of its own. */
+  /** A new connection for every request. */
   closesEach: boolean;
   /** @param at matches `METHOD /path` */
   plan(at: RegExp, fault: Fault, times?: number): void;

@@ -1,5 +1,5 @@
-// A service, the stores that take its secrets, and a home that is told of them: for tests that do to each store what a person
-// does. Vault and GitHub answer from the first test to the last; a cluster and a keyring are there while one is used.
+// A service, the stores that receive its secrets, and a home configured for them: for tests of each store as users have it.
+// Vault and GitHub run for the whole file; a cluster and a keyring run while they are used.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
 import type { StoreScheme } from "../../src/secrets/destination.ts";
@@ -13,14 +13,14 @@ import { startVault, type VaultServer } from "./vault-server.ts";
 import { isMissing } from "./tools.mjs";
 
 export interface OpenStore {
-  /** An address that it takes. */
+  /** A valid address in it. */
   readonly address: string;
-  /** What stands at an address, which is written without its scheme. */
+  /** The content at an address, written without its scheme. */
   secretAt(address: string): string | undefined;
   close(): Promise<void>;
 }
 
-/** Which stores this machine cannot have. */
+/** Stores that this machine cannot run. */
 export function absentStores(): Readonly<Record<StoreScheme, boolean>> {
   const keychain = isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
   return { vault: false, github: isMissing("libsodium"), k8s: isMissing("kubectl", "openssl"), keychain };
@@ -33,7 +33,7 @@ function parts(address: string): [place: string, name: string] {
   return [place, name];
 }
 
-/** One for a file of tests. */
+/** One for each test file. */
 export class StoreWorld {
   service!: Service;
   account!: Account;

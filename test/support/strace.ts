@@ -1,19 +1,19 @@
-// strace as the hand that kills a process, or fails one of its system calls, at a place that was recorded before.
-// Signals are injected at the call's entry, so that the call itself does not happen. strace counts `when=N` for each thread.
+// Kills a process, or fails one of its system calls, with strace, at a point that was recorded before. Signals are injected at
+// the call's entry, so that the call itself does not happen. strace counts `when=N` for each thread.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ended } from "./program.ts";
 
-/** The n-th time that a thread makes a call. */
+/** The nth time that a thread makes a call. */
 export interface Point {
   readonly call: string;
   readonly nth: number;
-  /** The call as strace wrote it, for messages. */
+  /** The call as strace printed it, for messages. */
   readonly text: string;
   /**
-   * False if nothing was done since the point before it that stays when the process is killed: a kill leaves what a kill at
-   * that point leaves. Nothing where it is not known.
+   * False if nothing durable happened since the point before it: a kill leaves the same state as at that point. Undefined if
+   * unknown.
    */
   readonly isAfterChange?: boolean;
 }
@@ -22,10 +22,10 @@ export function nameOf({ call, nth, text }: Point): string {
   return `${call} ${nth} [${text.slice(0, 120)}]`;
 }
 
-/** File and network calls; what only moves memory or waits is not among them. */
+/** File and network calls, without those that only move memory or wait. */
 const filesAndNetwork = ["%file", "%network", "%desc"];
 const neitherOfThem = /^(execve|mmap|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|timerfd_\w+|io_uring_\w+)$/;
-/** A thread that wakes another one through an eventfd or a pipe: how often differs from run to run. */
+/** A thread that wakes another one through an eventfd or a pipe: how often differs between runs. */
 const wakeUp = /^\d+, "(?:(?:\\\d+){8}", (?:8|1024)|\*", 1)\b/;
 
 let traces = 0;
@@ -38,8 +38,8 @@ function traceFile(): string {
 /**
  * Records every file and network call of a run.
  * @param run starts the program under the given words, to its end
- * @param options.isOwn the calls of other programs that it starts are left out
- * @returns the points of the main thread in the order of time, then those that only other threads reach
+ * @param options.isOwn omit the calls of other programs that it starts
+ * @returns the points of the main thread in order of time, then those that only other threads reach
  */
 export async function record(
   run: (under: readonly string[]) => Promise<Ended>,
@@ -54,10 +54,10 @@ export async function record(
   }
 }
 
-/** Calls that leave files, names and connections as they are; of another one that is not here it is not known. */
+/** Calls that leave files, names and connections unchanged; for calls not listed here it is unknown. */
 const changesNothing =
   /^(?:\d+ +)?(?:read|readv|pread64|preadv|recvfrom|recvmsg|stat|lstat|fstat|newfstatat|fstatfs|statfs|statx|f?access|faccessat2?|readlink|readlinkat|getcwd|getdents64|lseek|fcntl|ioctl|dup[23]?|fadvise64|fsync|fdatasync|close|getsockname|getpeername|getsockopt|setsockopt|socket|bind|chdir|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|mmap|munmap|io_uring_\w+|timerfd_\w+|openat\((?!.*O_(?:CREAT|TRUNC))|open\((?!.*O_(?:CREAT|TRUNC)))/;
-/** The rest of a call whose beginning is counted, and the end of a thread. */
+/** The rest of a call whose start is counted, and the end of a thread. */
 const isNoCall = /^\d+ +(?:<\.\.\.|\+\+\+ (?:exited|killed))/;
 
 interface Line {
@@ -67,7 +67,7 @@ interface Line {
   readonly isAfterChange: boolean;
 }
 
-/** A call that another thread's came into, with its result: where it began. What the rest was in stays, with nothing of it. */
+/** Joins a call that another thread's interrupted, with its result, at its start. The line with its rest stays, empty. */
 function inOneLine(lines: readonly string[]): string[] {
   const begun = new Map<string, number>();
   const whole = [...lines];
@@ -80,7 +80,7 @@ function inOneLine(lines: readonly string[]): string[] {
   return whole;
 }
 
-/** The calls of a trace in the order of time. A signal is a change too: it says that a process which was started has ended. */
+/** The calls of a trace in order of time. A signal is a change too: it reports that a child process has ended. */
 function linesOf(trace: string): Line[] {
   const main = trace.slice(0, trace.indexOf(" "));
   let isAfterChange = true;
@@ -115,12 +115,12 @@ function pointsOf(trace: string): Point[] {
   return points;
 }
 
-/** A program that is started is left alone from then on. */
+/** Detaches from programs that are started. */
 function leave(isOwn: boolean): string[] {
   return isOwn ? ["-b", "execve"] : [];
 }
 
-/** Words before the program that kill it at a point. (No seccomp filter: with it strace loses the signal.) */
+/** Words before the program that kill it at a point. (Without a seccomp filter, with which strace loses the signal.) */
 export function killedAt(
   { call, nth }: Point,
   { isOwn = false }: { readonly isOwn?: boolean | undefined } = {},
@@ -139,15 +139,15 @@ export function killedAt(
 }
 
 /**
- * The point as another run may count it. How often a thread wakes another one differs from run to run, and each time is
- * such a call: near the end of a run that did so less often, the same call has a lower number.
+ * The point as another run may count it. How often a thread wakes another one differs between runs, and each time is such a
+ * call: near the end of a run with fewer, the same call has a lower number.
  * @param round how often the point was missed before
  */
 export function countedAgain<T extends { readonly nth: number }>(point: T, round: number): T {
   return { ...point, nth: Math.max(1, point.nth - Math.floor(round / 2)) };
 }
 
-/** True where the process was killed, by strace or like it. */
+/** True if the process was killed, by strace or otherwise. */
 export function wasKilled(ended: Ended): boolean {
   return ended.signal === "SIGKILL" || ended.code === 137;
 }
@@ -162,9 +162,9 @@ export interface CallFault {
 /** A run in which calls failed. */
 export interface FaultyRun {
   readonly ended: Ended;
-  /** How many calls were made to fail. */
+  /** How many calls failed. */
   readonly injected: number;
-  /** Requests (first line) that left after the first call had failed. */
+  /** Requests (first line) that were sent after the first failed call. */
   readonly requestsAfter: readonly string[];
 }
 
@@ -194,7 +194,7 @@ export async function failing(
   }
 }
 
-/** Up to `count` of the points, evenly spread, the first and the last among them. */
+/** Up to `count` of the points, evenly distributed, with the first and the last. */
 export function spread<T>(points: readonly T[], count: number): T[] {
   if (points.length <= count) return [...points];
   const step = (points.length - 1) / Math.max(1, count - 1);

@@ -1,4 +1,4 @@
-// Homes whose journal is in PostgreSQL: a file of tests says so once, and each home gets a schema of its own on one server.
+// Homes with their journal in PostgreSQL: a test file requests it once, and each home gets its own schema on one server.
 /** A key of a team that no one else has. */
 export const teamKey = "a-key-of-a-team-in-the-tests-0123456789";
 
@@ -6,7 +6,7 @@ let server: TeamServer | undefined;
 let made = 0;
 
 export interface TeamServer {
-  /** Of the tests' database, without a schema. */
+  /** The address of the tests' database, without a schema. */
   readonly address: string;
   readonly password: string;
 }
@@ -16,7 +16,7 @@ export function keepJournalsIn(team: TeamServer | undefined): void {
   server = team;
 }
 
-/** The variables of a journal that is still to be made; undefined where journals are in files. */
+/** The variables of a journal without tables; undefined if journals are in files. */
 export function teamJournal(): Readonly<Record<string, string>> | undefined {
   if (server === undefined) return undefined;
   const schema = `home_${process.pid}_${(made += 1)}`;

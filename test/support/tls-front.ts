@@ -1,4 +1,4 @@
-// TLS in front of a server that has none, with a certificate authority that exists for one test.
+// TLS before a server without it, with a certificate authority that exists for one test.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,11 +7,11 @@ import { createServer } from "node:tls";
 import { makeAuthority } from "./certificates.ts";
 
 export interface TlsFront {
-  /** By its number; `localhost` leads there too. */
+  /** By its IP address; `localhost` works too. */
   readonly origin: string;
   /** The authority's certificate, as PEM. */
   readonly authority: string;
-  /** Leads what comes from now on to another origin; undefined: to the first again. */
+  /** Redirects new connections to another origin; undefined: to the first again. */
   through(origin: string | undefined): void;
   close(): Promise<void>;
 }

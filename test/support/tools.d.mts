@@ -1,5 +1,5 @@
-/** Whether one of these tools is not on this machine: its tests are skipped, or fail where INTEG_TEST_REQUIRE_TOOLS is 1. */
+/** Whether one of these tools is missing on this machine: its tests are skipped, or fail if INTEG_TEST_REQUIRE_TOOLS is 1. */
 export function isMissing(...names: readonly string[]): boolean;
 
-/** Names of the tools that are not on this machine. */
+/** Names of the missing tools. */
 export function missingTools(): string[];

@@ -1,6 +1,6 @@
-// Whether the real tools of tools.json are on this machine. `probe` is a line of shell, `package` what Debian calls it; a tool
-// without a package (a right of the user, PowerShell) is used where it is there. `node test/support/tools.mjs` prints the
-// packages of what is missing.
+// Whether the real tools of tools.json are on this machine. `probe` is a line of shell, `package` its Debian package; a tool
+// without a package (a right of the user, PowerShell) is used if present. `node test/support/tools.mjs` prints the missing
+// packages.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 const table = JSON.parse(readFileSync(join(import.meta.dirname, "tools.json"), "utf8"));
 const missing = new Map();
 
-/** Whether a tool is missing; an error if it is, and this run requires all of them. */
+/** Whether a tool is missing; throws if this run requires all of them. */
 function isOneMissing(name) {
   const tool = table[name];
   if (!tool) throw new Error(`no tool of tools.json: ${name}`);

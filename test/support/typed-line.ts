@@ -1,8 +1,8 @@
-// A command as it stands in a document or a help page.
+// A command from a document or a help page.
 import { spawnSync } from "node:child_process";
 import type { Home } from "./program.ts";
 
-/** Runs a line of a document: by bash, or in this process where a shell has nothing to do with it but its quotes. */
+/** Runs a line of a document: with bash, or in this process if a shell would only remove its quotes. */
 export async function typed(
   home: Home,
   text: string,

@@ -1,6 +1,6 @@
-// Next steps are typed where they were printed: home and services are copied when a command prints a step, and after the test,
-// when its faults are over, the step runs in that copy. It must not end as the command that printed it did. What is not typed has a
-// reason of the list below.
+// Types next steps where they were printed: home and services are copied when a command prints a step, and after the test, when
+// its faults are removed, the step runs in that copy. It must not end like the command that printed it. The list below has the
+// reasons for steps that are not typed.
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { isFull } from "./sample.ts";
 
 const { INTEG_TEST_STEPS: folder } = process.env;
 
-/** Why a step is not typed; the first that fits. */
+/** Why a step is not typed; the first match. */
 const reasons: Readonly<Record<string, RegExp>> = {
   "another program's command": /^(?!integ )/,
   "starts a server, or deletes the sandbox": /^integ sandbox (?:start|reset|tour)\b/,
@@ -20,7 +20,7 @@ const reasons: Readonly<Record<string, RegExp>> = {
   "a line of a shell": /[|<>;&]/,
 };
 
-/** A step that was printed, and what it followed. */
+/** A printed step, with its command. */
 interface Advised {
   readonly kind: string;
   readonly folder: string;
@@ -35,9 +35,9 @@ interface Advised {
   readonly next: string;
 }
 
-/** What stands for a service of a file of tests. */
+/** A service of a test file. */
 export interface Watched {
-  /** Where its state is. */
+  /** The file of its state. */
   readonly file: string;
   readonly control: (method: string) => Promise<unknown>;
 }
@@ -46,13 +46,13 @@ const known = new Set<string>();
 const services = new Set<Watched>();
 let advised: Advised[] = [];
 
-/** Its state is put back after steps were typed. @returns what ends that */
+/** Its state is restored after steps were typed. @returns a function that ends this */
 export function watchService(service: Watched): () => void {
   services.add(service);
   return () => void services.delete(service);
 }
 
-/** What an error says, and whether a sentence says what has to be done before or instead. */
+/** The kind and texts of an error, and whether a sentence says what to do first or instead. */
 function readError({ stderr }: Pick<Ended, "stderr">): { message: string; isFirst: boolean } {
   const [, message] = /^Error: (.*)$/m.exec(stderr) ?? [];
   if (message !== undefined) return { message, isFirst: /^ *Fix: /m.test(stderr) };
@@ -66,7 +66,7 @@ function note(line: object): void {
   appendFileSync(join(folder!, `${process.pid}.typed.ndjson`), `${JSON.stringify(line)}\n`);
 }
 
-/** Keeps the steps that a command printed, one of each kind, with a copy of the place. */
+/** Records the steps that a command printed, one of each kind, with a copy of the home. */
 export function noteSteps(home: Home, end: Ended, [typed, how]: [typed: readonly string[], how: RunOptions]): void {
   if (!folder || end.code === null) return;
   const { code } = end;
@@ -87,7 +87,7 @@ export function noteSteps(home: Home, end: Ended, [typed, how]: [typed: readonly
     if (!existsSync(home.folder)) continue;
     known.add(variant);
     const copy = join(mkdtempSync(join(tmpdir(), "integ-step-")), basename(home.folder));
-    // A pipe or socket of a test is copied as what it is.
+    // A test's pipe or socket is copied as such.
     spawnSync("cp", ["-a", home.folder, copy]);
     const there = [...services].filter(({ file }) => existsSync(file));
     const states = new Map(there.map(({ file }) => [file, readFileSync(file, "utf8")]));
@@ -95,7 +95,7 @@ export function noteSteps(home: Home, end: Ended, [typed, how]: [typed: readonly
   }
 }
 
-/** After a test: types what was advised, each in its copy. @throws Error if a step ends as what advised it */
+/** After a test: types the printed steps, each in its copy. @throws Error if a step ends like the command that printed it */
 export async function typeSteps(): Promise<void> {
   const ready = advised;
   advised = [];
@@ -103,12 +103,12 @@ export async function typeSteps(): Promise<void> {
   const wrong: string[] = [];
   const now = new Map<string, string>();
   for (const { file, control } of services) {
-    // Faults that a test left, and its requests.
+    // The test's remaining faults and requests.
     await control("DELETE");
     if (existsSync(file)) now.set(file, readFileSync(file, "utf8"));
   }
   for (const step of ready) {
-    // A home that the test goes on with may be served by what the copy does not have: a full run asks that of it too.
+    // A home that the test continues with may depend on things outside the copy: only a full run requires success there.
     const isOver = !existsSync(step.folder) && services.size > 0;
     const why = await inCopy(step, () => typeStep(step));
     if (why !== undefined && (isOver || isFull)) wrong.push(why);
@@ -118,7 +118,7 @@ export async function typeSteps(): Promise<void> {
   if (wrong.length > 0) throw new Error(wrong.join("\n"));
 }
 
-/** The copy is where the home was: the journal names places. */
+/** The copy is moved to the home's path, because the journal contains paths. */
 async function inCopy<T>({ folder: home, copy, states }: Advised, action: () => Promise<T>): Promise<T> {
   const aside = existsSync(home) ? `${home}.aside` : undefined;
   if (aside !== undefined) renameSync(home, aside);
@@ -149,7 +149,7 @@ async function typeStep({ kind, home, typed, how, code, message, next }: Advised
   const end = await run;
   const now = readError(end);
   const isSame = code !== 0 && end.code === code && withoutNames(now.message) === withoutNames(message);
-  // A command that did not fail leads to none that is mistyped.
+  // A step after a successful command must not be a usage error.
   const isMistyped = isFull && code === 0 && end.code === 2 && !/no one can be asked|--yes/.test(end.stderr);
   note({ kind, typed, next, after: code, code: end.code, message: now.message, isSame, isMistyped });
   if (!isSame && !isMistyped) return undefined;

@@ -1,4 +1,4 @@
-// HashiCorp Vault or OpenBao as far as a KV engine of version 2 goes, written from their public API documents: mounts,
+// HashiCorp Vault or OpenBao, as far as a KV engine of version 2 needs, written from their public API documents: mounts,
 // versions with check-and-set, deleted versions, policies, namespaces, a seal.
 import { randomBytes } from "node:crypto";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
@@ -16,9 +16,9 @@ export interface Mount {
 }
 
 export interface VaultServer extends StoreServer {
-  /** May do everything. */
+  /** A token with all rights. */
   readonly root: string;
-  /** By path with a slash at the end. */
+  /** By path with a trailing slash. */
   readonly mounts: Map<string, Mount>;
   isSealed: boolean;
   /** All versions of a secret, by `<mount>/<path>`. */
@@ -26,7 +26,7 @@ export interface VaultServer extends StoreServer {
   /** @returns a token with these capabilities below `<mount>/data/` */
   token(...capabilities: string[]): string;
   revoke(token: string): void;
-  /** Writes as someone else does. */
+  /** Writes as someone else. */
   put(path: string, fields: Fields, state?: { readonly isDeleted: boolean }): void;
   /** The newest fields; undefined if there are none. */
   current(path: string): Fields | undefined;

@@ -11,8 +11,10 @@ export interface Screen {
 }
 
 /**
- * Sends output to a terminal and inspects it. @param output the program's output, with its own newlines @param columns its
- * width @param mayStyle colours and other attributes are expected, and not an effect
+ * Sends output to a terminal and inspects it.
+ * @param output the program's output, with its own newlines
+ * @param columns its width
+ * @param mayStyle colours and other attributes are expected, and not an effect
  */
 export async function shown(output: string, { columns = 80, mayStyle = false } = {}): Promise<Screen> {
   const terminal = new xterm.Terminal({

@@ -256,28 +256,25 @@ describe("a failing disk", () => {
     ["a lock without a name", (path) => writeFileSync(path, ""), (path) => forceUnlock(path, without)],
   ];
 
-  it.each(works)(
-    "%s: the lock is acquired or the error reported, and no file but the lock's stays open",
-    async (_, arrange, work) => {
-      const first = lockPath();
-      arrange(first);
-      const { calls } = await onDisk(() => work(first));
-      for (const [number, { call, file }] of calls.entries()) {
-        const path = lockPath();
-        arrange(path);
-        const { value, error, open } = await onDisk(
-          () => work(path),
-          (_call, at) => (at === number ? diskError("EIO", call) : undefined),
-        );
-        const words = `${call} ${file}`;
-        const isHad = error === undefined;
-        // A file that cannot be removed or closed does not fail the lock.
-        expect([words, isHad || errorCode(error)]).toEqual([words, isHad ? true : "EIO"]);
-        if (isHad) expect([words, call]).toEqual([words, expect.stringMatching(/^(?:unlink|close|lstat|fstat)$/)]);
-        expect([words, open.length]).toEqual([words, typeof value === "object" ? 1 : 0]);
-      }
-    },
-  );
+  it.each(works)("%s: the lock is held or the error reported; only its file stays open", async (_, arrange, work) => {
+    const first = lockPath();
+    arrange(first);
+    const { calls } = await onDisk(() => work(first));
+    for (const [number, { call, file }] of calls.entries()) {
+      const path = lockPath();
+      arrange(path);
+      const { value, error, open } = await onDisk(
+        () => work(path),
+        (_call, at) => (at === number ? diskError("EIO", call) : undefined),
+      );
+      const words = `${call} ${file}`;
+      const isHad = error === undefined;
+      // A file that cannot be removed or closed does not fail the lock.
+      expect([words, isHad || errorCode(error)]).toEqual([words, isHad ? true : "EIO"]);
+      if (isHad) expect([words, call]).toEqual([words, expect.stringMatching(/^(?:unlink|close|lstat|fstat)$/)]);
+      expect([words, open.length]).toEqual([words, typeof value === "object" ? 1 : 0]);
+    }
+  });
 
   it("a lock that another process acquires first is that process's", async () => {
     const path = lockPath();

@@ -83,19 +83,16 @@ describe("the folder for compiled code", () => {
     expect(folderGiven({ env: { XDG_CACHE_HOME: "/dev/null" } })).toBeUndefined();
   });
 
-  it.skipIf(!isRoot)(
-    "is not used if it belongs to another user, and nothing is created in another user's folder",
-    () => {
-      const folder = join(home, ".cache", "integ");
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      chownSync(folder, 12_345, 12_345);
-      expect(folderGiven()).toBeUndefined();
-      rmSync(folder, { recursive: true });
-      chownSync(join(home, ".cache"), 12_345, 12_345);
-      expect(folderGiven()).toBeUndefined();
-      expect(folderGiven({ env: { XDG_CACHE_HOME: join(home, ".cache", "deeper") } })).toBeUndefined();
-      expect(existsSync(folder)).toBe(false);
-      expect(existsSync(join(home, ".cache", "deeper"))).toBe(false);
-    },
-  );
+  it.skipIf(!isRoot)("is not used, and nothing is created in it, if it belongs to another user", () => {
+    const folder = join(home, ".cache", "integ");
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chownSync(folder, 12_345, 12_345);
+    expect(folderGiven()).toBeUndefined();
+    rmSync(folder, { recursive: true });
+    chownSync(join(home, ".cache"), 12_345, 12_345);
+    expect(folderGiven()).toBeUndefined();
+    expect(folderGiven({ env: { XDG_CACHE_HOME: join(home, ".cache", "deeper") } })).toBeUndefined();
+    expect(existsSync(folder)).toBe(false);
+    expect(existsSync(join(home, ".cache", "deeper"))).toBe(false);
+  });
 });

@@ -12,22 +12,19 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
   it.each([
     ["429", { refused: 429 }],
     ["nobody listens", "not sent"],
-  ] satisfies [string, Fate][])(
-    "%s: is retried just as long with a clock that jumps at every wait",
-    async (_what, fate) => {
-      const tries = async (jump: number): Promise<[string, number]> => {
-        const setting = { retryForMs: 60_000, fates: { [operation.sends]: Array.from({ length: 50 }, () => fate) } };
-        const world = worldFor(operation, setting);
-        world.onSleep = () => void (world.now += jump);
-        const { kind } = await ask(world, operation);
-        return [kind, world.account.requests.length];
-      };
-      const plain = await tries(0);
-      expect(plain[1]).toBeGreaterThan(3);
-      expect(await tries(-day)).toEqual(plain);
-      expect(await tries(day)).toEqual(plain);
-    },
-  );
+  ] satisfies [string, Fate][])("%s: is retried as long if the clock jumps at every wait", async (_what, fate) => {
+    const tries = async (jump: number): Promise<[string, number]> => {
+      const setting = { retryForMs: 60_000, fates: { [operation.sends]: Array.from({ length: 50 }, () => fate) } };
+      const world = worldFor(operation, setting);
+      world.onSleep = () => void (world.now += jump);
+      const { kind } = await ask(world, operation);
+      return [kind, world.account.requests.length];
+    };
+    const plain = await tries(0);
+    expect(plain[1]).toBeGreaterThan(3);
+    expect(await tries(-day)).toEqual(plain);
+    expect(await tries(day)).toEqual(plain);
+  });
 });
 
 it("an explicit key whose client was created earlier is not reported lost, whatever the clock says", async () => {
@@ -68,19 +65,16 @@ it.each([
   [-3 * day, "3 days longer than requested, because the clock of this machine is ahead of"],
   [day, "24 hours shorter than requested, because the clock of this machine is behind"],
   [60_000, undefined],
-])(
-  "a lifetime from a service clock that is %i ms ahead is compared with the requested one",
-  async (aheadMs, differs) => {
-    const world = worldFor(operations["a key's creation"]!);
-    world.account.aheadMs = aheadMs;
-    const lifetimeMs = 90 * day;
-    const request = { name: "ci", expiresAt: new Date(world.now + lifetimeMs).toISOString() };
-    const creation = { request, expiry: `in ${lifetimeMs} ms`, marked: false };
-    const ended = await world.run((bench) => createAccessKey(bench, creation, { destination: world.destination() }));
-    const [entry] = world.entries;
-    expect([entry!.state, entry!.detail.differs?.includes(differs ?? "")]).toEqual(
-      differs === undefined ? ["done", undefined] : ["unusable", true],
-    );
-    expect(ended.kind).toBe(differs === undefined ? "done" : "unusable");
-  },
-);
+])("a lifetime by a service clock %i ms ahead is compared with the requested one", async (aheadMs, differs) => {
+  const world = worldFor(operations["a key's creation"]!);
+  world.account.aheadMs = aheadMs;
+  const lifetimeMs = 90 * day;
+  const request = { name: "ci", expiresAt: new Date(world.now + lifetimeMs).toISOString() };
+  const creation = { request, expiry: `in ${lifetimeMs} ms`, marked: false };
+  const ended = await world.run((bench) => createAccessKey(bench, creation, { destination: world.destination() }));
+  const [entry] = world.entries;
+  expect([entry!.state, entry!.detail.differs?.includes(differs ?? "")]).toEqual(
+    differs === undefined ? ["done", undefined] : ["unusable", true],
+  );
+  expect(ended.kind).toBe(differs === undefined ? "done" : "unusable");
+});

@@ -264,24 +264,21 @@ async function leftOpen(operation: Operation): Promise<AWorld> {
   }
 }
 
-describe.each(Object.entries(operations))(
-  "%s, whose journal is deleted once the request has left",
-  (name, operation) => {
-    it.each(["asked for", "recovered"])("%s: keeps its outcome", async (how) => {
-      const { sends } = operation;
-      const world = how === "recovered" ? await leftOpen(operation) : worldFor(operation);
-      const audit = world.account.onRequest;
-      world.account.onRequest = (what, about) => {
-        audit(what, about);
-        if (what === sends) world.journalIsGone = true;
-      };
-      const ended = how === "recovered" ? await world.recover() : await ask(world, operation);
-      const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
-      const kind = recovered?.failure?.kind ?? ended.kind;
-      // Of a rotation the old one stays: nothing more is sent.
-      expect(kind).toBe(/rotation(?: with an overlap)?$|replacement/.test(name) ? "pending" : "done");
-      const made = [...world.account.live("client"), ...world.account.live("key")];
-      for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);
-    });
-  },
-);
+describe.each(Object.entries(operations))("%s, whose journal is deleted during the request", (name, operation) => {
+  it.each(["asked for", "recovered"])("%s: keeps its outcome", async (how) => {
+    const { sends } = operation;
+    const world = how === "recovered" ? await leftOpen(operation) : worldFor(operation);
+    const audit = world.account.onRequest;
+    world.account.onRequest = (what, about) => {
+      audit(what, about);
+      if (what === sends) world.journalIsGone = true;
+    };
+    const ended = how === "recovered" ? await world.recover() : await ask(world, operation);
+    const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
+    const kind = recovered?.failure?.kind ?? ended.kind;
+    // Of a rotation the old one stays: nothing more is sent.
+    expect(kind).toBe(/rotation(?: with an overlap)?$|replacement/.test(name) ? "pending" : "done");
+    const made = [...world.account.live("client"), ...world.account.live("key")];
+    for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);
+  });
+});

@@ -38,20 +38,17 @@ describe("the first policy", () => {
     ...[1, 1.5, 2, 3, 4, 7, 8, 9, 14, 30, 60, 89, 90, 91, 104, 105, 180, 365, 730, 3650].map((days) => days * day),
   ].flatMap((ms) => [ms, ms + 700, Math.max(second, ms - 700), ms + 40 * second]);
 
-  it.each(lives)(
-    "for a key with a lifetime of %d ms rotates it before it expires, and never extends the lifetime",
-    (lifeMs) => {
-      const policy = read([key(lifeMs)]);
-      expect(findingsOf(policy).map(({ rule }) => rule)).toEqual(["secret_unknown"]);
-      const { expiresInMs = Infinity, rotate } = policy.items[0] as KeyItem;
-      const { beforeExpiryMs = Infinity, overlapMs = Infinity, everyMs = 0 } = rotate ?? {};
-      expect(expiresInMs).toBeLessThanOrEqual(lifeMs + minute);
-      expect(expiresInMs).toBeGreaterThan(lifeMs - minute - second);
-      expect(beforeExpiryMs).toBeLessThan(expiresInMs);
-      expect(overlapMs).toBeLessThan(beforeExpiryMs);
-      expect(everyMs + beforeExpiryMs).toBeLessThan(expiresInMs);
-    },
-  );
+  it.each(lives)("for a key valid for %d ms rotates it before its end, and never extends its lifetime", (lifeMs) => {
+    const policy = read([key(lifeMs)]);
+    expect(findingsOf(policy).map(({ rule }) => rule)).toEqual(["secret_unknown"]);
+    const { expiresInMs = Infinity, rotate } = policy.items[0] as KeyItem;
+    const { beforeExpiryMs = Infinity, overlapMs = Infinity, everyMs = 0 } = rotate ?? {};
+    expect(expiresInMs).toBeLessThanOrEqual(lifeMs + minute);
+    expect(expiresInMs).toBeGreaterThan(lifeMs - minute - second);
+    expect(beforeExpiryMs).toBeLessThan(expiresInMs);
+    expect(overlapMs).toBeLessThan(beforeExpiryMs);
+    expect(everyMs + beforeExpiryMs).toBeLessThan(expiresInMs);
+  });
 
   it("for a key that does not expire rotates it by age", () => {
     const { expiresInMs, rotate } = read([key(undefined)]).items[0] as KeyItem;

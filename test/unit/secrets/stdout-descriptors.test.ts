@@ -71,21 +71,18 @@ describe.runIf(process.platform === "linux")("standard output", () => {
       );
   });
 
-  it.each(kinds.filter(([, , trouble]) => trouble !== undefined))(
-    "refuses a secret as %s",
-    async (_what, open, trouble) => {
-      const fd = open();
-      for (const work of ["check", "prepare"] as const) {
-        const failure = await refusalOf(asked(destination(fd), work));
-        expect(failure.kind).toBe("usage");
-        expect(failure.message).toBe(`The secret would be lost: standard output ${trouble}.`);
-        expect(failure.details).toEqual({
-          meaning: "Nothing was sent. A secret is shown once.",
-          hint: "Keep it in a file: add --secret-file <path>.",
-        });
-      }
-    },
-  );
+  it.each(kinds.filter(([, , trouble]) => trouble !== undefined))("is refused as %s", async (_what, open, trouble) => {
+    const fd = open();
+    for (const work of ["check", "prepare"] as const) {
+      const failure = await refusalOf(asked(destination(fd), work));
+      expect(failure.kind).toBe("usage");
+      expect(failure.message).toBe(`The secret would be lost: standard output ${trouble}.`);
+      expect(failure.details).toEqual({
+        meaning: "Nothing was sent. A secret is shown once.",
+        hint: "Keep it in a file: add --secret-file <path>.",
+      });
+    }
+  });
 
   it("gets a mask only on GitHub Actions", async () => {
     const fd = fileFor("w");
