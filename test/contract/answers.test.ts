@@ -85,22 +85,22 @@ describe("a recorded answer", () => {
   });
 
   it.each<[string, () => RecordedAnswer]>([
-    ["a field more", () => edited(page, (body) => (body.extra = 1))],
-    ["a field less", () => edited(page, (body) => delete body.next_page_token)],
-    ["a field of a row of another type", () => edited(page, (body) => (body.data[1]!.created_at = 5))],
+    ["an extra field", () => edited(page, (body) => (body.extra = 1))],
+    ["a missing field", () => edited(page, (body) => delete body.next_page_token)],
+    ["a row's field of another type", () => edited(page, (body) => (body.data[1]!.created_at = 5))],
     ["a time without milliseconds", () => edited(page, (body) => (body.data[0]!.created_at = "2026-01-01T00:00:00Z"))],
-    ["a body that is no JSON", () => ({ ...page, text: page.text!.slice(1) })],
-    ["a status that the operation does not have", () => ({ ...page, status: 206 })],
+    ["a body that is not JSON", () => ({ ...page, text: page.text!.slice(1) })],
+    ["an undocumented status", () => ({ ...page, status: 206 })],
     ["no request id", () => ({ ...page, headers: {} })],
-    ["a secret where none may be stored", () => edited(refusal, (body) => (body.client_secret = "s"))],
-    ["an error object that says another status", () => edited(refusal, (body) => (body.status = 400))],
+    ["a secret in a field without one", () => edited(refusal, (body) => (body.client_secret = "s"))],
+    ["an error object with another status", () => edited(refusal, (body) => (body.status = 400))],
     [
-      "an error object of no operation that says another status",
+      "an error object without an operation, with another status",
       () => edited({ ...refusal, path: "/x" }, (body) => (body.status = 400)),
     ],
     ["another request id in the body", () => edited({ ...refusal, path: "/x" }, (body) => (body.request_id = "r"))],
-    ["a page where nothing is", () => ({ ...page, path: "/nowhere" })],
-    ["a page where a fault chose the status", () => ({ ...page, faults: ["status"] })],
+    ["a page at an unknown path", () => ({ ...page, path: "/nowhere" })],
+    ["a page in place of a fault's error", () => ({ ...page, faults: ["status"] })],
   ])("fails the check with %s", (_, broken) => {
     expect(wrongOf(broken())).toHaveLength(1);
   });

@@ -186,7 +186,7 @@ async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Pro
 }
 
 /** Files of the home with a key's secret that are not its destination, or a reserve that was not freed. */
-function strayed(at: Home): string[] {
+function strayFiles(at: Home): string[] {
   return readdirSync(at.folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(at.folder.length + 1))
@@ -234,7 +234,7 @@ export class KeyStage implements Stage {
       findings.unfinished.push(`${where}: entry ${id} is still ${state}`);
     for (const words of await this.#work.inTheEnd(this.#desk, this.#arranged))
       findings.withoutOwner.push(`${where}: in the end: ${words}`);
-    for (const file of strayed(this.at)) findings.strayedSecrets.push(`${where}: a secret stands in ${file}`);
+    for (const file of strayFiles(this.at)) findings.strayedSecrets.push(`${where}: a secret stands in ${file}`);
     return path instanceof Error ? "dead end" : path;
   }
 

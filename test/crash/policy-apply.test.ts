@@ -15,7 +15,7 @@ import {
   many,
   policyText,
   resultsIn,
-  strayedIn,
+  strayFilesIn,
   widerScopes,
   wrongsOf,
 } from "./policy-scenes.ts";
@@ -59,7 +59,7 @@ describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty item
       expect(await isAnyAboveSlots(account)).toBe(false);
       const second = await home.integ(words);
       expect({ code: second.code, stderr: second.stderr }).toEqual({ code: 0, stderr: "" });
-      const [wrong, strayed] = [await wrongsOf(account, home, names), strayedIn(home)];
+      const [wrong, strayed] = [await wrongsOf(account, home, names), strayFilesIn(home)];
       counted.wrong += wrong.length;
       counted["secrets outside"] += strayed.length;
       expect([wrong, strayed]).toEqual([[], []]);
@@ -98,7 +98,7 @@ describe("thirty items with five due rotations", () => {
           expect(await isAnyAboveSlots(account)).toBe(false);
           // A failed read stops a plan; a failed proof leaves the old client working until the next run.
           for (let run = 0; run < 2; run += 1) await home.integ(words);
-          const [wrong, strayed] = [await wrongsOf(account, home, names), strayedIn(home)];
+          const [wrong, strayed] = [await wrongsOf(account, home, names), strayFilesIn(home)];
           counted.wrong += wrong.length;
           counted["secrets outside"] += strayed.length;
           expect([wrong, strayed], `${fault} after=${after} ${kind}`).toEqual([[], []]);

@@ -25,7 +25,7 @@ import {
   type Names,
   policyText,
   resultsIn,
-  strayedIn,
+  strayFilesIn,
   widerKeyScope,
   widerScopes,
   wrongsOf,
@@ -123,7 +123,7 @@ async function wrongsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
   // A client of an interrupted run is replaced only if its secret is lost; a missing one is created once.
   const made = (await madeSoFar()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
-  const strayed = strayedIn(at);
+  const strayed = strayFilesIn(at);
   if (strayed.length > 0) wrong.push(`secrets in ${strayed.join(", ")}`);
   const { code, stdout } = await undisturbed(at, ["journal", "verify"]);
   if (code !== 0) wrong.push(`journal verify ended with ${code}: ${stdout}`);

@@ -153,7 +153,7 @@ export async function brokenFiles(account: Account, home: Home, names: readonly 
 }
 
 /** Files with a secret that are not an item's own; the profile's own key is stored with the profiles. */
-export function strayedIn(home: Home): string[] {
+export function strayFilesIn(home: Home): string[] {
   return filesWithSecrets(home.folder, [keySecretStart]).filter(
     (file) => !/^(?:item-\d+\.json$|config\/credentials\/)/.test(file),
   );

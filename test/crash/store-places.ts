@@ -114,7 +114,7 @@ const vaultWords = ["--secret-to", `vault:${path}#client_secret`];
 const storeWords = [...vaultWords, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 
 /** The common secret: undefined if one has nothing, "" if they differ. */
-function same(secrets: readonly (string | undefined)[]): string | undefined {
+function commonSecret(secrets: readonly (string | undefined)[]): string | undefined {
   if (secrets.includes(undefined)) return undefined;
   return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";
 }
@@ -136,7 +136,7 @@ export function storePlaces(): {
       await place.arrange?.(at, account);
       await stores.arrange(at);
     },
-    delivered: (at, printed) => same([place.delivered(at, printed), stores.inVault(), stores.inGitHub()]),
+    delivered: (at, printed) => commonSecret([place.delivered(at, printed), stores.inVault(), stores.inGitHub()]),
     wrong: () => stores.wrong(),
     tokens: () => [stores.vault.root, stores.github.token],
     keepsTrace: true,
@@ -148,7 +148,7 @@ export function storePlaces(): {
       name: "a file, Vault and Kubernetes",
       words: [...rawFile.words, ...vaultWords, "--secret-to", `k8s:${secretName}#client-secret`],
       arrange: (at) => stores.arrangeCluster(at),
-      delivered: (at, printed) => same([rawFile.delivered(at, printed), stores.inVault(), stores.inCluster()]),
+      delivered: (at, printed) => commonSecret([rawFile.delivered(at, printed), stores.inVault(), stores.inCluster()]),
       wrong: () => stores.wrong(),
       tokens: () => [stores.vault.root, stores.cluster.token],
     },

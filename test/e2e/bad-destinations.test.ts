@@ -40,7 +40,7 @@ afterAll(async () => {
   await Promise.all([service.stop(), vault.close(), github.close()]);
 });
 
-interface Bad {
+interface BadDestination {
   readonly name: string;
   readonly words: readonly string[];
   readonly env?: () => Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ const inVault = ["--secret-to", "vault:secret/apps/ci#client_secret"];
 const inGitHub = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 const inKubernetes = ["--secret-to", "k8s:apps/my-app#secret"];
 
-const table: readonly Bad[] = [
+const table: readonly BadDestination[] = [
   {
     name: "a store that nobody knows",
     words: ["--secret-to", "valut:a/b#c"],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, type Home, isOtherBinary } from "../support/program.ts";
-import type { Heard, Unkind } from "../support/recording-relay.ts";
+import type { Heard, HostileResponse } from "../support/recording-relay.ts";
 import { killedAt } from "../support/strace.ts";
 import { type Allowed, canariesOfTests, type CanaryWorld } from "./canary-world.ts";
 import { isFull } from "../support/sample.ts";
@@ -230,7 +230,7 @@ describe("canary secrets of any endpoint", () => {
 });
 
 /** An error that repeats all it received, in every field and in headers that are shown. */
-function echo(status: number): (heard: Heard) => Unkind {
+function echo(status: number): (heard: Heard) => HostileResponse {
   return ({ credentials, answer }) => {
     const said = `you sent ${credentials.join(" and ")}`;
     const secret = /"(?:client_secret|secret)":"([^"]+)"/.exec(answer)?.[1];
@@ -284,7 +284,7 @@ describe("canary secrets that a response repeats", () => {
 
   it.each([
     ["the token endpoint", "access-tokens"],
-    ["a body that is no JSON", "."],
+    ["a body that is not JSON", "."],
   ])("from %s leak nowhere", async (_what, path) => {
     const home = world.home();
     const { us } = world.service;

@@ -161,7 +161,7 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
 
 const wrong: readonly (readonly [string, () => string, string, number])[] = [
   ["that is empty", () => "", "printed nothing", 0],
-  ["that is no JWT", () => "not-a-token", "not a signed JWT", 0],
+  ["that is not a JWT", () => "not-a-token", "not a signed JWT", 0],
   ["with a second line", () => `${assertion()}\nmore`, "more than one line", 0],
   ["that has expired", () => assertion({ exp: 1_700_000_000 }), 'expires "2023-11-14T22:13:20.000Z"', 0],
   ["for another server", () => assertion({ aud: "https://else.example" }), 'audience "https://else.example"', 1],

@@ -308,7 +308,7 @@ function moreWrongs(): readonly Wrong[] {
 const isOfLock: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
 /** The part of the golden file that this machine cannot run. */
-function toldBefore(golden: string, what: string): string {
+function goldenPart(golden: string, what: string): string {
   const part = readFileSync(golden, "utf8")
     .split(/^(?=# )/m)
     .find((one) => one.startsWith(`# ${what}\n`));
@@ -333,7 +333,7 @@ it("an error names the fault, its place and the correction", async () => {
   const golden = join(root, "test/e2e/errors.golden.txt");
   for (const { what, words, env, fault, under } of [...wrongs(), ...moreWrongs(), ...fullDiskWrongs()]) {
     if ((under?.[0] === "strace" && isMissing("strace")) || (binary !== undefined && isOfLock.has(what))) {
-      told.push(toldBefore(golden, what));
+      told.push(goldenPart(golden, what));
       continue;
     }
     if (fault) await service.fault(fault);

@@ -12,7 +12,7 @@ const single = new Home();
 afterAll(() => single.remove());
 
 /** Packages next to a program that leave a mark when they are loaded. */
-function layTrap(folder: string): string {
+function plantPackages(folder: string): string {
   const mark = join(folder, "loaded");
   for (const name of ["fs-native-extensions", "@napi-rs/keyring", "pg"]) {
     mkdirSync(join(folder, "node_modules", name), { recursive: true });
@@ -78,7 +78,7 @@ function works(at: Home, program: readonly string[]): void {
   });
 
   it("loads nothing that is next to it", async () => {
-    const mark = layTrap(at.folder);
+    const mark = plantPackages(at.folder);
     expect((await run(["doctor", "-p", "sandbox"])).code).toBe(0);
     await run(["oauth-clients", "revoke", "oac_none", "-p", "sandbox", "-y"], {
       NODE_PATH: at.path("node_modules"),

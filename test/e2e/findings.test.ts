@@ -156,13 +156,13 @@ const scenes: Record<string, Scene> = {
     await run(0, added("other", "--client-id", clientId, "--client-secret-command", "cat /not-yet", "--no-verify"));
     return kept;
   },
-  "a kept secret, by a moment in which its client is disabled": async (at, run) => {
+  "a kept secret, while its client is disabled for a moment": async (at, run) => {
     const kept = await keptSecret(at, run);
     const { id } = JSON.parse(await kept.seen()) as { id: string };
     await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
     return kept;
   },
-  "a secret that was just delivered, by the recovery of another one for the same file": async (at, run) => {
+  "a delivered secret, by the recovery of another one for the same file": async (at, run) => {
     writeFileSync(at.path("s"), "old");
     for (const code of [7, 8]) {
       await service.fault(dropped);
@@ -172,7 +172,7 @@ const scenes: Record<string, Scene> = {
     await run(0, ["journal", "recover"]);
     return { code: 0, act: ["journal", "recover"], seen: async () => readFileSync(at.path("s"), "utf8") };
   },
-  "a profile of the name that another one had": async (_at, run) => {
+  "a profile with a removed one's name": async (_at, run) => {
     await run(0, added("ci", "--api-key-stdin"), service.us.api_key);
     await service.fault(dropped);
     await run(7, create("--secret-profile", "ci", "--retry-for", "0"));
@@ -180,7 +180,7 @@ const scenes: Record<string, Scene> = {
     await run(0, added("ci", "--api-key-stdin"), service.us.second_api_key);
     return { code: 7, act: ["journal", "recover"], seen: () => run(0, ["profiles", "list", "--json"]) };
   },
-  "the credential of the acting profile, by a creation without a yes": async (_at, run) => {
+  "the acting profile's credential, by a creation without consent": async (_at, run) => {
     await run(0, added("prod", "--api-key-stdin"), service.us.api_key);
     const act = create("--secret-profile", "prod", "-p", "prod", "--no-input");
     return { code: 2, act, seen: () => run(0, ["profiles", "list", "--json"]) };

@@ -35,7 +35,7 @@ const list = (rows: readonly object[]): object => ({
 });
 
 /** Valid responses, by method and path. */
-function goodAnswer(method: string, path: string): unknown {
+function validResponse(method: string, path: string): unknown {
   if (path.includes("token")) return { access_token: "token-1", token_type: "Bearer", expires_in: 3600 };
   if (path.startsWith("/v1/oauth_clients"))
     return method === "POST"
@@ -141,7 +141,7 @@ beforeAll(async () => {
   stayInThisProcess();
   server = createServer((request, response) => {
     const one = replies[asked++ % Math.max(1, replies.length)];
-    const good = goodAnswer(request.method ?? "GET", request.url ?? "/");
+    const good = validResponse(request.method ?? "GET", request.url ?? "/");
     const text = JSON.stringify(one === undefined ? good : changed(good, one.changes)) ?? "";
     response.writeHead(one?.status ?? 200, {
       "content-type": "application/json",

@@ -82,7 +82,7 @@ function entries(): ReadEntry[] {
 }
 
 /** Waits until the journal has a response of that status: the wait for the next attempt follows. */
-function hasMet(status: number): boolean {
+function hasRecorded(status: number): boolean {
   const path = home.path("state", "journal.ndjson");
   return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);
 }
@@ -103,7 +103,7 @@ async function opensOne(file = "a.secret"): Promise<boolean> {
 }
 
 /** Recovery of the journal's entry leaves one live client with its secret in place. */
-async function recovers(code = 0): Promise<void> {
+async function expectRecovery(code = 0): Promise<void> {
   const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
   expect(recovered.code, recovered.stderr).toBe(code);
   expect((await account.live()).length).toBe(1);
@@ -149,7 +149,7 @@ describe.each(first)("%s once during a request", (signal) => {
     expect(code, stderr).toBe(7);
     expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
     expect(stderr).toContain(`integ journal recover ${entries()[0]!.id}`);
-    await recovers();
+    await expectRecovery();
   });
 });
 
@@ -166,7 +166,7 @@ describe.each(first)("%s twice during a request", (signal) => {
     expect(code, stderr).toBe(7);
     expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
     expect(stderr).toContain(entries()[0]!.id);
-    await recovers();
+    await expectRecovery();
   });
 });
 
@@ -179,7 +179,7 @@ it("a response that does not arrive within seconds of the first signal: exit 7",
   const { code } = await run.end;
   held.letGo();
   expect(code).toBe(7);
-  await recovers();
+  await expectRecovery();
 });
 
 describe.each(signals)("%s between attempts", (signal, interrupted) => {
@@ -187,7 +187,7 @@ describe.each(signals)("%s between attempts", (signal, interrupted) => {
     through();
     await service.fault("POST /v1/oauth_clients status=429 retry-after=60 times=1");
     const run = begin(createWords("--retry-for", "5m"));
-    await until("the wait", () => hasMet(429));
+    await until("the wait", () => hasRecorded(429));
     run.child.kill(signal);
     expect(await run.end).toMatchObject({ code: interrupted });
     expect(entries()).toMatchObject([{ state: "open", attempts: 1 }]);
@@ -211,11 +211,11 @@ describe.each(first)("%s between attempts", (signal, interrupted) => {
     through();
     await service.fault("POST /v1/oauth_clients status=503 effect=kept retry-after=5 times=1");
     const run = begin(createWords("--retry-for", "5m"));
-    await until("the wait", () => hasMet(503));
+    await until("the wait", () => hasRecorded(503));
     run.child.kill(signal);
     expect(await run.end).toMatchObject({ code: 7 });
     expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
-    await recovers();
+    await expectRecovery();
   });
 
   it("while a client is pending, the entry stays pending", async () => {
@@ -246,7 +246,7 @@ describe.each(first)("%s during a rotation", (signal, interrupted) => {
     expect((await account.live()).map(({ id }) => id)).toContain(old.id);
     expect(entries()).toMatchObject([{ operation: "oauth_client.rotate", state: "pending" }, { state: "done" }]);
     expect(stderr).toContain(`integ journal recover ${entries()[0]!.id}`);
-    await recovers();
+    await expectRecovery();
   });
 
   it("while the overlap is waited for: recovery finishes", async () => {

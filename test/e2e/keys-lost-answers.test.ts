@@ -13,15 +13,15 @@ deskOfTests((opened) => (desk = opened));
 const lost: readonly (readonly [name: string, fault: string, made: boolean])[] = [
   ["a connection dropped before it was handled", "drop=before times=1", false],
   ["a connection dropped after it took effect", "drop=after times=1", true],
-  ["an answer cut in its head", "cut=wire:40 times=1", true],
-  ["an answer cut in its body before the secret", "cut=30 times=1", true],
+  ["a response cut in its head", "cut=wire:40 times=1", true],
+  ["a response cut in its body before the secret", "cut=30 times=1", true],
   ["a 500 before", "status=500 effect=none times=1", false],
   ["a 500 after", "status=500 effect=kept times=1", true],
-  ["a 503 that says when to come again", "status=503 retry-after=0 effect=kept times=1", true],
+  ["a 503 with Retry-After", "status=503 retry-after=0 effect=kept times=1", true],
   ["an HTML page", "body=html times=1", true],
   ["an empty body", "body=empty times=1", true],
   ["a redirect", "redirect=http://127.0.0.1:1/ effect=kept times=1", true],
-  ["no answer in time", "latency=20s times=1", false],
+  ["no response in time", "latency=20s times=1", false],
 ];
 
 interface Lost {

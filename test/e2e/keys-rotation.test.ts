@@ -42,7 +42,7 @@ describe("in place", () => {
   it.each([
     ["before it was handled", "drop=before times=1", 0],
     ["after it took effect", "drop=after times=1", 1],
-    ["in the middle of the answer", "cut=20 times=1", 1],
+    ["in the middle of the response", "cut=20 times=1", 1],
     ["with a 500", "status=500 effect=kept times=1", 1],
   ])(
     "a response lost %s: exit 7 after one POST, and a second rotation only on request",

@@ -93,7 +93,7 @@ describe("a response with a secret", () => {
     ["flat", { id: "ak_1", secret: "s3cr3t-flat", more: 1 }],
     ["wrapped", { accessKey: { id: "ak_1", name: "one", secret: "s3cr3t-wrap" } }],
     ["the secret alone", { secret: "s3cr3t-alone" }],
-    ["the secret beside the key", { key: { id: "ak_1", name: "one" }, secret: "s3cr3t-beside" }],
+    ["the secret next to the key", { key: { id: "ak_1", name: "one" }, secret: "s3cr3t-beside" }],
   ])(
     "to a rotation, %s, reaches standard output in every format; with another destination, no part of it does",
     async (_name, body) => {

@@ -148,7 +148,7 @@ describe("keys list and revoke", () => {
   });
 
   it.each([
-    ["a token that nobody issued", { INTEG_ACCESS_TOKEN: "nobody" }],
+    ["an unknown token", { INTEG_ACCESS_TOKEN: "nobody" }],
     ["a token of the other region", {}],
   ])("%s is exit 3", async (_name, env) => {
     const at: Home = desk.withToken(

@@ -39,7 +39,7 @@ const answers: Record<string, Answer> = {
   HTML: body("<!doctype html><title>Sign in</title>", { "content-type": "text/html" }),
   "JSON cut before its last byte": body(good.slice(0, -1)),
   "nesting 100,000 deep": body(envelope([nested(100_000)], null)),
-  "an answer cut by the connection": (response) => {
+  "a response cut by the connection": (response) => {
     response.writeHead(200, { ...json, "content-length": String(good.length) });
     response.write(good.slice(0, 60), () => response.destroy());
   },

@@ -38,9 +38,9 @@ describe("--all", () => {
   });
 
   it.each([
-    ["a page that has the last rows of the page before", [["a", "b", "c"], ["b", "c", "d"], ["e"]], "1 page has rows"],
+    ["a page with the last rows of the page before", [["a", "b", "c"], ["b", "c", "d"], ["e"]], "1 page has rows"],
     [
-      "two of them",
+      "two such pages",
       [
         ["a", "b"],
         ["b", "c"],
@@ -48,7 +48,7 @@ describe("--all", () => {
       ],
       "2 pages have rows",
     ],
-    ["none, if another row only names that id", [["a", "b"], ["c"], ["d"]], undefined],
+    ["nothing if another row only mentions the id", [["a", "b"], ["c"], ["d"]], undefined],
   ] as const)("notes %s: rows came twice (§4.3 rule 4)", async (_what, pages, said) => {
     const row = (id: string): string => JSON.stringify({ id, parent: "b" });
     const { list } = await start(({ token = "0" }) => {

@@ -25,7 +25,7 @@ function create(at: Home, under: string[], ...more: string[]): Promise<Ended> {
 
 describe("standard output that fails", () => {
   it.each([
-    ["a reader that is gone", gone],
+    ["a reader that has exited", gone],
     ["a full disk", full],
   ])("%s does not turn an unknown outcome into success", async (_what, under) => {
     if (under === full && !hasFull) return;
@@ -47,7 +47,7 @@ describe("standard output that fails", () => {
   });
 
   it.each([
-    ["a reader that is gone", gone, 0],
+    ["a reader that has exited", gone, 0],
     ["a full disk", full, 1],
   ])("%s does not stop a key's replacement halfway", async (_what, under, exit) => {
     if (under === full && !hasFull) return;

@@ -69,7 +69,7 @@ function packedIn({ folder, umask, env, uid }: Surroundings): Buffer {
 }
 
 /** Another user that can read the tools, or undefined: only root can change to another user. */
-function somebodyElse(): number | undefined {
+function anotherUser(): number | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const words = ["-e", `require("fs").accessSync(${JSON.stringify(join(root, "node_modules/rolldown/bin/cli.mjs"))})`];
   return spawnSync(process.execPath, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
@@ -100,7 +100,7 @@ describe.skipIf(isElse)("the package's bytes", () => {
     );
     for (const name of readdirSync(far, { recursive: true, encoding: "utf8" }))
       if (!name.startsWith("node_modules")) utimesSync(join(far, name), 981_173_106, 981_173_106);
-    const uid = somebodyElse();
+    const uid = anotherUser();
     if (uid === undefined) console.warn("skipped: packing as another user: only root can become one");
     else execFileSync("chown", ["-R", `${uid}:${uid}`, home.path("a rather longer name")]);
     chmodSync(home.folder, 0o755);

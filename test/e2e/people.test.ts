@@ -48,9 +48,9 @@ describe("people search", () => {
   it.each([
     ["nothing", []],
     ["white space", ["  "]],
-    ["a parameter that is no pair", ["--param", "email"]],
+    ["a parameter that is not a pair", ["--param", "email"]],
     ["a parameter without a name", ["--param", "=x"]],
-    ["a text that would be dropped without a word", ["ada", "--param", "email=x"]],
+    ["a text that would be ignored silently", ["ada", "--param", "email=x"]],
   ])("%s is exit 2, nothing sent", async (_name, words) => {
     const { code, stdout } = await desk.withToken().integ(["people", "search", ...words]);
     expect([code, stdout]).toEqual([2, ""]);

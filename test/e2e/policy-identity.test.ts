@@ -24,7 +24,7 @@ beforeEach(async () => {
   return () => home.remove();
 });
 
-interface Says {
+interface ItemSettings {
   readonly id?: string;
   readonly scopes?: string;
   readonly every?: string;
@@ -34,7 +34,7 @@ interface Says {
 const secretFile = "nightly.json";
 function write(
   folder: string,
-  { id = "pol_of_one", scopes = "entity:read", every = "60d", to = secretFile }: Says,
+  { id = "pol_of_one", scopes = "entity:read", every = "60d", to = secretFile }: ItemSettings,
 ): void {
   const item = `service_account: ${service.us.service_account_id}, scopes: [${scopes}], rotate: { every: ${every}, overlap: 0s }`;
   writeFileSync(
@@ -55,9 +55,9 @@ async function opens(folder: string): Promise<boolean> {
 }
 
 describe("an item of the same name in another policy", () => {
-  const others: Readonly<Record<string, Says>> = {
-    "that says the same": {},
-    "that says other scopes": { scopes: "organization:read" },
+  const others: Readonly<Record<string, ItemSettings>> = {
+    "with the same settings": {},
+    "with other scopes": { scopes: "organization:read" },
     "that is always due": { every: "1ms" },
   };
 

@@ -247,14 +247,14 @@ describe("the environment in place of a profile", () => {
 describe("bad input: exit 2, nothing sent, nothing written", () => {
   it.each([
     ["a region that does not exist", ["--region", "moon", "--base-url", "https://a.example"]],
-    ["a URL that is none", ["--region", "us", "--base-url", "not a url"]],
+    ["an invalid URL", ["--region", "us", "--base-url", "not a url"]],
     ["plain http beyond loopback", ["--region", "us", "--base-url", "http://a.example"]],
     ["a URL with a credential in it", ["--region", "us", "--base-url", "https://user:pass@a.example"]],
     [
-      "an organization id that is no UUID",
+      "an organization id that is not a UUID",
       ["--region", "us", "--base-url", "https://a.example", "--organization-id", "7"],
     ],
-    ["a basic style that is none", ["--region", "us", "--base-url", "https://a.example", "--basic-style", "x"]],
+    ["an unknown basic style", ["--region", "us", "--base-url", "https://a.example", "--basic-style", "x"]],
     ["no base URL", ["--region", "us"]],
   ])("%s", async (_what, words) => {
     const at = home();
@@ -382,7 +382,7 @@ function profileFile(changes: object): string {
 
 describe("a profiles.json that another user could have written", () => {
   /** Another user that can read the tree, or undefined: only root can change to another user. */
-  const uid = somebodyElse();
+  const uid = anotherUser();
 
   it.skipIf(uid === undefined)("is refused if another user owns it: none of its commands runs", async () => {
     const at = home();
@@ -423,7 +423,7 @@ describe("a profiles.json that another user could have written", () => {
   });
 });
 
-function somebodyElse(): number | undefined {
+function anotherUser(): number | undefined {
   const isReadable =
     spawnSync(program[0], [...program.slice(1), "--version"], { uid: 65_534, gid: 65_534 }).status === 0;
   if (!isReadable) console.warn("skipped: a profiles.json of another user: only root can become one");

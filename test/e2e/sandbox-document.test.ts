@@ -7,7 +7,7 @@ import type { SandboxDescription } from "../../src/sandbox/description.ts";
 import { faultKeys } from "../../src/sandbox/fault.ts";
 import { root } from "../support/program.ts";
 import { startService } from "../support/service.ts";
-import { aSandbox, ask, basic, type Came, control, create, list, setTime } from "../unit/sandbox/a-sandbox.ts";
+import { aSandbox, ask, basic, type RawResponse, control, create, list, setTime } from "../unit/sandbox/a-sandbox.ts";
 
 type RegionDescription = SandboxDescription["us"];
 
@@ -24,7 +24,7 @@ interface Scene {
   readonly wait: (seconds: number) => void;
 }
 
-const statuses = async (count: number, send: () => Promise<Came>): Promise<(number | "lost")[]> => {
+const statuses = async (count: number, send: () => Promise<RawResponse>): Promise<(number | "lost")[]> => {
   const all: (number | "lost")[] = [];
   for (let n = 0; n < count; n++)
     all.push(
@@ -43,11 +43,11 @@ async function created(
   return JSON.parse((await create(us, key)).text);
 }
 
-function client(us: RegionDescription, id: string, method = "GET"): Promise<Came> {
+function client(us: RegionDescription, id: string, method = "GET"): Promise<RawResponse> {
   return ask(`${us.base_url}/v1/oauth_clients/${id}`, { method, headers: basic(us.api_key) });
 }
 
-function createKey(us: RegionDescription): Promise<Came> {
+function createKey(us: RegionDescription): Promise<RawResponse> {
   const headers = {
     authorization: `Bearer ${us.access_token}`,
     "x-organization-id": us.organization_id,
@@ -143,7 +143,7 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     });
     const { access_token, expires_in } = JSON.parse(came.text);
     expect(expires_in).toBe(5);
-    const withToken = (): Promise<Came> =>
+    const withToken = (): Promise<RawResponse> =>
       ask(`${us.base_url}/v1/entities`, { headers: { authorization: `Bearer ${access_token}` } });
     expect((await withToken()).status).toBe(200);
     wait(6);

@@ -279,20 +279,20 @@ describe("doctor", () => {
     ["a key that may not read", ["GET /v1/entities status=403"], {}, 0, { [read]: "warning", [manage]: "ok" }],
     ["a key that reads only", ["GET /v1/oauth_clients/* status=403"], {}, 0, { [read]: "ok", [manage]: "warning" }],
     [
-      "a key that may nothing",
+      "a key without permissions",
       ["GET /v1/entities status=403", "GET /v1/oauth_clients/* status=403"],
       {},
       10,
       { service: "ok", [read]: "problem", [manage]: "problem", contract: "ok" },
     ],
     [
-      "a credential that is not accepted",
+      "a rejected credential",
       ["GET /v1/entities status=401"],
       {},
       10,
       { service: "problem", permissions: "warning", contract: "ok" },
     ],
-    ["a bearer token that is none", [], { INTEG_ACCESS_TOKEN: "nobody" }, 10, { "legacy contract": "problem" }],
+    ["an invalid bearer token", [], { INTEG_ACCESS_TOKEN: "nobody" }, 10, { "legacy contract": "problem" }],
     [
       "another organization's id",
       [],

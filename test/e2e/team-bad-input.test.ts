@@ -70,31 +70,31 @@ const address = (rest: string): string => `postgresql://${role.name}@127.0.0.1:$
 describe("without a server", () => {
   it.each<Case>([
     {
-      what: "nobody listens",
+      what: "a closed port",
       journal: () => "postgresql://integ:canary@127.0.0.1:9/integ",
       code: 11,
       says: "connection refused",
     },
     {
-      what: "a host that nobody knows",
+      what: "an unknown host",
       journal: () => "postgresql://integ:canary@db.invalid/integ",
       code: 11,
       says: "its host name is not known",
     },
     {
-      what: "a socket that is not there",
+      what: "a missing socket",
       journal: () => "postgresql:///integ?host=/nonexistent",
       code: 11,
       says: "its socket was not found",
     },
     {
-      what: "libpq's other notation",
+      what: "libpq's key-value notation",
       journal: () => "host=db.example password=canary dbname=integ",
       code: 2,
       says: "it does not begin with postgresql://",
     },
     {
-      what: "a plain connection off this machine",
+      what: "an unencrypted remote connection",
       journal: () => "postgresql://integ:canary@127.0.0.1,db.example/integ?sslmode=prefer",
       code: 2,
       says: "unprotected to db.example",

@@ -1,4 +1,4 @@
-export interface Lived {
+export interface HistoriesResult {
   readonly total: {
     readonly histories: number;
     /** Histories with hostile actors. */
@@ -28,4 +28,4 @@ export function liveHistories(
     /** The other participants; by default it differs between histories. */
     readonly kind?: "alone" | "benign" | "hostile" | "any";
   },
-): Promise<Lived>;
+): Promise<HistoriesResult>;

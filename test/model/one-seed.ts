@@ -13,7 +13,7 @@ import type { Failure } from "../../src/errors.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { prunable } from "../../src/journal/prunable.ts";
 import type { Machine } from "./in-memory.ts";
-import { calm, type Surroundings, type Wanted, type Weather, World } from "./simulated-world.ts";
+import { calm, type Surroundings, type Wanted, type FaultRates, World } from "./simulated-world.ts";
 import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
@@ -63,7 +63,7 @@ export interface Outcome {
 class History {
   readonly #chance: Chance;
   readonly #world: World;
-  readonly #weather: Weather;
+  readonly #weather: FaultRates;
   readonly #isTwoFold: boolean;
   readonly #home: Machine;
   readonly #lie: Readonly<Record<string, unknown>> | undefined;

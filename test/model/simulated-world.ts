@@ -42,7 +42,7 @@ export interface Wanted {
   readonly path: string;
 }
 
-export interface Weather {
+export interface FaultRates {
   /** The probability that a request meets a fault, a process is killed, a lease is lost. */
   readonly faults: number;
   readonly kills: number;
@@ -54,7 +54,7 @@ export interface Weather {
 
 const endpoint = "https://tokens.example/token";
 
-export const calm: Weather = { faults: 0, kills: 0, lostLeases: 0, disk: 0, interruptions: 0 };
+export const calm: FaultRates = { faults: 0, kills: 0, lostLeases: 0, disk: 0, interruptions: 0 };
 
 const fates: Readonly<Record<Request, readonly Fate[]>> = {
   create: [

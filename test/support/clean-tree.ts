@@ -8,7 +8,7 @@ import { root } from "./program.ts";
 const expected = /^(node_modules|dist|build|coverage|\.vitest)\//;
 
 /** Files and folders that are not in git, including ignored ones. */
-function strangers(): string[] {
+function untrackedFiles(): string[] {
   const words = ["status", "--porcelain", "--ignored"];
   const status = execFileSync("git", words, { cwd: root, encoding: "utf8" });
   const paths = status.split("\n").flatMap((line) => (/^(\?\?|!!) /.test(line) ? [line.slice(3)] : []));
@@ -18,9 +18,9 @@ function strangers(): string[] {
 /** Before the first test. @returns a function to run after the last one */
 export default function watchTree(): (() => void) | undefined {
   if (!existsSync(join(root, ".git"))) return undefined;
-  const before = new Set(strangers());
+  const before = new Set(untrackedFiles());
   return () => {
-    const left = strangers().filter((path) => !before.has(path));
+    const left = untrackedFiles().filter((path) => !before.has(path));
     if (left.length === 0) return;
     // Vitest prints a teardown error but does not set its exit code.
     process.exitCode = 1;

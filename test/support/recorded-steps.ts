@@ -26,7 +26,7 @@ export default function recordSteps(): (() => Promise<void>) | undefined {
     delete process.env.INTEG_TEST_STEPS;
     const wrong: string[] = [];
     for (const step of steps) {
-      const why = await whyWrong(step);
+      const why = await stepError(step);
       if (why !== undefined)
         wrong.push(`${step.next}\n    after integ ${step.typed.join(" ")}, exit ${step.code}: ${why}`);
     }
@@ -64,7 +64,7 @@ function linesOf<T>(path: string): T[] {
 }
 
 /** Undefined if the step can be typed. */
-export async function whyWrong({ typed, code, next }: Step): Promise<string | undefined> {
+export async function stepError({ typed, code, next }: Step): Promise<string | undefined> {
   if (!next.startsWith("integ"))
     return spawnSync("/bin/sh", ["-nc", next]).status === 0 ? undefined : "a shell cannot read it";
   // A next step has no character that a shell would interpret.

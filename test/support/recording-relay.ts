@@ -13,7 +13,7 @@ export interface Heard {
   readonly answer: string;
 }
 
-export interface Unkind {
+export interface HostileResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
@@ -29,7 +29,7 @@ export interface RecordingRelay {
   /** The relay's address for one of the service's. */
   through(address: string): string;
   /** Responds to matching requests in the service's place, after the service has handled them. */
-  answer(path: RegExp, unkind: (heard: Heard) => Unkind): void;
+  answer(path: RegExp, unkind: (heard: Heard) => HostileResponse): void;
   /**
    * Holds the next responses to matching requests (`POST /v1/…`) until they are released, `count` of them, by default one;
    * resolves when the last has arrived. The service has handled them.
@@ -45,7 +45,7 @@ export async function startRecordingRelay(
   onSecret: (role: string, secret: string) => void = () => {},
 ): Promise<RecordingRelay> {
   const { hostname, port, origin } = new URL(target);
-  let unkind: { path: RegExp; answer: (heard: Heard) => Unkind } | undefined;
+  let unkind: { path: RegExp; answer: (heard: Heard) => HostileResponse } | undefined;
   let held: { path: RegExp; left: number; arrive: () => void; mayGo: Promise<void> } | undefined;
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const body = await bytesOf(incoming);

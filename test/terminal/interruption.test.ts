@@ -115,7 +115,7 @@ describe("Ctrl-C at a terminal", () => {
   it.each([
     ["a page", []],
     ["a walk", ["--all"]],
-    ["a walk as far as wanted", ["--max", "700"]],
+    ["up to --max rows", ["--max", "700"]],
   ])("during a list ends it without delay, 130: %s", async (_what, more) => {
     const held = relay.hold(/^GET .*entities/);
     const session = at(["entities", "list", ...more, "--timeout", "10m"]);

@@ -148,13 +148,13 @@ describe("a rotation", () => {
     ["the screen, a short overlap", ["--overlap", "1s"], screen, "revoke <id> 1 second after the new one works?", 0],
     ["a file", [], file, "revoke <id> once the new one works?", 0],
     [
-      "a file that is asked for, a long overlap",
+      "a file as the answer, a long overlap",
       ["--overlap", "36h"],
       file,
       "leave <id> working for 36 hours, until integ journal recover revokes it?",
       0,
     ],
-    ["a file that is named", ["--secret-file", "rotated.secret"], undefined, "revoke <id> once the new one works?", 0],
+    ["a file as an option", ["--secret-file", "rotated.secret"], undefined, "revoke <id> once the new one works?", 0],
     [
       "a store, an overlap",
       ["--secret-to", "vault:secret/rotated#key", "--overlap", "16m"],

@@ -142,7 +142,7 @@ describe("compareContract", () => {
     ["receipt without client id", (d) => delete schemas(d).Client.properties.client_id, "POST /v1/oauth_clients"],
     ["entity without id", (d) => delete schemas(d).Entity.properties.id, "GET /v1/entities"],
     ["page without has_more", (d) => delete schemas(d).Page.properties.has_more, "GET /v1/cohorts/{}/members"],
-    ["page that may leave data out", (d) => schemas(d).Page.required.splice(1, 1), "GET /v1/cohorts/{}/members"],
+    ["page with optional data", (d) => schemas(d).Page.required.splice(1, 1), "GET /v1/cohorts/{}/members"],
     ["scopes as a text", (d) => (schemas(d).Client.properties.scopes = { type: "string" }), "GET /v1/oauth_clients/{}"],
     [
       "scopes as numbers",
@@ -164,14 +164,14 @@ describe("compareContract", () => {
     ["another object", (d) => (schemas(d).Client.properties.object = { const: "client" }), "GET /v1/oauth_clients/{}"],
     ["another status", (d) => schemas(d).Client.properties.status.enum.push("paused"), "POST /v1/oauth_clients"],
     [
-      "an answer that is no JSON",
+      "a response that is not JSON",
       (d) => (d.components.responses.Members.content = { "text/csv": {} }),
       "GET /v1/cohorts/{}/members",
     ],
     ["no authentication", (d) => delete d.security, "GET /v1/entities"],
     ["no credential", (d) => (d.paths["/v1/entities"].get.security = []), "GET /v1/entities"],
     ["an optional credential alone", (d) => (d.paths["/v1/entities"].get.security = [{}]), "GET /v1/entities"],
-    ["the scheme gone", (d) => delete d.components.securitySchemes.key, "GET /v1/oauth_clients/{}"],
+    ["the scheme missing", (d) => delete d.components.securitySchemes.key, "GET /v1/oauth_clients/{}"],
     ["Basic gone from the requirements", (d) => d.security.shift(), "GET /v1/entities"],
     ["Basic with something more", (d) => (d.security = [{ key: [], oauth: [] }]), "POST /v1/oauth_clients"],
     ["Basic become digest", (d) => (d.components.securitySchemes.key.scheme = "digest"), "GET /v1/entities"],
@@ -252,8 +252,8 @@ describe("compareContract", () => {
   });
 
   test.each<[string, (document: Json) => void, number]>([
-    ["field of an answer", (d) => (schemas(d).Entity.properties.phone = { type: "string" }), 1],
-    ["way to authenticate", (d) => d.security.push({ other: [] }), 0],
+    ["field of a response", (d) => (schemas(d).Entity.properties.phone = { type: "string" }), 1],
+    ["authentication method", (d) => d.security.push({ other: [] }), 0],
     ["client id that is never null", (d) => (schemas(d).Client.properties.client_id = { type: "string" }), 0],
     ["error", (d) => (d.paths["/v1/entities"].get.responses[418] = {}), 0],
     ["operation", (d) => (d.paths["/v1/people"] = { get: { "x-lifecycle-stage": "ga", responses: {} } }), 1],

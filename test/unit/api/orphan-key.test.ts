@@ -89,11 +89,11 @@ describe("a key of that name that does not match", () => {
   it.each([
     ["made before", { createdAt: at(-5 * 60_000 - 1) }],
     ["made long after", { createdAt: at(1000 + 15 * 60_000 + 1) }],
-    ["made at a time that nobody tells, of another user", { createdAt: undefined, createdByUserId: "user_2" }],
+    ["made at an unknown time, of another user", { createdAt: undefined, createdByUserId: "user_2" }],
     ["of another user", { createdByUserId: "user_2" }],
     ["of another type", { keyType: "service_account" }],
     ["with other scopes", { scopes: ["push-ingest:*"] }],
-    ["with an expiry that was not asked for", { expiresAt: at(1e9) }],
+    ["with an expiry that was not requested", { expiresAt: at(1e9) }],
   ])("%s: not an orphan, and nothing is certain", (_name, change) => {
     const search = findOrphan(rows(other, { ...orphan, ...change }), sought(), later);
     expect(search.kind).toBe("none");
@@ -122,9 +122,9 @@ describe("a key of that name that does not match", () => {
 
 describe("an absent key proves nothing if", () => {
   it.each([
-    ["the list says more", { ...rows(other), saysMore: true }, later],
+    ["the list has more pages", { ...rows(other), saysMore: true }, later],
     ["the list is empty", rows(), later],
-    ["the list leaves out our own key", rows({ ...other, id: "ak_x" }), later],
+    ["the list lacks the caller's key", rows({ ...other, id: "ak_x" }), later],
     ["a key without a name", rows(other, { id: "ak_y" }), later],
     ["too early", rows(other), sent + 1000 + settleMs - 1],
   ])("%s", (_name, list, now) => {

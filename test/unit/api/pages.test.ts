@@ -117,8 +117,8 @@ describe("a listing", () => {
 
   test.each([
     ["itself", { start: "a", a: "a" }, 2],
-    ["the one before", { start: "a", a: "b", b: "a" }, 3],
-    ["where the walk began", { start: "b", b: "start" }, 2],
+    ["the previous page", { start: "a", a: "b", b: "a" }, 3],
+    ["the first page", { start: "b", b: "start" }, 2],
   ])("ends at a token that leads back to %s, after the valid rows", async (_, next, good) => {
     const asked: (string | undefined)[] = [];
     const fetchPage: FetchPage = async ({ pageToken = "start" }) => {

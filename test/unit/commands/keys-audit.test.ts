@@ -80,7 +80,7 @@ describe("each rule at its limit", () => {
     ["no_expiry", { expiresAt: null }, ["no_expiry"]],
     ["idle at the limit", { lastUsedAt: at(-30 * day) }, []],
     ["idle", { lastUsedAt: at(-30 * day - 1) }, ["idle"]],
-    ["as old as it may be", { createdAt: at(-90 * day) }, []],
+    ["at the age limit", { createdAt: at(-90 * day) }, []],
     ["too_old", { createdAt: at(-90 * day - 1) }, ["too_old"]],
     ["never_used", { lastUsedAt: null }, ["never_used"]],
     ["never used in its first day", { lastUsedAt: null, createdAt: at(-day) }, []],
@@ -143,7 +143,7 @@ describe("missing data", () => {
 
   it.each([
     ["a word", "soon"],
-    ["a day that is none", "2026-13-45T00:00:00Z"],
+    ["an impossible date", "2026-13-45T00:00:00Z"],
     ["a time without a zone", "2026-11-21T12:00:00"],
     ["a number", 1_700_000_000],
   ])("an invalid time (%s) is not judged", (_name, value) => {

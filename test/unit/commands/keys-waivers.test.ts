@@ -79,11 +79,11 @@ describe("a defective file is refused with the place", () => {
     ["an unknown rule", file({ rule: "no-expiry", key: "ak_1", until: "2026-12-01" }), 'unknown rule "no-expiry"'],
     ["no key", file({ rule: "idle", until: "2026-12-01" }), '"key"'],
     ["no end", file({ rule: "idle", key: "ak_1" }), "a waiver ends"],
-    ["a day that is none", file({ rule: "idle", key: "ak_1", until: "2026-02-31" }), "a waiver ends"],
-    ["a word for an end", file({ rule: "idle", key: "ak_1", until: "never" }), "a waiver ends"],
+    ["an impossible date", file({ rule: "idle", key: "ak_1", until: "2026-02-31" }), "a waiver ends"],
+    ["a word in place of a date", file({ rule: "idle", key: "ak_1", until: "never" }), "a waiver ends"],
     ["an end beyond a year", file({ rule: "idle", key: "ak_1", until: "2036-01-01" }), "a year is the longest"],
     ["a mistyped member", file({ rule: "idle", key: "ak_1", untill: "2026-12-01" }), "unknown member"],
-    ["a second one that is wrong", file({ rule: "idle", key: "a", until: "2026-12-01" }, {}), "waiver 2"],
+    ["an invalid second waiver", file({ rule: "idle", key: "a", until: "2026-12-01" }, {}), "waiver 2"],
   ])("%s", (_name, text, words) => {
     expect(() => readWaivers(text, at)).toThrowError(Failure);
     expect(() => readWaivers(text, at)).toThrowError(words);

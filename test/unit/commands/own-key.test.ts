@@ -75,11 +75,11 @@ it.each<[string, Parameters<typeof ownershipOf>[1], Ownership]>([
     },
     "other",
   ],
-  ["for ingestion only, in a part of the list", { rows: rows([{ id: "a", ...push }], true), now }, "other"],
-  ["the only one in a part of the list", { rows: rows([{ id: "a", ...full }], true), now }, "maybe"],
-  ["of a list that tells nothing", { rows: rows([{ id: "a" }, { id: "b" }]), now }, "maybe"],
-  ["beside one without an id", { rows: rows([{ id: "a", ...full }, full]), now }, "maybe"],
-  ["not in a list that is whole", { rows: rows([{ id: "b", ...full }]), now }, "other"],
+  ["for ingestion only, in an incomplete list", { rows: rows([{ id: "a", ...push }], true), now }, "other"],
+  ["the only one in an incomplete list", { rows: rows([{ id: "a", ...full }], true), now }, "maybe"],
+  ["in a list without details", { rows: rows([{ id: "a" }, { id: "b" }]), now }, "maybe"],
+  ["next to one without an id", { rows: rows([{ id: "a", ...full }, full]), now }, "maybe"],
+  ["not in a complete list", { rows: rows([{ id: "b", ...full }]), now }, "other"],
 ])("%s", (_what, own, ownership) => {
   expect(ownershipOf("a", own)).toBe(ownership);
 });

@@ -14,7 +14,7 @@ import { isMissing } from "../../support/tools.mjs";
 /** Every character that some shell acts on in some kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
 
-function nastyTree(): ReturnType<typeof treeOf> {
+function hostileTree(): ReturnType<typeof treeOf> {
   const root = new Command("integ").description(nasty).option("-x, --extra <nasty>", nasty);
   const noun = root.command("nouns").alias("noun").description(nasty);
   noun.command("do").description(nasty).argument("<path>", nasty).option("--flag <what>", nasty).option("--on", nasty);
@@ -75,7 +75,7 @@ describe("a completion", () => {
 });
 
 describe("summaries in man pages", () => {
-  const pages = (): ReturnType<typeof manPages> => manPages({ tree: nastyTree(), environment: [], exitCodes: [] });
+  const pages = (): ReturnType<typeof manPages> => manPages({ tree: hostileTree(), environment: [], exitCodes: [] });
 
   it.skipIf(isMissing("mandoc"))("are shown unchanged", () => {
     for (const { file, text } of pages()) {

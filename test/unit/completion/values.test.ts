@@ -4,14 +4,14 @@ import { nodesBelow, treeOf, type Tree } from "../../../src/completion/tree.ts";
 import { byName, byPlace, completionOf } from "../../../src/completion/values.ts";
 import { wholeTree } from "../../../src/program.ts";
 
-async function theTree(): Promise<Tree> {
+async function realTree(): Promise<Tree> {
   const { root, verbOf } = await wholeTree();
   return treeOf(root, verbOf);
 }
 
 /** Every value of the tree with its place. */
 async function values(): Promise<{ place: string; name: string; declared: boolean }[]> {
-  const { root, globals } = await theTree();
+  const { root, globals } = await realTree();
   const flags = globals.map((flag) => ({ path: [] as readonly string[], flag }));
   const found = [...nodesBelow(root)].flatMap((node) => [
     ...node.arguments.map((value) => ({ place: [...node.path, value.name].join(" "), value })),

@@ -114,7 +114,7 @@ test("a failed replacement leaves the old file and no other", (context) => {
 
 const candidates: readonly (readonly [string, string, string | undefined])[] = [
   ["whole", "the new text", "the new text"],
-  ["cut by a full disk, and called written", "the ne", "the new text"],
+  ["truncated by a full disk, and reported as written", "the ne", "the new text"],
   ["another text", "the old text", undefined],
   ["longer", "the new text!", undefined],
 ];
@@ -162,7 +162,7 @@ const candidate = (path: string): void =>
 const ways: readonly (readonly [string, (path: string) => unknown, readonly string[]])[] = [
   ["created", (path) => createFile(path, small), ["write x", "fsync x", "fsync folder"]],
   ["created, its content only", (path) => createFile(path, "new", { durable: "content" }), ["write x", "fsync x"]],
-  ["created for now", (path) => createFile(path, "new", { durable: "none" }), ["write x"]],
+  ["created, not durable", (path) => createFile(path, "new", { durable: "none" }), ["write x"]],
   [
     "created with a secret",
     (path) => createFile(path, "new", { secret: true }),
@@ -178,7 +178,11 @@ const ways: readonly (readonly [string, (path: string) => unknown, readonly stri
     (path) => replaceFile(path, "new", { durable: "content" }),
     ["write x.new-*", "fsync x.new-*", "rename x.new-*"],
   ],
-  ["replaced for now", (path) => replaceFile(path, "new", { durable: "none" }), ["write x.new-*", "rename x.new-*"]],
+  [
+    "replaced, not durable",
+    (path) => replaceFile(path, "new", { durable: "none" }),
+    ["write x.new-*", "rename x.new-*"],
+  ],
   [
     "replaced with a secret",
     (path) => replaceFile(path, "new", { secret: true }),
@@ -191,7 +195,7 @@ const ways: readonly (readonly [string, (path: string) => unknown, readonly stri
   ],
   ["replaced by a candidate", candidate, ["write x.new-*", "fsync x.new-*", "rename x.new-*", "fsync folder"]],
   [
-    "created of an endless text",
+    "created from an endless text",
     (path) => createWhole(path, texts()),
     ["write x.new-*", "write x.new-*", "fsync x.new-*", "link x.new-*", "unlink x.new-*", "fsync folder"],
   ],

@@ -42,10 +42,10 @@ describe("the owner of a lock", () => {
     ["a boot", { boot: undefined }],
     ["a space", { space: 1 }],
     ["a host", { host: null }],
-    ["a name of its taking", { random: 1 }],
-    ["a name that is a word", { random: "../x" }],
-    ["a name that is short", { random: "x".repeat(41) }],
-    ["whether the kernel has its lock", { kernel: "true" }],
+    ["a random name", { random: 1 }],
+    ["a name that is a path", { random: "../x" }],
+    ["a long enough name", { random: "x".repeat(41) }],
+    ["the kernel's part", { kernel: "true" }],
   ])("has %s, or the record is invalid", (_what, changed) => {
     expect(readOwner(JSON.stringify(whole))).toEqual(whole);
     expect(readOwner(JSON.stringify({ ...whole, start: null, boot: null, space: null }))).toBeDefined();
@@ -75,8 +75,8 @@ describe("the owner of a lock", () => {
   it.each<[string, string, boolean]>([
     ["runs", "S", false],
     ["is dead", "X", true],
-    ["waits to be reaped", "Z", true],
-    ["is run by other threads than the first", "Z 2", false],
+    ["is a zombie", "Z", true],
+    ["runs without its first thread", "Z 2", false],
   ])("%s (%s)", async (_what, state, hasItEnded) => {
     const [letter, threads = "1"] = state.split(" ");
     const fields = [letter, ...Array.from({ length: 16 }, () => "0"), threads, "0", "77", "0"];

@@ -156,12 +156,8 @@ describe("a lock file that changes during a check", () => {
 
 describe("sweeping", () => {
   it.each([
-    [
-      "a fault of the file call is left to the next one",
-      Object.assign(new Error("no"), { code: "EIO", syscall: "open" }),
-      false,
-    ],
-    ["a bug is not", new Error("bug"), true],
+    ["ignores an error of the file call", Object.assign(new Error("no"), { code: "EIO", syscall: "open" }), false],
+    ["does not ignore a bug", new Error("bug"), true],
   ])("%s", (_what, error, isThrown) => {
     const path = join(folder(), "journal.ndjson");
     plant(`${path}.drive-a.lock`, gone);
@@ -251,8 +247,8 @@ describe("a failing disk", () => {
 
   const works: readonly (readonly [string, (path: string) => void, (path: string) => unknown])[] = [
     ["a lock that is taken", () => {}, (path) => tryLock(path, without).held],
-    ["a lock that is taken from the dead", (path) => plant(path, gone), (path) => tryLock(path, without).held],
-    ["a lock that a person takes away", (path) => plant(path, another), (path) => forceUnlock(path, without)],
+    ["a lock of an ended process", (path) => plant(path, gone), (path) => tryLock(path, without).held],
+    ["a lock that a person removes", (path) => plant(path, another), (path) => forceUnlock(path, without)],
     ["a lock without a name", (path) => writeFileSync(path, ""), (path) => forceUnlock(path, without)],
   ];
 

@@ -22,8 +22,8 @@ describe("a file of the program itself", () => {
     ["a hard link to it", "hard"],
     ["a symbolic link to it", "soft"],
     ["through a linked folder", "elsewhere/journal.ndjson"],
-    ["in a folder of its own", "state/undelivered/x"],
-    ["what was set aside of it", "state/journal.ndjson.damaged-120-abcdef"],
+    ["in one of its folders", "state/undelivered/x"],
+    ["a copy of its damage", "state/journal.ndjson.damaged-120-abcdef"],
   ])("is recognized: %s", (_what, path) => {
     expect(isAmong(own, at(path))).toBe(true);
   });

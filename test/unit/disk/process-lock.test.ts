@@ -83,10 +83,10 @@ test("kernel locks and name locks exclude each other", () => {
 });
 
 const dead: readonly (readonly [string, () => Partial<LockOwner>])[] = [
-  ["whose number nobody has", () => ({ pid: deadPid() })],
-  ["whose number was given to another", () => ({ pid: process.pid, start: "1" })],
+  ["whose number is unused", () => ({ pid: deadPid() })],
+  ["whose number was reused", () => ({ pid: process.pid, start: "1" })],
   ["of an earlier boot", () => ({ boot: "before" })],
-  ["that could not read its boot, and whose number nobody has", () => ({ boot: null, pid: deadPid() })],
+  ["that could not read its boot, with an unused number", () => ({ boot: null, pid: deadPid() })],
 ];
 
 test.each(dead)("the lock of a process %s is taken over, and its file is removed", (_, owner) => {

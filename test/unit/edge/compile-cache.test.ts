@@ -18,7 +18,7 @@ interface Surroundings {
 }
 
 /** @returns the folder that this environment gives to Node, or undefined without a cache */
-function folderGiven({ platform = "linux", env = {}, isExecutable = false }: Surroundings = {}): string | undefined {
+function cacheFolder({ platform = "linux", env = {}, isExecutable = false }: Surroundings = {}): string | undefined {
   let given: string | undefined;
   const modules: Readonly<Record<string, unknown>> = {
     "node:module": { enableCompileCache: (folder: string) => void (given = folder) },
@@ -39,7 +39,7 @@ describe("the folder for compiled code", () => {
     ["win32", ["AppData", "Local", "integ", "cache"]],
   ])("is the user's own on %s, unreadable for others", (platform, names) => {
     const folder = join(home, ...names);
-    expect(folderGiven({ platform })).toBe(folder);
+    expect(cacheFolder({ platform })).toBe(folder);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
@@ -47,11 +47,11 @@ describe("the folder for compiled code", () => {
     ["XDG_CACHE_HOME", "linux"],
     ["LOCALAPPDATA", "win32"],
   ])("comes from %s", (name, platform) => {
-    expect(folderGiven({ platform, env: { [name]: join(home, "mine") } })).toContain(join(home, "mine", "integ"));
+    expect(cacheFolder({ platform, env: { [name]: join(home, "mine") } })).toContain(join(home, "mine", "integ"));
   });
 
   it("ignores a relative XDG_CACHE_HOME, as the XDG specification requires", () => {
-    expect(folderGiven({ env: { XDG_CACHE_HOME: "mine" } })).toBe(join(home, ".cache", "integ"));
+    expect(cacheFolder({ env: { XDG_CACHE_HOME: "mine" } })).toBe(join(home, ".cache", "integ"));
   });
 
   it.each<[string, Surroundings]>([
@@ -60,7 +60,7 @@ describe("the folder for compiled code", () => {
     ["coverage", { env: { NODE_V8_COVERAGE: "/coverage" } }],
     ["the single executable", { isExecutable: true }],
   ])("is not created with %s", (_why, surroundings) => {
-    expect(folderGiven(surroundings)).toBeUndefined();
+    expect(cacheFolder(surroundings)).toBeUndefined();
     expect(existsSync(join(home, ".cache"))).toBe(false);
   });
 
@@ -68,9 +68,9 @@ describe("the folder for compiled code", () => {
     const caches = join(home, ".cache");
     mkdirSync(join(caches, "integ"), { recursive: true, mode: 0o700 });
     for (const folder of [caches, join(caches, "integ")]) {
-      expect(folderGiven()).toBe(join(caches, "integ"));
+      expect(cacheFolder()).toBe(join(caches, "integ"));
       chmodSync(folder, Number.parseInt(mode, 8));
-      expect(folderGiven()).toBeUndefined();
+      expect(cacheFolder()).toBeUndefined();
       chmodSync(folder, 0o700);
     }
   });
@@ -79,19 +79,19 @@ describe("the folder for compiled code", () => {
     mkdirSync(join(home, ".cache"), { mode: 0o700 });
     mkdirSync(join(home, "elsewhere"), { mode: 0o700 });
     symlinkSync(join(home, "elsewhere"), join(home, ".cache", "integ"));
-    expect(folderGiven()).toBeUndefined();
-    expect(folderGiven({ env: { XDG_CACHE_HOME: "/dev/null" } })).toBeUndefined();
+    expect(cacheFolder()).toBeUndefined();
+    expect(cacheFolder({ env: { XDG_CACHE_HOME: "/dev/null" } })).toBeUndefined();
   });
 
   it.skipIf(!isRoot)("is not used, and nothing is created in it, if it belongs to another user", () => {
     const folder = join(home, ".cache", "integ");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chownSync(folder, 12_345, 12_345);
-    expect(folderGiven()).toBeUndefined();
+    expect(cacheFolder()).toBeUndefined();
     rmSync(folder, { recursive: true });
     chownSync(join(home, ".cache"), 12_345, 12_345);
-    expect(folderGiven()).toBeUndefined();
-    expect(folderGiven({ env: { XDG_CACHE_HOME: join(home, ".cache", "deeper") } })).toBeUndefined();
+    expect(cacheFolder()).toBeUndefined();
+    expect(cacheFolder({ env: { XDG_CACHE_HOME: join(home, ".cache", "deeper") } })).toBeUndefined();
     expect(existsSync(folder)).toBe(false);
     expect(existsSync(join(home, ".cache", "deeper"))).toBe(false);
   });

@@ -10,7 +10,7 @@ function get(baseUrl: string, more: Partial<ExchangeRequest> = {}): ExchangeRequ
   return { method: "GET", baseUrl, path: "/v1/entities", headers: {}, ...more };
 }
 
-function loggedTo(events: DebugEvent[]): Transport {
+function loggingTransport(events: DebugEvent[]): Transport {
   return logged(transportTo(), { write: (event) => events.push(event), now: Date.now, userAgent: "integ-test/0" });
 }
 
@@ -25,7 +25,7 @@ describe("the debug log", () => {
       ),
     );
     const events: DebugEvent[] = [];
-    await loggedTo(events).exchange(
+    await loggingTransport(events).exchange(
       get(peer.origin, {
         method: "POST",
         path: "/v1/x?page_token=p1&limit=5&client_secret=canary-query&apiKey=canary-key&%73ecret=canary-escaped",
@@ -50,7 +50,7 @@ describe("the debug log", () => {
     const statuses = [503, 429, 200, 200, 404, 202, 500, 201, 201];
     const peer = await startPeer((_, response) => answerJson(response, statuses.shift() ?? 500, {}));
     const events: DebugEvent[] = [];
-    const transport = loggedTo(events);
+    const transport = loggingTransport(events);
     const create = (key: string): ExchangeRequest =>
       get(peer.origin, { method: "POST", headers: { "idempotency-key": key }, body: "{}" });
     const other = get(peer.origin, { path: "/v1/other" });
@@ -66,7 +66,7 @@ describe("the debug log", () => {
   test("counts a failed attempt", async () => {
     const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
     const events: DebugEvent[] = [];
-    const transport = loggedTo(events);
+    const transport = loggingTransport(events);
     await transport.exchange(get(peer.origin));
     await transport.exchange(get(peer.origin));
     expect(events.map(({ kind, attempt }) => [kind, attempt])).toEqual([
@@ -80,7 +80,7 @@ describe("the debug log", () => {
   test("shows connection errors", async () => {
     const peer = await startRawPeer((socket) => socket.once("data", () => socket.destroy()));
     const events: DebugEvent[] = [];
-    await loggedTo(events).exchange(get(peer.origin));
+    await loggingTransport(events).exchange(get(peer.origin));
     expect(events[1]).toMatchObject({ kind: "broken", id: 1, sent: true, reason: "closed" });
   });
 });

@@ -150,9 +150,9 @@ describe("the command line", () => {
       if (!("help" in found)) throw new Error(`no help: ${words.join(" ")}`);
       const examples = found.help.indexOf("\nExamples:");
       const lines = found.help.split("\n").filter((line) => line.length > width);
-      const typedAsItStands = (line: string): boolean =>
+      const isLineToType = (line: string): boolean =>
         /^ +[^\s<]\S*<\S+,?$/.test(line) || (found.help.indexOf(line) >= examples && /^( {2}[^#\s]|\{)/.test(line));
-      wide.push(...lines.filter((line) => !typedAsItStands(line)));
+      wide.push(...lines.filter((line) => !isLineToType(line)));
     }
     expect(wide).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { actorOf, namesOf, runIn } from "../../../src/journal/actor.ts";
 const github = { GITHUB_SERVER_URL: "https://github.com", GITHUB_REPOSITORY: "o/r", GITHUB_RUN_ID: "7" };
 
 test.each<[string, Record<string, string>, string | undefined]>([
-  ["nothing of a CI", {}, undefined],
+  ["no CI variables", {}, undefined],
   ["GitHub", github, "https://github.com/o/r/actions/runs/7"],
   ["GitHub without a run", { ...github, GITHUB_RUN_ID: "" }, undefined],
   ["GitLab", { CI_JOB_URL: "https://gitlab.example.com/g/p/-/jobs/9" }, "https://gitlab.example.com/g/p/-/jobs/9"],
@@ -21,7 +21,7 @@ test.each<[string, Record<string, string>, string | undefined]>([
     { BUILD_URL: "https://me:secret@ci.example.com/1?token=secret#secret" },
     "https://ci.example.com/1",
   ],
-  ["what is no address", { BUILD_URL: "3" }, undefined],
+  ["an invalid address", { BUILD_URL: "3" }, undefined],
   ["another scheme", { BUILD_URL: "javascript:alert(1)" }, undefined],
 ])("the run's URL: %s", (_, env, run) => {
   expect(runIn(env)).toBe(run);

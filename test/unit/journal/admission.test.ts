@@ -83,14 +83,14 @@ describe("the same request, unfinished", () => {
   it.each<[string, Partial<Entry>, Partial<Intent>, begun: string, now: string]>([
     ["as another profile", {}, second, `as profile "prod" ${at}`, `as profile "second" ${at}`],
     [
-      "with an organization that is not named now",
+      "with an organization that is not set now",
       {},
       { organization_id: null },
       `as profile "prod" ${at}`,
       'as profile "prod" without an organization',
     ],
     [
-      "without the organization that is named now",
+      "without the organization that is set now",
       { organization_id: null },
       {},
       'as profile "prod" without an organization',
@@ -109,20 +109,20 @@ describe("the same request, unfinished", () => {
   });
 
   it.each<[string, Partial<Entry>, Partial<Intent>]>([
-    ["of the same account", {}, {}],
-    ["of another organization", { organization_id: elsewhere }, {}],
-    ["of another organization, as another profile", { organization_id: elsewhere }, second],
-    ["that is another request", { fingerprint: "2" }, second],
-    ["that is another request without an organization", { fingerprint: "2", organization_id: null }, {}],
-    ["that is a step of larger work", { parent: "p" }, second],
-    ["where the step of larger work is wanted", {}, { ...second, parent: "p" }],
-    ["where another entry is to be replaced", {}, { ...second, replaces: "r" }],
+    ["one of the same account", {}, {}],
+    ["one of another organization", { organization_id: elsewhere }, {}],
+    ["one of another organization and profile", { organization_id: elsewhere }, second],
+    ["another request", { fingerprint: "2" }, second],
+    ["another request without an organization", { fingerprint: "2", organization_id: null }, {}],
+    ["a step of larger work", { parent: "p" }, second],
+    ["as a step of larger work", {}, { ...second, parent: "p" }],
+    ["for a replacement of another entry", {}, { ...second, replaces: "r" }],
     [
-      "where it revokes a client",
+      "for a revocation of a client",
       { operation: "oauth_client.revoke" },
       { ...second, operation: "oauth_client.revoke" },
     ],
-    ["where it revokes a key", { operation: "access_key.revoke" }, { ...second, operation: "access_key.revoke" }],
+    ["for a revocation of a key", { operation: "access_key.revoke" }, { ...second, operation: "access_key.revoke" }],
   ])("%s blocks no other", (_what, begun, now) => {
     expect(assertSameAccount([entry(begun)], intent(now), false)).toBeUndefined();
   });

@@ -99,19 +99,23 @@ test("the request is shown as it was sent, with large integers and key order", (
 
 test.each<[string, Partial<Entry>, string | undefined]>([
   [
-    "an overlap that runs",
+    "a running overlap",
     { state: "waiting", detail: { overlap_until: "2026-12-01T00:00:00Z" } },
     "2026-12-01T00:00:00Z",
   ],
-  ["what was put off", { detail: { put_off_until: "2026-12-02T00:00:00Z" } }, "2026-12-02T00:00:00Z"],
+  ["a request that was put off", { detail: { put_off_until: "2026-12-02T00:00:00Z" } }, "2026-12-02T00:00:00Z"],
   [
-    "what was put off, and sent since",
+    "a request that was put off, and sent since",
     { detail: { in_flight: true, put_off_until: "2026-12-02T00:00:00Z" } },
     undefined,
   ],
-  ["what may have arrived", { state: "unknown", detail: { put_off_until: "2026-12-02T00:00:00Z" } }, undefined],
-  ["what only has an overlap to come", { detail: { overlap_until: "2026-12-01T00:00:00Z" } }, undefined],
-  ["what waits without an end", { state: "waiting" }, undefined],
+  [
+    "a request that may have arrived",
+    { state: "unknown", detail: { put_off_until: "2026-12-02T00:00:00Z" } },
+    undefined,
+  ],
+  ["a rotation before its overlap", { detail: { overlap_until: "2026-12-01T00:00:00Z" } }, undefined],
+  ["an overlap by use", { state: "waiting" }, undefined],
 ])("when the next step is due: %s", (_what, changes, due) => {
   const one = entry(changes);
   expect(dueAt(one)).toBe(due);

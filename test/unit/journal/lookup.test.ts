@@ -35,13 +35,13 @@ test("look-alike characters in an id still find its entry", () => {
 
 test.each([
   ["of the first second", Date.UTC(2025, 0, 1), { random: 0 }, "0000000000"],
-  ["of an earlier one is that of the first", 0, { random: 5 }, "0000000005"],
+  ["of an earlier second equals that of the first", 0, { random: 5 }, "0000000005"],
   ["of now", now, { random: 2 ** 20 - 1 }, "1rrpc0zzzz"],
-  ["takes the rest of too large a number", now, { random: 2 ** 20 + 7 }, "1rrpc00007"],
+  ["uses the remainder of too large a number", now, { random: 2 ** 20 + 7 }, "1rrpc00007"],
   ["is above the newest of the same second", now, { random: 3, newest: "1rrpc0zzzz" }, "1rrpc10003"],
-  ["is right above one of later", now, { random: 1024 + 2, newest: "2000000000" }, "2000000003"],
-  ["is the clock's after an older one", now, { random: 3, newest: "1rrpc00000" }, "1rrpc00003"],
-  ["leaves what is no id alone", now, { random: 3, newest: "newest" }, "1rrpc00003"],
+  ["is the successor of a later one", now, { random: 1024 + 2, newest: "2000000000" }, "2000000003"],
+  ["follows the clock after an older one", now, { random: 3, newest: "1rrpc00000" }, "1rrpc00003"],
+  ["ignores invalid ids", now, { random: 3, newest: "newest" }, "1rrpc00003"],
 ])("an id %s", (_what, nowMs, options, id) => {
   expect(newEntryId(nowMs, options)).toBe(id);
 });

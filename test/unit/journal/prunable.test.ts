@@ -28,19 +28,19 @@ function gone(entries: readonly Entry[], includeLive = false): string {
 
 describe("an old finished entry", () => {
   test.each<[string, Entry[], string]>([
-    ["of a client that nobody revoked stays", [client], ""],
-    ["of a key that nobody revoked stays", [key], ""],
+    ["of a client that was not revoked stays", [client], ""],
+    ["of a key that was not revoked stays", [key], ""],
     ["of a revoked client goes with the revocation", [client, revokesClient], "cr"],
     ["of a revoked key goes with the revocation", [key, revokesKey], "ks"],
     ["of a client whose revocation is unknown stays", [client, { ...revokesClient, state: "unknown" }], ""],
     ["of a client of that id elsewhere stays", [{ ...client, base_url: "https://us.example.com" }, revokesClient], "r"],
     ["of an expired key goes", [{ ...key, detail: { expiry: "2026-11-01T00:00:00.000Z" } }], "k"],
     ["of a key that expires later stays", [{ ...key, detail: { expiry: "2027-11-01T00:00:00.000Z" } }], ""],
-    ["of a key that expires at that very time stays", [{ ...key, detail: { expiry: before } }], ""],
-    ["that was touched at that very time stays", [{ ...client, state: "refused", updated_at: before }], ""],
-    ["that was touched a moment before goes", [{ ...client, state: "refused", updated_at: moment }], "c"],
+    ["of a key that expires exactly now stays", [{ ...key, detail: { expiry: before } }], ""],
+    ["that was changed exactly at the limit stays", [{ ...client, state: "refused", updated_at: before }], ""],
+    ["that was changed a moment before the limit goes", [{ ...client, state: "refused", updated_at: moment }], "c"],
     ["that was given up, of a client that exists, stays", [{ ...client, state: "abandoned" }], ""],
-    ["that made nothing goes", [{ ...client, state: "refused", resource_id: null }], "c"],
+    ["that created nothing goes", [{ ...client, state: "refused", resource_id: null }], "c"],
     ["of a client that was disabled, and may be enabled again, stays", [{ ...client, state: "unusable" }], ""],
     ["of a client that was disabled and then revoked goes", [{ ...client, state: "unusable" }, revokesClient], "cr"],
     ["of a client that is replaced goes", [{ ...client, state: "replaced" }], "c"],
@@ -64,7 +64,7 @@ describe("an old finished entry", () => {
     ["the same key in place", {}, "1"],
     ["another key", { detail: { mode: "in_place", key_id: "ak_2" } }, "12"],
     ["another account", { base_url: "https://elsewhere.example.com" }, "12"],
-    ["the same key, and is over", { state: "replaced" }, "12"],
+    ["the same key, and has finished", { state: "replaced" }, "12"],
   ])("that rotated a key stays as long as an unfinished rotation is of %s", (_what, about, ids) => {
     const inPlace = { mode: "in_place", key_id: "ak_1" } as const;
     const rotation = { ...key, operation: "access_key.rotate", detail: inPlace } as Entry;
@@ -77,7 +77,7 @@ describe("an old finished entry", () => {
   test.each<[string, Partial<Entry>]>([
     ["revoked it", { operation: "access_key.revoke" }],
     ["adopted it", { operation: "access_key.adopt", state: "refused" }],
-    ["rotated a key that it does not name", { operation: "access_key.rotate", state: "refused", detail: {} }],
+    ["rotated an unnamed key", { operation: "access_key.rotate", state: "refused", detail: {} }],
   ])("that did not rotate a key is pruned while a rotation of it is unfinished: it %s", (_what, changes) => {
     const detail = { mode: "in_place", key_id: "ak_1" } as const;
     const rotation = { ...key, id: "0", operation: "access_key.rotate", detail, state: "unknown" } as Entry;
@@ -95,8 +95,8 @@ describe("an old finished entry", () => {
 
   test.each<[string, Partial<Entry>]>([
     ["its parent", { parent: "b" }],
-    ["what it replaces", { replaces: "b" }],
-    ["what replaced it", { replaced_by: "b" }],
+    ["the entry it replaces", { replaces: "b" }],
+    ["the entry that replaced it", { replaced_by: "b" }],
   ])("is pruned or kept together with %s", (_what, link) => {
     const [one, other] = [entry("a", { state: "refused", ...link }), entry("b", { state: "refused" })];
     expect([

@@ -92,24 +92,24 @@ describe("of two simultaneous rotations", () => {
     ["one in place stops if a replacement waits", { other: { mode: "replacement", state: "waiting" } }, replaced],
     ["one in place stops if another was admitted before", { other: { id: below } }, now],
     ["one in place continues if another was admitted after it", { other: { id: above } }, "continues"],
-    ["one in place stops if a later one has begun", { other: { id: above, sequence: 2 } }, now],
+    ["one in place stops if a later one has started", { other: { id: above, sequence: 2 } }, now],
     ["one in place stops if another ended meanwhile", { other: { state: "done" } }, just],
-    ["one in place stops if another came with an odd receipt meanwhile", { other: { state: "unusable" } }, just],
+    ["one in place stops if another ended with an odd receipt meanwhile", { other: { state: "unusable" } }, just],
     [
-      "one by replacement passes over another that came to nothing",
+      "one by replacement ignores another that failed",
       { mode: "replacement", other: { state: "unusable" }, wasActive: true },
       "continues",
     ],
-    ["one in place follows one that was over before", { other: { state: "done" }, before: true }, "continues"],
-    ["one that was refused is no matter", { other: { state: "refused" } }, "continues"],
+    ["one in place may follow a finished one", { other: { state: "done" }, before: true }, "continues"],
+    ["a refused one is ignored", { other: { state: "refused" } }, "continues"],
     ["one by replacement stops", { mode: "replacement", other: { id: below } }, now],
     [
-      "one by replacement stops if the old key was seen before another revoked it",
+      "one by replacement stops if another revoked the old key after the look at it",
       { mode: "replacement", other: { state: "done" }, wasActive: true, before: true },
       just,
     ],
     [
-      "one by replacement follows one in place that was over before",
+      "one by replacement may follow a finished one in place",
       { mode: "replacement", other: { mode: "in_place", state: "done" }, wasActive: true, before: true },
       "continues",
     ],
@@ -124,7 +124,7 @@ describe("of two simultaneous rotations", () => {
       now,
     ],
     [
-      "one by replacement is the way out of one in place that was left behind",
+      "one by replacement may follow an abandoned one in place",
       { mode: "replacement", other: { mode: "in_place", state: "unknown", sequence: 3 } },
       "continues",
     ],
@@ -135,11 +135,11 @@ describe("of two simultaneous rotations", () => {
       now,
     ],
     [
-      "a new one in place continues beside a replacement that waits",
+      "a new one in place continues next to a waiting replacement",
       { other: { mode: "replacement", state: "waiting" }, fresh: true },
       "continues",
     ],
-    ["a new one in place passes over what was left behind", { other: { state: "unknown" }, fresh: true }, "continues"],
+    ["a new one in place ignores abandoned ones", { other: { state: "unknown" }, fresh: true }, "continues"],
     ["a new one in place stops if another runs", { other: { held: true }, fresh: true }, now],
     [
       "two new ones by replacement both continue",
@@ -166,8 +166,8 @@ describe("of two simultaneous rotations", () => {
       },
       "continues",
     ],
-    ["another account's is no matter", { other: { base_url: "https://us.example.com" } }, "continues"],
-    ["another key's is no matter", { other: { detail: { mode: "in_place", key_id: "other" } } }, "continues"],
+    ["another account's is ignored", { other: { base_url: "https://us.example.com" } }, "continues"],
+    ["another key's is ignored", { other: { detail: { mode: "in_place", key_id: "other" } } }, "continues"],
   ])("%s", async (_what, meeting, end) => {
     for (const isShared of [false, true]) {
       // A team's waits for one that was admitted after it: see below.
@@ -203,10 +203,10 @@ describe("of two simultaneous rotations", () => {
 });
 
 it.each([
-  ["a file's, that a running process has", false, "held", true],
-  ["a file's, that is free", false, "free", false],
-  ["a team's, that someone has", true, "held", true],
-  ["a team's, that is free", true, "free", false],
+  ["a file journal, driven by a running process", false, "held", true],
+  ["a file journal, free", false, "free", false],
+  ["a team's journal, driven by someone", true, "held", true],
+  ["a team's journal, free", true, "free", false],
 ])("an entry in %s is being driven: %s", async (_what, isShared, id, expected) => {
   let released = 0;
   const journal = {
@@ -219,10 +219,10 @@ it.each([
 });
 
 it.each<[string, Partial<Entry>, boolean]>([
-  ["an earlier one that a process works on", { id: below, state: "unknown" }, true],
+  ["an earlier one that a process drives", { id: below, state: "unknown" }, true],
   ["a later one", { id: above, state: "unknown" }, false],
-  ["an earlier one that is over", { id: below, state: "done" }, false],
-  ["one that no process works on", { id: "0000000001", state: "unknown" }, false],
+  ["an earlier finished one", { id: below, state: "done" }, false],
+  ["one that no process drives", { id: "0000000001", state: "unknown" }, false],
   ["another key's", { id: below, detail: { mode: "in_place", key_id: "other" } }, false],
 ])("in progress next to a rotation: %s", async (_what, about, expected) => {
   const journal = {

@@ -190,7 +190,7 @@ describe("a destination is checked for the secret", () => {
   it.each<[string, Partial<Entry>, unknown[]]>([
     ["a file", { destination: file, resource_id: "ak_2" }, ["file"]],
     ["a profile, whatever key it names", { destination: profile, resource_id: "ak_2" }, ["profile"]],
-    ["no place of none", { destination: null, resource_id: "ak_9" }, []],
+    ["no place without a destination", { destination: null, resource_id: "ak_9" }, []],
     ["no place of another machine", { destination: { ...file, machine: "another" }, resource_id: "ak_2" }, []],
   ])("%s", async (_, change, expected) => {
     const { asked } = await found(change, completeDelivery);
@@ -249,9 +249,9 @@ describe("a secret kept in another folder", () => {
   });
 
   it.each<[string, Partial<Entry>]>([
-    ["nor is one that is called lost", { ...elsewhere, state: "secret_lost" }],
-    ["one that was kept here is lost with its copy", { state: "undelivered", detail: { kept_at: "here:/state" } }],
-    ["one of no known folder too", { state: "undelivered", detail: {} }],
+    ["nor one recorded as lost", { ...elsewhere, state: "secret_lost" }],
+    ["one kept here is lost with its copy", { state: "undelivered", detail: { kept_at: "here:/state" } }],
+    ["one of an unknown folder too", { state: "undelivered", detail: {} }],
   ])("%s", async (_, change) => {
     const { world, end, entry } = await found({ ...change, destination: null }, async (bench, lease) => {
       const secrets = { ...bench.secrets, isKept: () => false };

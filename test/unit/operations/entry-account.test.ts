@@ -17,10 +17,10 @@ const address = "points at https://us.example.com now, and the entry was made fo
 
 describe("a profile", () => {
   it.each([
-    ["is the one", {}, {}, false, undefined],
-    ["is the one, in other letters", {}, { organizationId: organization.toUpperCase() }, false, undefined],
+    ["is the entry's", {}, {}, false, undefined],
+    ["is the entry's, in upper case", {}, { organizationId: organization.toUpperCase() }, false, undefined],
     [
-      "is the one, both without organization",
+      "is the entry's, both without organization",
       { organization_id: null },
       { organizationId: undefined },
       false,
@@ -40,7 +40,7 @@ describe("a profile", () => {
       "is another profile of the same name",
     ],
     ["has no client of its own, of a team", { principal: "c1" }, {}, true, undefined],
-    ["has a client, and the entry none, of a team", {}, { principal: "c2" }, true, undefined],
+    ["has a client and the entry does not, of a team", {}, { principal: "c2" }, true, undefined],
     ["acts as another client, on one machine", { principal: "c1" }, { principal: "c2" }, false, undefined],
   ] as const)("%s", (_what, made, profile, isShared, moved) => {
     const failure = otherAccount(entry(made), { ...own, ...profile }, isShared);

@@ -26,7 +26,7 @@ const halfAnHour = 30 * 60_000;
 
 const agreeing = { waitMs: 60_000, mayReplace: async () => true, mayRevokeUnproven: async () => true } as const;
 
-function hasOld(kind: "client" | "key"): (world: AWorld) => void {
+function withExisting(kind: "client" | "key"): (world: AWorld) => void {
   return (world) => {
     world.account.has(kind, "old");
     world.mayGo.add("old");
@@ -44,7 +44,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "a client's rotation": {
     sends: "create",
-    before: hasOld("client"),
+    before: withExisting("client"),
     work: (bench, world) => {
       const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
       const asked = { old, overlapMs: 0, keepOld: false };
@@ -53,7 +53,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "a client's rotation with an overlap": {
     sends: "create",
-    before: hasOld("client"),
+    before: withExisting("client"),
     work: (bench, world) => {
       const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
       const asked = { old, overlapMs: halfAnHour, keepOld: false };
@@ -62,7 +62,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "a client's revocation": {
     sends: "revoke",
-    before: hasOld("client"),
+    before: withExisting("client"),
     work: (bench) => revokeNamed(bench, "client", "old"),
   },
   "a key's creation": {
@@ -72,13 +72,13 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "a key's rotation in place": {
     sends: "rotate",
-    before: hasOld("key"),
+    before: withExisting("key"),
     work: (bench, world) =>
       rotateAccessKey(bench, { id: "old", updateProfile: false }, { destination: world.destination() }),
   },
   "a key's replacement": {
     sends: "create",
-    before: hasOld("key"),
+    before: withExisting("key"),
     work: (bench, world) => {
       const creation = { request: { name: "new" }, marked: true };
       const asked = { oldId: "old", creation, overlapMs: 0, updateProfile: false };
@@ -87,7 +87,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "a key's replacement with an overlap": {
     sends: "create",
-    before: hasOld("key"),
+    before: withExisting("key"),
     work: (bench, world) => {
       const creation = { request: { name: "new" }, marked: true };
       const asked = { oldId: "old", creation, overlapMs: halfAnHour, updateProfile: false };
@@ -96,7 +96,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   "a key's revocation": {
     sends: "revoke",
-    before: hasOld("key"),
+    before: withExisting("key"),
     work: (bench) => revokeNamed(bench, "key", "old"),
   },
 };

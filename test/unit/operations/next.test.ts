@@ -37,7 +37,7 @@ const [sent, inFlight, guess] = [
 const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, string, string])[] = [
   ["open", "never sent", {}, "send send send send", "recover e1", "7 7 130"],
   ["open", "too early (429)", sent, "send send send send", "recover e1", "3 11 130"],
-  ["open", "sent, and nothing heard", inFlight, "send look replace send", "recover e1", "7 7 7"],
+  ["open", "sent, no response", inFlight, "send look replace send", "recover e1", "7 7 7"],
   ["unknown", "may have arrived", inFlight, "send look replace send", "recover e1", "7 7 7"],
   ["pending", "not completed yet", sent, "send send send send", "recover e1", "3 11 130"],
   ["undelivered", "its secret is kept", sent, "deliver deliver deliver send", "claim e1", "3 11 130"],
@@ -51,7 +51,7 @@ const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, stri
   ],
   [
     "secret_lost",
-    "which key it is is a guess",
+    "its key is only a guess",
     guess,
     "replace replace replace send",
     "recover e1 --revoke ak_1",

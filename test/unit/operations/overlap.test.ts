@@ -77,9 +77,9 @@ describe("a rotation typed with other options", () => {
       "--f was a, and is b now; --f was d, and is e now",
     ],
     ["the place", {}, file("/other"), [], "the destination of the secret was /secret, and is /other now"],
-    ["the place, which was not asked for", {}, { kind: "stdout" }, [], undefined],
-    ["the place of one that is not done", { state: "unknown" }, file("/other"), [], undefined],
-    ["the place of one without any", { destination: null }, file("/other"), [], undefined],
+    ["the default place", {}, { kind: "stdout" }, [], undefined],
+    ["the place of an unfinished one", { state: "unknown" }, file("/other"), [], undefined],
+    ["the place of one without a destination", { destination: null }, file("/other"), [], undefined],
     ["no place", {}, undefined, [], undefined],
   ])("%s", async (_what, child, place, pairs, words) => {
     const world = new AWorld();

@@ -23,14 +23,19 @@ describe("a destination includes a profile", () => {
   });
 });
 
-interface About {
+interface RotatedCredential {
   readonly noun?: "client" | "key";
   readonly wanted?: DestinationRecord | null;
   readonly went?: DestinationRecord | null;
   readonly account?: { readonly keyId?: string; readonly principal?: string };
 }
 
-function refusalOf({ noun = "key", wanted = profile("prod"), went = file, account = {} }: About): Failure | undefined {
+function refusalOf({
+  noun = "key",
+  wanted = profile("prod"),
+  went = file,
+  account = {},
+}: RotatedCredential): Failure | undefined {
   const entry = { id: "1rs6y1ys1e", profile: "prod", destination: wanted } as Entry;
   const child = { resource_id: "ak_new", destination: went, detail: { client_id: "cid_new" } } as unknown as Entry;
   try {
@@ -43,20 +48,20 @@ function refusalOf({ noun = "key", wanted = profile("prod"), went = file, accoun
 }
 
 describe("the old credential", () => {
-  it.each<[string, About]>([
+  it.each<[string, RotatedCredential]>([
     ["if the profile got the new one", { went: profile("prod") }],
     ["if it was never the profile's own", { wanted: file }],
     ["if it was another profile's", { wanted: profile("dev") }],
-    ["if nothing is known of where it was to go", { wanted: null }],
-    ["if the profile was told of the new key since", { account: { keyId: "ak_new" } }],
-    ["if the profile uses the new client since", { noun: "client", account: { principal: "cid_new" } }],
+    ["if its destination is unknown", { wanted: null }],
+    ["if the profile has the new key by now", { account: { keyId: "ak_new" } }],
+    ["if the profile uses the new client by now", { noun: "client", account: { principal: "cid_new" } }],
   ])("may be revoked %s", (_what, about) => {
     expect(refusalOf(about)).toBeUndefined();
   });
 
-  it.each<[string, About, string, string]>([
+  it.each<[string, RotatedCredential, string, string]>([
     ["a key's secret in a file", {}, "/s", "integ profiles edit prod --api-key-stdin --api-key-id ak_new"],
-    ["a key's secret on the output", { went: null }, "standard output", "--api-key-id ak_new"],
+    ["a key's secret on standard output", { went: null }, "standard output", "--api-key-id ak_new"],
     ["a key that is not the new one", { account: { keyId: "ak_old" } }, "/s", "--api-key-id ak_new"],
     [
       "a client's secret in a file",

@@ -153,7 +153,7 @@ describe("concurrent recovery", () => {
   }
 
   it.each<[string, Partial<Entry>[], string[]]>([
-    ["creations that have nothing in common", [{}, {}, {}, {}], ["0123"]],
+    ["independent creations", [{}, {}, {}, {}], ["0123"]],
     ["a rotation between them", [{}, { operation: "oauth_client.rotate" }, {}, {}], ["0", "1", "23"]],
     [
       "a revocation, which may be of the caller's own client",
@@ -165,7 +165,7 @@ describe("concurrent recovery", () => {
       [{ operation: "access_key.create" }, { operation: "access_key.create" }],
       ["0", "1"],
     ],
-    ["what replaces another", [{}, { replaces: "1yyyyyyyyy" }, {}], ["0", "1", "2"]],
+    ["a replacement of another", [{}, { replaces: "1yyyyyyyyy" }, {}], ["0", "1", "2"]],
     [
       "the same file",
       [{ destination: file("/a") }, { destination: file("/b") }, { destination: file("/a") }],
@@ -213,7 +213,7 @@ describe("concurrent recovery", () => {
 describe("a second replacement of one lost credential", () => {
   it.each([
     ["that was never sent is refused, and nothing is sent", {}, 0, "refused"],
-    ["is made if none counts yet", { replaced_by: null }, 0, "done"],
+    ["is created if there is no valid one", { replaced_by: null }, 0, "done"],
     ["that may have been sent is finished", {}, 1, "done"],
   ] as const)("%s", async (_what, about, attempts, state) => {
     const { world, act } = leftUnknown();

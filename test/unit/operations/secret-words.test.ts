@@ -114,10 +114,10 @@ describe("space for a secret", () => {
     ["at another file", file("/a"), to(file("/b")), [file("/b")], ["/a"]],
     ["at standard output after a file", file("/a"), to({ kind: "stdout" }), [{ kind: "stdout" }], ["/a"]],
     ["at standard output after a command", { kind: "command", mark: "m" }, to({ kind: "stdout" }), [], []],
-    ["at one that is full, after none", null, to(file("/a"), true), [file("/a")], []],
-    ["at one that is full, after a file", file("/a"), to(file("/b"), true), [file("/b")], ["/a"]],
+    ["at a full one, as the first", null, to(file("/a"), true), [file("/a")], []],
+    ["at a full one, after a file", file("/a"), to(file("/b"), true), [file("/b")], ["/a"]],
     [
-      "at one that takes nothing, after a file",
+      "at one that refuses the secret, after a file",
       file("/a"),
       to({ kind: "stdout" }, true),
       [{ kind: "stdout" }, file("/a")],
@@ -210,13 +210,13 @@ describe("a key", () => {
       true,
     ],
     [
-      "as the profile does, if its rotation knew no way",
+      "as the profile does, if the entry has no token source",
       { exchange: null },
       { kind: "endpoint", url: "https://now" },
       true,
     ],
-    ["not at all, if the profile knows no way", { exchange: { kind: "endpoint", url: "https://then" } }, null, false],
-    ["not at all, if the command is gone", {}, { kind: "command" }, false],
+    ["not at all without a token source", { exchange: { kind: "endpoint", url: "https://then" } }, null, false],
+    ["not at all if the command is missing", {}, { kind: "command" }, false],
   ] as const)("is proven %s", async (_what, detail, way, is) => {
     const asked: unknown[] = [];
     const { value } = await at({}, async (given) => {

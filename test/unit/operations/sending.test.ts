@@ -62,7 +62,7 @@ describe("the same request is repeated", () => {
       [`not after ${reason}, not sent`, { kind: "not_sent", reason }, null] as const,
     ]),
     ["after a name that is missing for a moment", { kind: "not_sent", reason: "dns", temporary: true }, 250],
-    ["not after one that is missing", { kind: "not_sent", reason: "dns", temporary: false }, null],
+    ["not after an unknown name", { kind: "not_sent", reason: "dns", temporary: false }, null],
   ];
 
   it.each(rows)("%s", (_what, answer, delay) => {
@@ -82,9 +82,9 @@ describe("the same request is repeated", () => {
 describe("a request that was too early", () => {
   it.each([
     ["is refused by the service", new Failure("rate_limited", "x"), true],
-    ["was sent, it says", new Failure("rate_limited", "x", { unsent: false }), true],
-    ["is not one that a token endpoint kept back", new Failure("rate_limited", "x", { unsent: true }), false],
-    ["is not one that was refused for good", new Failure("auth", "x"), false],
+    ["was sent, as it records", new Failure("rate_limited", "x", { unsent: false }), true],
+    ["is not one that a token endpoint delayed", new Failure("rate_limited", "x", { unsent: true }), false],
+    ["is not a final refusal", new Failure("auth", "x"), false],
   ])("%s", (_what, failure, isIt) => {
     expect(isTooEarly(failure)).toBe(isIt);
   });
@@ -101,9 +101,9 @@ describe("a request that was too early", () => {
   it.each([
     ["without a time", undefined, undefined, undefined],
     ["with one", 7, undefined, at(7000)],
-    ["with a part of a second", 6.2, undefined, at(7000)],
+    ["with a fraction of a second", 6.2, undefined, at(7000)],
     ["by the service's clock", 7, 60_000, at(67_000)],
-    ["with one beyond all dates", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
+    ["with one beyond the last date", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
   ])("is kept %s", async (_what, retryAfterSeconds, offset, until) => {
     const { bench } = desk({ offset });
     const refused = async () => ({ kind: "refused", status: 429, problem: { status: 429 }, retryAfterSeconds });
@@ -132,17 +132,17 @@ describe("a wait requested by the service", () => {
     ["was over long ago", due(-5), { now: start + 5 }, []],
     ["is over a moment later", due(1), {}, [1]],
     [
-      "is that of one that may have arrived, too",
+      "also applies to one that may have arrived",
       entry({ detail: { in_flight: true, put_off_until: at(60_000) } }),
       {},
       [60_000],
     ],
-    ["without a time is none", entry({ attempts: 1 }), {}, []],
+    ["without a time does not exist", entry({ attempts: 1 }), {}, []],
     ["is over by the service's clock", due(60_000), { offset: 60_000 }, []],
     ["is longer by the service's clock", due(30_000), { offset: -10_000 }, [40_000]],
-    ["is judged by the clock that the entry remembers", due(30_000, { clock_offset_ms: 10_000 }), {}, [20_000]],
-    ["is judged by what the service says now", due(30_000, { clock_offset_ms: 10_000 }), { offset: 0 }, [30_000]],
-    ["says nothing after the clock was set back", due(60_000), { now: start - 1 }, []],
+    ["uses the recorded clock difference", due(30_000, { clock_offset_ms: 10_000 }), {}, [20_000]],
+    ["uses the service's current time", due(30_000, { clock_offset_ms: 10_000 }), { offset: 0 }, [30_000]],
+    ["is unknown after the clock was set back", due(60_000), { now: start - 1 }, []],
   ])("%s", async (_what, one, setting, slept) => {
     const at = desk(setting);
     await untilDue(at.bench, one);
@@ -192,10 +192,10 @@ describe("a wait requested by the service", () => {
 
 describe("a request that another process may still send", () => {
   it.each([
-    ["is quiet without such a process", { state: "unknown" }, undefined, true],
+    ["does not exist without such a process", { state: "unknown" }, undefined, true],
     ["is unknown", { state: "unknown" }, at(9), false],
     ["was in flight", { detail: { in_flight: true } }, at(9), false],
-    ["had come back", { detail: { in_flight: false } }, at(9), true],
+    ["had a response", { detail: { in_flight: false } }, at(9), true],
     ["was never sent", {}, at(9), true],
   ] as const)("%s", (_what, changes, quietUntil, isQuiet) => {
     const lease = { entry: entry(changes), quietUntil } as EntryLease;

@@ -82,7 +82,7 @@ describe.each(["client", "key"] as const)("a %s that two processes create simult
     ["asks for something else", { fingerprint: "another" }],
     ["is at another address", { base_url: "https://api.other.example.com" }],
     ["is a step of a rotation", { parent: "0000000001" }],
-    ["ended before this one began", { updated_at: "2026-11-21T01:00:00.000Z" }],
+    ["ended before this one started", { updated_at: "2026-11-21T01:00:00.000Z" }],
   ] as const)("is not reported if the other one %s", async (_what, about) => {
     expect(said(await created(kind, () => about))).toEqual([]);
   });

@@ -40,12 +40,12 @@ it.each([
 });
 
 it.each([
-  ["was not asked for", undefined, 10, 60, undefined],
-  ["was asked for as a date", at(60 * minute), 10, 60, undefined],
+  ["was not requested", undefined, 10, 60, undefined],
+  ["was requested as a date", at(60 * minute), 10, 60, undefined],
   ["has no end", `in ${60 * minute} ms`, 10, undefined, undefined],
-  ["is that of a clock that agrees", `in ${60 * minute} ms`, 5, 60, undefined],
-  ["is that of a clock that was not compared", `in ${60 * minute} ms`, null, 60, undefined],
-  ["is as asked for by the service's clock", `in ${60 * minute} ms`, 10, 70, undefined],
+  ["matches, with agreeing clocks", `in ${60 * minute} ms`, 5, 60, undefined],
+  ["is unknown, without a compared clock", `in ${60 * minute} ms`, null, 60, undefined],
+  ["matches by the service's clock", `in ${60 * minute} ms`, 10, 70, undefined],
   ["differs by five minutes", `in ${60 * minute} ms`, 10, 65, undefined],
   ["is shorter", `in ${60 * minute} ms`, 10, 60, ["10 minutes shorter", "behind"]],
   ["is longer", `in ${60 * minute} ms`, -10, 60, ["10 minutes longer", "ahead of"]],

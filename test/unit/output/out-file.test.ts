@@ -97,8 +97,8 @@ describe("a new file", () => {
   it.each([
     ["a file", () => writeFileSync(path, "mine"), "already exists"],
     ["a folder", () => mkdirSync(path), "a folder"],
-    ["a link to nowhere", () => symlinkSync(join(folder, "nowhere"), path), "a link"],
-    ["below a file", () => void (path = join(placed("x"), "rows")), "ENOTDIR"],
+    ["a dangling link", () => symlinkSync(join(folder, "nowhere"), path), "a link"],
+    ["a file in place of its folder", () => void (path = join(placed("x"), "rows")), "ENOTDIR"],
   ])("is refused if there is %s", (_what, stand, words) => {
     stand();
     const { kind, message } = refusal(() => open());
@@ -187,7 +187,7 @@ describe("resuming", () => {
     expect(content()).toBe("[a]");
   });
 
-  it.each([["the file"], ["a folder of it"], ["the note beside it"], ["another name of it"]])(
+  it.each([["the file"], ["a folder of it"], ["the note next to it"], ["another name of it"]])(
     "is refused for %s of the program itself, even with force",
     (what) => {
       const own = join(folder, `own-${files}`);
@@ -197,7 +197,7 @@ describe("resuming", () => {
       const journal = join(own, "journal.ndjson");
       if (what === "another name of it") linkSync(journal, path);
       else path = what === "the file" ? journal : join(own, what === "a folder of it" ? "new" : "x");
-      const places = what === "a folder of it" ? own : what === "the note beside it" ? join(own, "x.resume") : journal;
+      const places = what === "a folder of it" ? own : what === "the note next to it" ? join(own, "x.resume") : journal;
       expect(refusal(() => open({ force: true, own: [places] })).message).toContain("integ keeps its own files in");
       expect(readFileSync(journal, "utf8")).toBe("entries");
     },

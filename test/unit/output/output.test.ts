@@ -296,7 +296,7 @@ describe("progress", () => {
   it.each([
     ["without colour", { env: { NO_COLOR: "1" } }],
     ["of 40 columns", { ...drawn, columns: 40 }],
-    ["that is dumb", { env: { NO_COLOR: "", TERM: "dumb" } }],
+    ["of type dumb", { env: { NO_COLOR: "", TERM: "dumb" } }],
   ])(
     "is a line after two seconds and then every ten on a terminal %s, and none during a wait with its own",
     async (_what, options) => {

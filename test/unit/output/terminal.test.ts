@@ -177,7 +177,7 @@ describe("colour", () => {
     ["true colour", { COLORTERM: "truecolor" }, 3],
     ["a dumb terminal", { TERM: "dumb" }, 0],
     ["NO_COLOR", { NO_COLOR: "1" }, 0],
-    ["an empty NO_COLOR, which counts for nothing", { NO_COLOR: "" }, 1],
+    ["an empty NO_COLOR, which is ignored", { NO_COLOR: "" }, 1],
     ["NO_COLOR before FORCE_COLOR", { NO_COLOR: "1", FORCE_COLOR: "3" }, 0],
     ["FORCE_COLOR=0", { FORCE_COLOR: "0" }, 0],
     ["FORCE_COLOR=false", { FORCE_COLOR: "false" }, 0],

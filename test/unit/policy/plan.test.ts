@@ -193,21 +193,21 @@ describe("a new item", () => {
       "it does not exist yet",
     ],
     [
-      "a client like it, and a destination of its own",
+      "a similar client, with another destination",
       client("a"),
       { clients: [seen("oc_1")] },
       { action: "create" },
       "it does not exist yet",
     ],
     [
-      "a client like it, and no destination",
+      "a similar client, without a destination",
       client("a", unknown),
       { clients: [seen("oc_1")] },
       { action: "adopt", resource_id: "oc_1" },
       "exists as oc_1, not adopted",
     ],
     [
-      "two clients like it, and no destination",
+      "two similar clients, without a destination",
       client("a", unknown),
       { clients: [seen("oc_1"), seen("oc_2")] },
       { action: "adopt", resource_id: null },
@@ -407,7 +407,7 @@ describe("one item", () => {
       { action: "rotate", state: "active", reason: "61 days old, at most 60 days" },
     ],
     [
-      "that is exactly as old as it may get",
+      "that is exactly at its age limit",
       client("a"),
       { entries: [made("a", "oc_1")], clients: [seen("oc_1", { createdAt: at(now - 60 * day) })] },
       { action: "none", state: "active", reason: "60 days old, at most 60 days" },
@@ -437,13 +437,13 @@ describe("one item", () => {
       { action: "change_scopes", state: "active", reason: "it belongs to sb, and the file says sa" },
     ],
     [
-      "that somebody revoked",
+      "that someone revoked",
       client("a"),
       { entries: [made("a", "oc_1")], clients: [seen("oc_1", { status: "revoked" })] },
       { action: "create", state: "revoked", reason: "oc_1 is revoked" },
     ],
     [
-      "that the service does not know",
+      "unknown to the service",
       client("a"),
       { entries: [made("a", "oc_1")] },
       { action: "create", state: "absent", reason: "oc_1 is not found" },
@@ -498,7 +498,7 @@ describe("one item", () => {
       return [`whose key was used ${lastUsedAt}`, key("k"), world, { action, state: "waiting", reason }] as const;
     }),
     [
-      "whose old client somebody revoked during the overlap",
+      "whose old client someone revoked during the overlap",
       client("a"),
       {
         entries: [
@@ -510,7 +510,7 @@ describe("one item", () => {
       { action: "revoke_old", state: "waiting", reason: "oc_1 is revoked already" },
     ],
     [
-      "whose rotation came to nothing: the old client is its own again",
+      "whose rotation failed: the old client is its own again",
       client("a"),
       {
         entries: [made("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "unusable" })],

@@ -145,10 +145,10 @@ unmanaged: ignore
     ["an alias", "version: &v 1\nunmanaged: *v\n", "2:12", 'alias "*v"'],
     ["a tag", "version: !!int 1\n", "1:16", "tag"],
     ["two documents", "version: 1\n---\nversion: 1\n", "2:1", "second document"],
-    ["a key that is no text", "version: 1\n? [a]\n: 1\n", "2:3", "not a text"],
+    ["a key that is not a text", "version: 1\n? [a]\n: 1\n", "2:3", "not a text"],
     ["deep nesting", `version: ${"[".repeat(1000)}\n`, "1:1", "nested too deep"],
     ["a name with a space", "version: 1\naccess_keys:\n  a b: {}\n", "3:3", 'the name "a b"', "letters, digits"],
-    ["a name of the language", "version: 1\naccess_keys:\n  __proto__: {}\n", "3:3", "__proto__"],
+    ["a reserved name", "version: 1\naccess_keys:\n  __proto__: {}\n", "3:3", "__proto__"],
     [
       "no service account",
       "version: 1\noauth_clients: { a: { scopes: [x], secret: unknown } }\n",
@@ -162,15 +162,15 @@ unmanaged: ignore
     ["two scopes in one", client().replace("[entity:read]", '["a b"]'), "5:14", "not one scope"],
     ["a scope twice", client().replace("[entity:read]", "[a, b, a]"), "5:20", 'scope is "a"', "each scope once"],
     ["scopes of 4,097 characters", client().replace("entity:read", "x".repeat(4097)), "5:", "4096"],
-    ["a scope that no key has", key().replace('"*"', "entity:read"), "5:14", 'Invalid key scope "entity:read"'],
+    ["an unknown key scope", key().replace('"*"', "entity:read"), "5:14", 'Invalid key scope "entity:read"'],
     ["a type", key().replace("service_account", "robot"), "4:11", 'type is "robot"', "user_bound or service_account"],
-    ["a date that is none", key("    expires_at: 2027-02-30T00:00:00Z\n"), "7:17", "2027-02-30", "ISO 8601"],
+    ["an impossible date", key("    expires_at: 2027-02-30T00:00:00Z\n"), "7:17", "2027-02-30", "ISO 8601"],
     ["a date that is past", key("    expires_at: 2026-01-01T00:00:00Z\n"), "7:17", "in the future"],
     ["two expiries", key("    expires_at: 2027-03-01T00:00:00Z\n    expires_in: 90d\n"), "7:17", "not both"],
     ["a duration without a unit", client('    rotate: { every: "90" }\n'), "7:22", '"90"', "with its unit"],
     ["a duration that is a number", client("    rotate: { every: 90 }\n"), "7:22", "every is 90", "60d"],
-    ["a duration that is none", client("    rotate: { every: soon }\n"), "7:22", '"soon"', "90d"],
-    ["an age of nothing", client("    rotate: { every: 0d, overlap: 0s }\n"), "7:22", "longer than zero"],
+    ["an invalid duration", client("    rotate: { every: soon }\n"), "7:22", '"soon"', "90d"],
+    ["an age of zero", client("    rotate: { every: 0d, overlap: 0s }\n"), "7:22", "longer than zero"],
     ["an empty rule", key("    rotate: {}\n"), "7:13", "every or before_expiry"],
     ["an overlap above the age", client("    rotate: { every: 1d, overlap: 2d }\n"), "7:35", 'overlap is "2d"', "1d"],
     ["by use, of a client", client(`    rotate: { every: 60d, ${byUse("14d")} }\n`), "7:36", "is for access keys"],
@@ -179,7 +179,7 @@ unmanaged: ignore
     ["by use, without end", key("    rotate: { every: 60d, overlap: { unused_for: 1d } }\n"), "7:36", "at_most: 14d }"],
     ["the default overlap longer than the age", client("    rotate: { every: 12h }\n"), "7:22", "24h (the default)"],
     [
-      "an overlap longer than what is left",
+      "an overlap longer than the remaining lifetime",
       key("    expires_in: 90d\n    rotate: { before_expiry: 1d, overlap: 1d }\n"),
       "8:43",
       "before_expiry (1d)",
@@ -190,7 +190,7 @@ unmanaged: ignore
       "8:30",
       "less than expires_in (10d)",
     ],
-    ["due by no expiry", key("    rotate: { before_expiry: 10d }\n"), "7:30", "together with expires_in"],
+    ["due without an expiry", key("    rotate: { before_expiry: 10d }\n"), "7:30", "together with expires_in"],
     ["no place", "version: 1\naccess_keys: { k: { type: user_bound, scopes: ['*'] } }\n", "2:19", "secret is missing"],
     ["another destination", client("", "{ vault: a }"), "6:13", "{ file: <path> }"],
     ["a store, no field", client("", '"vault:secret/a"'), "6:13", '"vault:secret/a"', "vault:<mount>/<path>#<field>"],
@@ -200,11 +200,11 @@ unmanaged: ignore
     ["an empty file name", client("", '{ file: "" }'), "6:21", "a path"],
     ["a bad window", 'version: 1\ndefaults: { window: "25:00-04:00 UTC" }\n', "2:21", "25:00", "02:00-04:00 UTC"],
     ["no id", "version: 1\n\nid: \n", "3:5", "id is null", "integ policy init"],
-    ["an id that is none", 'version: 1\nid: "a/b"\n', "2:5", 'id is "a/b"', "a random id"],
-    ["a window of nothing", 'version: 1\ndefaults: { window: "04:00-04:00 UTC" }\n', "2:21", "04:00-04:00"],
-    ["a time zone that is none", 'version: 1\ndefaults: { window: "02:00-04:00 Mars/X" }\n', "2:21", "Europe/Berlin"],
+    ["an invalid id", 'version: 1\nid: "a/b"\n', "2:5", 'id is "a/b"', "a random id"],
+    ["an empty window", 'version: 1\ndefaults: { window: "04:00-04:00 UTC" }\n', "2:21", "04:00-04:00"],
+    ["an unknown time zone", 'version: 1\ndefaults: { window: "02:00-04:00 Mars/X" }\n', "2:21", "Europe/Berlin"],
     ["too many failures", "version: 1\ndefaults: { max_failures: 0 }\n", "2:27", "from 1 to 100"],
-    ["too many slots kept", "version: 1\nlimits: { keep_free_slots: 20 }\n", "2:28", "from 0 to 19"],
+    ["too many free slots", "version: 1\nlimits: { keep_free_slots: 20 }\n", "2:28", "from 0 to 19"],
   ])("is refused with %s", (_what, text, at, ...words) => {
     const told = refusal(text);
     expect(told).toContain(`integ.yaml:${at}`);
@@ -240,7 +240,7 @@ unmanaged: ignore
 
   it.each([
     ["a tab", client().replace("    scopes", "\tscopes"), "a tab indents the line"],
-    ["other spaces in front of a key", client().replace("    scopes", "   scopes"), "not as many spaces"],
+    ["other indentation before a key", client().replace("    scopes", "   scopes"), "not as many spaces"],
   ])("with %s reports only that, not the lines that it makes invalid", (_what, text, words) => {
     const told = refusal(text).split("\n");
     expect([told.length, told[0]]).toEqual([2, expect.stringContaining(words)]);
@@ -278,7 +278,7 @@ describe("an invisible character", () => {
   it.each([
     ["NUL", "sa\0x", "U+0000"],
     ["an escape", '"sa\\e[31mx"', "U+001B"],
-    ["one that turns text around", "sa\u202ex", "U+202E"],
+    ["a bidi control", "sa\u202ex", "U+202E"],
   ])("is refused with its place: %s", (_what, value, code) => {
     const text = client().replace("sa_1", value);
     expect(refusal(text)).toContain(

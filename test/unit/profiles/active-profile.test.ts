@@ -158,7 +158,7 @@ describe("a profile's source of legacy bearer tokens", () => {
       { credential: key, organization: false, legacy: { kind: "access_token_command", command: "exit 9" } as const },
       "usage",
     ],
-    ["no way told", { credential: key }, "auth"],
+    ["no token source", { credential: key }, "auth"],
     [
       "an endpoint and no key",
       { credential: client, legacy: { kind: "access_token_endpoint", url: "https://api.example.com/x" } as const },

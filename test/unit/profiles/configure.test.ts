@@ -131,7 +131,7 @@ describe("changing a profile", () => {
     issuer: "https://id.example.com",
   } as const;
   it.each([
-    ["an API key with a token endpoint beside it", { credential: key, oauth: exchange }],
+    ["an API key with a token endpoint", { credential: key, oauth: exchange }],
     ["client credentials", { credential: { ...client, ...exchange } }],
     ["no credential", { credential: null, oauth: exchange }],
   ])("with %s to another base URL removes everything of the old token exchange, and reports it", async (_of, given) => {

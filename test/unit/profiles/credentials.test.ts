@@ -69,7 +69,7 @@ describe("credentials in a file", () => {
     ["another host", ["https://api.example.net"]],
     ["another scheme", ["http://api.example.com"]],
     ["another port", ["https://api.example.com:8443"]],
-    ["one origin more", [...origins, "https://id.example.com"]],
+    ["an additional origin", [...origins, "https://id.example.com"]],
     ["none", []],
   ])("are not returned for %s", async (_what, others) => {
     const credentials = fileCredentials();
@@ -143,7 +143,7 @@ describe("credentials in the keychain", () => {
     ["refuses", "refuse", "AccessDenied"],
     ["hangs", "hang", "no response within 1 s"],
     ["dies", "crash", "does not run here"],
-    ["gives back something else", "garble", "something else"],
+    ["returns something else", "garble", "something else"],
   ])("that %s are replaced by a file: reported each time, tried once a day", async (_what, behaviour, why) => {
     let now = 1_000_000;
     const { keychain, configDir, open } = withKeychain(behaviour, { now: () => now });

@@ -254,14 +254,14 @@ describe("any environment", () => {
 
 describe("a question to the user", () => {
   it.each([
-    ["resume information is missing it", { env: {} }, stored(undefined, null), true],
+    ["no other source", { env: {} }, stored(undefined, null), true],
     ["there is a default", { env: {} }, stored(), false],
     ["-p", { env: {}, flagProfile: "prod" }, stored(undefined, null), false],
     ["INTEG_PROFILE", { env: { INTEG_PROFILE: "none" } }, stored(undefined, null), false],
     ["an address", { env: address }, stored(undefined, null), false],
     ["a credential without an address", { env: { INTEG_API_KEY: "k" } }, stored(undefined, null), false],
     ["nothing is stored", { env: {} }, emptyStore, false],
-  ])("is which profile it is, where resume information is missing it: %s", (_what, input, profiles, expected) => {
+  ])("selects the profile only if nothing else does: %s", (_what, input, profiles, expected) => {
     expect(needsChoice({ ...input, stored: profiles })).toBe(expected);
     const resolve = (): unknown => resolveProfile({ ...input, stored: profiles });
     if (expected) expect(resolve).toThrow("No default profile is set, and no profile was named.");

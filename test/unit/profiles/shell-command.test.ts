@@ -29,13 +29,13 @@ describe("a command that prints a secret", () => {
 
   it.each([
     ["fails", "echo canary; exit 3", "failed with exit status 3"],
-    ["is not there", "no-such-command-of-mine", "failed with exit status 127"],
+    ["does not exist", "no-such-command-of-mine", "failed with exit status 127"],
     ["is killed", "echo canary; kill -TERM $$", "failed with signal SIGTERM"],
     ["prints nothing", "true", "printed nothing on its first line"],
     ["prints an empty line first", "echo; echo canary", "printed nothing on its first line"],
     ["prints a control character", "printf 'canary\\033[2J\\n'", "control characters"],
     ["prints a NUL", "printf 'cana\\000ry\\n'", "control characters"],
-    ["prints no UTF-8", "printf 'canary\\377\\n'", "not UTF-8"],
+    ["prints invalid UTF-8", "printf 'canary\\377\\n'", "not UTF-8"],
     ["prints without end", "yes canary", "over 64 KiB"],
   ])("that %s: exit 3 without quoting its output", async (_what, command, words) => {
     const failure = await failureOf(() => ask(command));

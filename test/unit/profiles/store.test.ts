@@ -61,7 +61,7 @@ describe("the profile store", () => {
     ["edit nobody", (store: Store) => store.edit("nobody", (it) => it)],
     ["remove nobody", (store: Store) => store.remove("nobody")],
     ["use nobody", (store: Store) => store.use("nobody")],
-    ["edit to nonsense", (store: Store) => store.edit("one", (it) => ({ ...it, base_url: "http://example.com" }))],
+    ["store invalid values", (store: Store) => store.edit("one", (it) => ({ ...it, base_url: "http://example.com" }))],
   ])("refuses to %s, and changes nothing", async (_what, work) => {
     const store = await openProfileStore({ configDir: temporaryFolder() });
     await store.add(aProfile({ name: "one" }));
@@ -95,7 +95,7 @@ describe("an invalid profiles.json", () => {
   const good = aProfile({ name: "one" });
   it.each([
     ["a trailing comma", `{\n  "version": 1,\n}`, "line 3, column 1: it is not valid JSON"],
-    ["a cut file", `{"version": 1, "default": nu`, "line 1, column 27: it is not valid JSON"],
+    ["a truncated file", `{"version": 1, "default": nu`, "line 1, column 27: it is not valid JSON"],
     ["an empty file", "", "line 1, column 1: it is not valid JSON"],
     [
       "a wrong region",
@@ -112,7 +112,7 @@ describe("an invalid profiles.json", () => {
       "line 8, column 19: profiles.0.base_url must be an https:// address",
     ],
     [
-      "a name twice",
+      "a repeated name",
       JSON.stringify({ version: 1, default: null, profiles: [good, { ...good, id: crypto.randomUUID() }] }),
       "must not repeat a name",
     ],

@@ -9,7 +9,7 @@ import { type RunningSandbox, type SandboxSettings, startSandbox } from "../../.
 
 type RegionDescription = SandboxDescription["us"];
 
-export interface Came {
+export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
@@ -49,7 +49,7 @@ export function basic(key: string): Record<string, string> {
 }
 
 /** One request on a new connection. Rejects if no part of a response arrives. */
-export function ask(url: string, asked: Asked = {}): Promise<Came> {
+export function ask(url: string, asked: Asked = {}): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const length = asked.body === undefined ? {} : { "content-length": String(Buffer.byteLength(asked.body)) };
     const headers = { ...asked.headers, ...length };
@@ -67,11 +67,11 @@ export function ask(url: string, asked: Asked = {}): Promise<Came> {
   });
 }
 
-export function list(us: RegionDescription, query = ""): Promise<Came> {
+export function list(us: RegionDescription, query = ""): Promise<RawResponse> {
   return ask(`${us.base_url}/v1/entities${query}`, { headers: basic(us.api_key) });
 }
 
-export function create(us: RegionDescription, key: string): Promise<Came> {
+export function create(us: RegionDescription, key: string): Promise<RawResponse> {
   return ask(`${us.base_url}/v1/oauth_clients`, {
     method: "POST",
     headers: { ...basic(us.api_key), "content-type": "application/json", "idempotency-key": key },

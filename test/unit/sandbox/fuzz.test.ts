@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { aSandbox, ask, type Came, basic, create, list } from "./a-sandbox.ts";
+import { aSandbox, ask, type RawResponse, basic, create, list } from "./a-sandbox.ts";
 import { isFull, sampled } from "../../support/sample.ts";
 
 const runs = isFull ? 5000 : 200;
@@ -55,7 +55,7 @@ const body = fc.oneof(
     ),
 );
 
-function isWellMade({ status, text, headers }: Came): void {
+function expectValid({ status, text, headers }: RawResponse): void {
   expect(status).toBeGreaterThanOrEqual(200);
   expect(status, text).toBeLessThan(500);
   expect(headers["request-id"]).toMatch(/^req_us_[0-9a-f]{32}$/);
@@ -88,7 +88,7 @@ describe("any request", () => {
         if (version !== undefined) headers["service-version"] = version;
         if (authorization !== undefined) headers.authorization = authorization;
         const sent = method === "GET" ? {} : { body };
-        isWellMade(await ask(us.base_url + path, { method, headers, ...sent }));
+        expectValid(await ask(us.base_url + path, { method, headers, ...sent }));
       }),
       { numRuns: runs },
     );

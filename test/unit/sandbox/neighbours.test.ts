@@ -1,11 +1,11 @@
 // A second organization and a second management principal, to test what is bound to either.
 import { expect, it } from "vitest";
 import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
-import { aSandbox, ask, basic, type Came, create, list } from "./a-sandbox.ts";
+import { aSandbox, ask, basic, type RawResponse, create, list } from "./a-sandbox.ts";
 
 type World = Awaited<ReturnType<typeof aSandbox>>["us"];
 
-function createAs(us: World, given: { key: string; account?: string; idempotencyKey?: string }): Promise<Came> {
+function createAs(us: World, given: { key: string; account?: string; idempotencyKey?: string }): Promise<RawResponse> {
   return ask(`${us.base_url}/v1/oauth_clients`, {
     method: "POST",
     headers: {

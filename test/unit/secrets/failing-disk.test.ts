@@ -50,13 +50,13 @@ function wrongIn(calls: readonly DiskCall[]): string[] {
 }
 
 /** The last write is zeros, so that the secret cannot be read from the disk either. */
-function isBlanked(calls: readonly DiskCall[]): boolean {
+function isZeroed(calls: readonly DiskCall[]): boolean {
   const last = calls.findLast(({ call }) => call === "write")?.args[1];
   return Buffer.isBuffer(last) && last.every((byte) => byte === 0);
 }
 
 /** Runs the work once unchanged, and once for each of its calls with that one failing. */
-async function whicheverFails<T>(
+async function withEachCallFailing<T>(
   live: (folder: string) => Promise<T>,
   look: (about: {
     folder: string;
@@ -92,7 +92,7 @@ const settings: Readonly<Record<string, Setting>> = {
   "a new file": {},
   "a file in place of another": { force: true, as: "json" },
   "a file of a process that ended": { ends: true },
-  "a file of a process that ended, as it came": { ends: true, as: "raw" },
+  "a raw file of a process that ended": { ends: true, as: "raw" },
 };
 
 describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "line", ends = false }) => {
@@ -114,7 +114,7 @@ describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "lin
       });
     };
     const looks: (() => Promise<void>)[] = [];
-    await whicheverFails(live, ({ folder, value, failed, calls, open }) => {
+    await withEachCallFailing(live, ({ folder, value, failed, calls, open }) => {
       const what = `${failed?.call} ${failed?.file}`;
       if (!ends && failed?.call !== "fstat") expect([what, open]).toEqual([what, []]);
       const path = join(folder, "client");
@@ -130,7 +130,7 @@ describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "lin
       if (!ends && failed?.call !== "write" && failed?.call !== "unlink" && failed?.call !== "lstat")
         expect([what, isWhole() ? [] : others]).toEqual([what, []]);
       if (!ends && value !== "delivered" && !isWhole() && record !== undefined)
-        expect([what, isBlanked(calls)]).toEqual([what, failed?.call !== "write" || isBlanked(calls)]);
+        expect([what, isZeroed(calls)]).toEqual([what, failed?.call !== "write" || isZeroed(calls)]);
       const last = record;
       if (last === undefined) return;
       looks.push(async () => {
@@ -156,7 +156,7 @@ describe("a kept secret", () => {
         return "kept";
       });
     const looks: (() => void)[] = [];
-    await whicheverFails(live, ({ folder, value, failed, calls, open }) => {
+    await withEachCallFailing(live, ({ folder, value, failed, calls, open }) => {
       if (failed === undefined) expect([value, wrongIn(calls)]).toEqual(["kept", []]);
       expect([failed?.call, open]).toEqual([failed?.call, []]);
       for (const file of filesWithCanary(folder)) expect(modeOf(file)).toBe("600");
@@ -187,7 +187,7 @@ describe("a kept secret", () => {
       );
       if (at < 0) count = calls.length;
       if (value === "destroyed") expect([at, filesWithCanary(folder)]).toEqual([at, []]);
-      if (at < 0) expect([value, isBlanked(calls)]).toEqual(["destroyed", true]);
+      if (at < 0) expect([value, isZeroed(calls)]).toEqual(["destroyed", true]);
     }
   });
 

@@ -157,9 +157,9 @@ describe("refused before anything is sent", () => {
   });
 
   it.each([
-    ["a folder that is not there", "missing/s", "does not exist"],
-    ["a file for a folder", "file/s", "not a folder"],
-    ["a name that is none", "file/", "already exists"],
+    ["a missing folder", "missing/s", "does not exist"],
+    ["a file in place of a folder", "file/s", "not a folder"],
+    ["a name with a slash at its end", "file/", "already exists"],
   ])("%s", async (_what, path, words) => {
     const folder = folderWith((at) => writeFileSync(join(at, "file"), ""));
     const failure = await failureOf(() => to(join(folder, path)).check());
@@ -263,8 +263,8 @@ describe("after a crash", () => {
   });
 
   it.each([
-    ["whole, cut to its length", `${canary}\n`],
-    ["whole, the zeros still after it", `${canary}\n${"\0".repeat(1000)}`],
+    ["complete, truncated to its length", `${canary}\n`],
+    ["complete, with zeros after it", `${canary}\n${"\0".repeat(1000)}`],
   ])("a secret that is %s gets its name", async (_what, content) => {
     const { folder, record, reserve } = await prepared();
     truncateSync(reserve);
@@ -366,10 +366,10 @@ describe("a delivered file is recognized by its content", () => {
   it.each<[string, (path: string) => void, boolean]>([
     ["as it was delivered", () => {}, true],
     ["restored, so that it is another file", (path) => restore(path), true],
-    ["open to its group since", (path) => chmodSync(path, 0o644), true],
+    ["readable for its group since", (path) => chmodSync(path, 0o644), true],
     ["with a newline that an editor added", (path) => writeFileSync(path, `${canary}\n`), true],
     ["with another secret in the same file", (path) => writeFileSync(path, "another\n"), false],
-    ["cut in the same file", (path) => truncateSync(path, 4), false],
+    ["truncated in the same file", (path) => truncateSync(path, 4), false],
     ["longer than any secret", (path) => writeFileSync(path, "x".repeat(1024 * 1024 + 1)), false],
     ["gone", (path) => unlinkSync(path), false],
   ])("%s", async (_what, change, isThere) => {

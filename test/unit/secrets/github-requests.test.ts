@@ -169,7 +169,7 @@ describe("preparing", () => {
 
   it.each<[string, Answers, string, string]>([
     [
-      "a key that is none",
+      "an invalid key",
       { [getsKey]: [{ status: 200, body: { key_id: "1", key: "AAAA" } }] },
       "unreachable",
       ": GitHub's public key is not one.",
@@ -236,9 +236,9 @@ describe("looking at the secret", () => {
 describe("writing", () => {
   it.each<[string, Answers]>([
     ["made anew", { [puts]: [created], [gets]: [absent, now] }],
-    ["made in place of another", { [puts]: [replaced], [gets]: [before, now] }],
-    ["that is as old as clocks may differ", { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:50Z")] }],
-    ["whose response has no time", { [puts]: [{ status: 204 }], [gets]: [before] }],
+    ["replacing another", { [puts]: [replaced], [gets]: [before, now] }],
+    ["as old as clocks may differ", { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:50Z")] }],
+    ["without a time in the response", { [puts]: [{ status: 204 }], [gets]: [before] }],
   ])("%s is shown as changed", async (_what, answers) => {
     const { store, lines, bodies, requests } = github(answers);
     expect([await store.write(canary, {}, foundIn(answers)), lines]).toEqual([true, [getsKey, gets, puts, gets]]);
@@ -252,11 +252,11 @@ describe("writing", () => {
     [puts, gets, puts],
   ];
   it.each<[string, Answers, readonly string[], readonly number[]]>([
-    ["is lost and was done", { [puts]: ["lost"], [gets]: [before, now] }, lost, []],
-    ["meets an error and was done", { [puts]: [busy], [gets]: [before, now] }, lost, []],
-    ["is too late and was done", { [puts]: [{ status: 408 }], [gets]: [before, now] }, lost, []],
+    ["is lost after it took effect", { [puts]: ["lost"], [gets]: [before, now] }, lost, []],
+    ["returns an error after it took effect", { [puts]: [busy], [gets]: [before, now] }, lost, []],
+    ["times out after it took effect", { [puts]: [{ status: 408 }], [gets]: [before, now] }, lost, []],
     [
-      "is lost and was not done",
+      "is lost before it took effect",
       { [puts]: ["lost", replaced], [gets]: [before, before, now] },
       [...again, gets],
       [300],
@@ -298,7 +298,7 @@ describe("writing", () => {
       waits,
     ],
     [
-      "always meets an error",
+      "always returns an error",
       { [puts]: [busy] },
       { kind: "unreachable", message: `${name} cannot be written: GitHub answered 500.` },
       five,
@@ -340,14 +340,14 @@ describe("writing", () => {
       [],
     ],
     [
-      "is led elsewhere",
+      "is redirected",
       { [puts]: [{ status: 307 }] },
       { kind: "usage", message: `GitHub at ${server} responded with a redirect (307), which integ does not follow.` },
       [puts],
       [],
     ],
     [
-      "is asked to wait for an hour",
+      "must wait for an hour",
       { [puts]: [{ status: 429, headers: { "retry-after": "3600" } }] },
       { kind: "rate_limited", message: `${name}: GitHub limits the rate of requests.` },
       [puts],

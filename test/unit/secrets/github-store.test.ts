@@ -84,20 +84,20 @@ describe.skipIf(isMissing("libsodium")).each([
 
   const isTried = isFull || name === "CLIENT_SECRET";
   it.runIf(isTried).each<[string, () => void, "delivered" | "undelivered"]>([
-    ["no response, and it was done", () => github.plan(write, "lost after"), "delivered"],
-    ["another key meanwhile", () => github.plan(write, () => github.rotateKey()), "delivered"],
-    ["another key each time", () => github.plan(write, () => github.rotateKey(), 99), "undelivered"],
+    ["a response lost after the write", () => github.plan(write, "lost after"), "delivered"],
+    ["a changed key", () => github.plan(write, () => github.rotateKey()), "delivered"],
+    ["a key that changes each time", () => github.plan(write, () => github.rotateKey(), 99), "undelivered"],
     ["a rate limit", () => github.plan(write, { status: 429, headers: { "retry-after": "0" } }), "delivered"],
-    ["a rate limit until some time", () => github.plan(write, limitedFor(3600)), "undelivered"],
-    ["a permission taken away", () => github.plan(write, { status: 403, body: { message: canary } }), "undelivered"],
+    ["a rate limit with a reset time", () => github.plan(write, limitedFor(3600)), "undelivered"],
+    ["a lost permission", () => github.plan(write, { status: 403, body: { message: canary } }), "undelivered"],
     [
       "a repository that was archived",
       () => github.plan(write, () => (github.repository.archived = true)),
       "undelivered",
     ],
-    ["a value that is refused", () => github.plan(write, { status: 422, body: { message: canary } }), "undelivered"],
-    ["no server any more", () => github.plan(/./, "lost before", 99), "undelivered"],
-    ["a success long ago", () => (github.skewSeconds = -60), "undelivered"],
+    ["a refused value", () => github.plan(write, { status: 422, body: { message: canary } }), "undelivered"],
+    ["a stopped server", () => github.plan(/./, "lost before", 99), "undelivered"],
+    ["a success with an old time", () => (github.skewSeconds = -60), "undelivered"],
   ])("with %s", async (_what, arrange, expected) => {
     const here = at();
     const destination = await prepared(here, address);

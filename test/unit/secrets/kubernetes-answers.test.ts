@@ -187,7 +187,7 @@ describe("a secret", () => {
   it.each([
     ["another", { out: Buffer.from("other").toString("base64") }],
     ["none", { out: "" }],
-    ["not to be read", { status: 1, err: "(Forbidden)" }],
+    ["no read permission", { status: 1, err: "(Forbidden)" }],
   ])("is not delivered if %s is found", async (_what, found) => {
     const played = play([{ status: 1, err: 'conflict with "helm"' }, found]);
     expect((await failureOf(() => played.store.write(secret, {}, { is: "absent" }))).kind).toBe("conflict");
@@ -196,7 +196,7 @@ describe("a secret", () => {
 
   it.each([
     ["the secret", { out: base64 }, secret],
-    ["with a newline behind it", { out: `${base64}\n` }, secret],
+    ["with a newline after it", { out: `${base64}\n` }, secret],
     ["nothing", { out: "" }, undefined],
     ["an empty line", { out: "\n" }, undefined],
   ])("is read: %s", async (_what, answer, value) => {

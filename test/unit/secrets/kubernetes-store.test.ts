@@ -96,15 +96,15 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
   });
 
   it.each<[string, () => void, string]>([
-    ["no response, nothing was done", () => cluster.plan(write, "lost before"), "delivered"],
-    ["no response, and it was done", () => cluster.plan(write, "lost after"), "delivered"],
+    ["a response lost before the write", () => cluster.plan(write, "lost before"), "delivered"],
+    ["a response lost after the write", () => cluster.plan(write, "lost after"), "delivered"],
     [
       "an error of the server",
       () => cluster.plan(write, { status: 500, body: { kind: "Status", reason: "InternalError", code: 500 } }),
       "delivered",
     ],
     [
-      "a permission taken away",
+      "a lost permission",
       () =>
         cluster.plan(write, { status: 403, body: { kind: "Status", reason: "Forbidden", message: canary, code: 403 } }),
       "undelivered",
@@ -115,7 +115,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
       "conflict",
     ],
     [
-      "a Secret frozen meanwhile",
+      "a Secret made immutable meanwhile",
       () =>
         cluster.plan(write, () => {
           cluster.put(name, "other", "x", "somebody");

@@ -59,10 +59,10 @@ describe("the secret options", () => {
     ["one command twice", { to: [command, file, { kind: "command", command: " cat" }] }],
     ["one profile twice", { to: [profile, profile] }],
     ["one store twice", { to: [0, 1].map(() => ({ kind: "store", to: "keychain:s/a" }) as const) }],
-    ["a store that nobody knows", { to: [{ kind: "store", to: "valut:a/b" }] }],
+    ["an unknown store", { to: [{ kind: "store", to: "valut:a/b" }] }],
     ["a store without an address", { to: [{ kind: "store", to: "keychain" }] }],
-    ["an address that is none", { to: [{ kind: "store", to: "keychain:s" }] }],
-    ["integ's own place in a store", { to: [{ kind: "store", to: "keychain:integ/prod" }] }],
+    ["an invalid address", { to: [{ kind: "store", to: "keychain:s" }] }],
+    ["integ's own keychain entry", { to: [{ kind: "store", to: "keychain:integ/prod" }] }],
   ] satisfies [string, SecretOptions][])("%s: exit 2", async (_what, options) => {
     const { folder, tools } = await house();
     expect((await failureOf(() => destinationFor(options, tools))).kind).toBe("usage");
@@ -126,7 +126,7 @@ describe("--secret-command", () => {
 
   it.each([
     ["fails", "cat > /dev/null; exit 4", "failed with exit status 4"],
-    ["ends in one that is not there", "cat > /dev/null; no-such-command-of-mine", "exit status 127"],
+    ["ends with an unknown command", "cat > /dev/null; no-such-command-of-mine", "exit status 127"],
     ["reads nothing", "true", "without reading the secret"],
     ["closes its input", "exec <&-; sleep 0.1", "without reading the secret"],
     ["reads half", "dd bs=1 count=3 of=/dev/null 2>/dev/null", "without reading the secret"],
@@ -173,7 +173,7 @@ describe("--secret-command", () => {
     ["prints its beginning", { command: "printf canary-8f", by: "output" }, "something other"],
     ["prints nothing", { command: "true", by: "output" }, "something other"],
     ["fails", { command: "exit 3", by: "output" }, "exit status 3"],
-    ["fails, where its end counts", { command: "exit 3", by: "exit" }, "exit status 3"],
+    ["fails, if its exit status counts", { command: "exit 3", by: "exit" }, "exit status 3"],
     ["hangs", { command: "sleep 60", by: "exit" }, "did not finish within 1 s"],
   ])("is refused if its check %s: exit 12", async (_what, check, words) => {
     const failure = await failureOf(() => deliver("cat > /dev/null", undefined, { check, commandLimitMs: 1_000 }));
@@ -244,7 +244,7 @@ describe("--secret-profile", () => {
     ["is the environment's", "env", {}, "it is the environment's"],
     ["has no token endpoint", "prod", {}, "no token endpoint"],
     ["belongs to another host", "prod", { issuedBy: { baseUrl: "https://api.eu.example.com" } }, "issues the secret"],
-    ["is of the sandbox' making", "prod", { issuedBy: { baseUrl: "sandbox://eu" } }, "issues the secret"],
+    ["is issued by the sandbox", "prod", { issuedBy: { baseUrl: "sandbox://eu" } }, "issues the secret"],
     [
       "is another organization's",
       "prod",

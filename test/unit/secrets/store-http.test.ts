@@ -41,14 +41,14 @@ const get = { method: "GET", path: "/v1/x" } as const;
 
 describe("a read", () => {
   it.each([
-    ["that is answered is sent once", [{ status: 200 }], 200, []],
+    ["with a response is sent once", [{ status: 200 }], 200, []],
     ["that is refused is sent once", [{ status: 404 }], 404, []],
     ["that meets an error is repeated", [{ status: 500 }, { status: 200 }], 200, [300]],
     ["that is lost is repeated", ["lost", { status: 200 }], 200, [300]],
     ["is repeated four times at most", [{ status: 503 }], 503, [300, 600, 1200, 2400]],
-    ["waits as it is asked to", [{ status: 429, headers: { "retry-after": "20" } }, { status: 200 }], 200, [20_000]],
-    ["waits no longer than is worth it", [{ status: 429, headers: { "retry-after": "21" } }], 429, []],
-    ["waits at least its own time", [{ status: 429, headers: { "retry-after": "0" } }, { status: 200 }], 200, [300]],
+    ["waits as long as requested", [{ status: 429, headers: { "retry-after": "20" } }, { status: 200 }], 200, [20_000]],
+    ["does not wait too long", [{ status: 429, headers: { "retry-after": "21" } }], 429, []],
+    ["waits at least its own pause", [{ status: 429, headers: { "retry-after": "0" } }, { status: 200 }], 200, [300]],
   ] as const)("%s", async (_what, answers, status, slept) => {
     const store = storeOf(answers);
     expect((await store.client.read(get)).status).toBe(status);
@@ -100,11 +100,11 @@ describe("a response", () => {
   it.each([
     ["of JSON", { status: 200, body: '{"a":1}' }, { kind: "response", body: { a: 1 } }],
     ["without a body", { status: 204, body: "" }, { kind: "response", body: undefined }],
-    ["of a success that is no JSON", { status: 200, body: "<html>" }, { kind: "lost" }],
-    ["of the last success that is no JSON", { status: 299, body: "<html>" }, { kind: "lost" }],
-    ["of a redirect that is no JSON", { status: 300, body: "<html>" }, { kind: "response", body: undefined }],
+    ["of a success that is not JSON", { status: 200, body: "<html>" }, { kind: "lost" }],
+    ["of the last success that is not JSON", { status: 299, body: "<html>" }, { kind: "lost" }],
+    ["of a redirect that is not JSON", { status: 300, body: "<html>" }, { kind: "response", body: undefined }],
     [
-      "of an error that is no JSON",
+      "of an error that is not JSON",
       { status: 502, body: "<html>" },
       { kind: "response", body: undefined, text: "<html>" },
     ],

@@ -83,14 +83,9 @@ describe("a read that Vault refuses", () => {
   });
 
   it.each<[string, RegExp, unknown, string]>([
-    [
-      "a mount that is not the path's",
-      /mounts/,
-      { data: { path: "other/", type: "kv", options: { version: "2" } } },
-      "usage",
-    ],
-    ["a mount that has no path", /mounts/, { data: { type: "kv", options: { version: "2" } } }, "usage"],
-    ["a version that is no number", read, { data: { data: {}, metadata: { version: "1" } } }, "unreachable"],
+    ["a mount of another path", /mounts/, { data: { path: "other/", type: "kv", options: { version: "2" } } }, "usage"],
+    ["a mount without a path", /mounts/, { data: { type: "kv", options: { version: "2" } } }, "usage"],
+    ["a version that is not a number", read, { data: { data: {}, metadata: { version: "1" } } }, "unreachable"],
     ["fields that are a list", read, { data: { data: ["a"], metadata: { version: 1 } } }, "unreachable"],
     ["fields that are a text", read, { data: { data: "a", metadata: { version: 1 } } }, "unreachable"],
   ])("%s stops the command", async (_what, asked, body, kind) => {
@@ -121,7 +116,7 @@ describe("the token", () => {
     ["of no file", () => ({ HOME: "/nowhere" }), /^auth: .* has no token\.$/],
     ["of no home", () => ({}), /^auth: .* has no token\.$/],
     ["of an empty file", () => ({ VAULT_TOKEN_FILE: file("empty", "\n") }), /^auth: .* has no token\.$/],
-    ["of a named file that is not there", () => ({ VAULT_TOKEN_FILE: join(folder, "absent") }), /the Vault token/],
+    ["of a named file that is missing", () => ({ VAULT_TOKEN_FILE: join(folder, "absent") }), /the Vault token/],
     ["of two words", () => ({ VAULT_TOKEN_FILE: file("two", "a b") }), /^auth: .*two contains more than a token\.$/],
     ["of two lines", () => ({ VAULT_TOKEN_FILE: file("lines", "a\nb") }), /contains more than a token/],
     ["with a control character", () => ({ VAULT_TOKEN_FILE: file("bell", "a\u0007b") }), /contains more than a token/],

@@ -77,7 +77,7 @@ const severalIn = ({ record }: Work): RecordOf<"several"> => {
 };
 
 /** The first step of a recovery: an existing secret counts as delivered. */
-async function lookedAt(work: Work): Promise<DestinationRecord> {
+async function checkDelivered(work: Work): Promise<DestinationRecord> {
   const profiles = () => Promise.reject(new Error("no profile is asked for"));
   const places = [];
   for (const place of severalIn(work).places) {
@@ -166,7 +166,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
           if (!isForeign) ends.push(ended);
           if (ended === "delivered") continue;
           if (isForeign) vault.put(path, { ...vault.current(path), new: "1" });
-          const second = await begin(nextProcess(first.at), await lookedAt(first));
+          const second = await begin(nextProcess(first.at), await checkDelivered(first));
           expect(await deliver(second, { may: mayReplace("old") })).toBe("delivered");
           expect(vault.current(path)).toEqual({ ...others, ...held, ...(isForeign && { new: "1" }) });
           expect(versions()).toBe(before + fields.length + (isForeign ? 1 : 0));

@@ -90,12 +90,12 @@ describe("preparing", () => {
   it.each<[string, readonly string[], Answer, string]>([
     ["nothing there", ["create", "read"], absent, "replace"],
     ["nothing there, patch too", ["create", "read", "patch"], absent, "patch"],
-    ["nothing there, update alone", ["read", "update"], absent, mayWrite],
+    ["nothing there, only update", ["read", "update"], absent, mayWrite],
     ["deleted there", ["read", "update"], at(2, null), "replace"],
-    ["deleted there, create alone", ["create", "read"], at(2, null), mayWrite],
+    ["deleted there, only create", ["create", "read"], at(2, null), mayWrite],
     ["a text there", ["read", "update"], at(2, { key: "old" }), "replace"],
     ["a text there, patch", ["read", "patch"], at(2, { key: "old" }), "patch"],
-    ["a text there, create alone", ["create", "read"], at(2, { key: "old" }), mayWrite],
+    ["a text there, only create", ["create", "read"], at(2, { key: "old" }), mayWrite],
     ["all rights of root", ["root"], absent, "replace"],
     ["no right to read", ["create", "update", "patch"], absent, "may not read there"],
   ])("%s, with the rights %j", async (_what, names, current, expected) => {
@@ -114,12 +114,12 @@ describe("preparing", () => {
 
   it.each<[string, Answer, boolean]>([
     [
-      "under data and at the top",
+      "under data and at the top level",
       { status: 200, body: { data: { "secret/data/app": ["root"] }, "secret/data/app": [] } },
       true,
     ],
-    ["under data alone", rights("root"), true],
-    ["at the top alone", { status: 200, body: { "secret/data/app": ["root"] } }, true],
+    ["only under data", rights("root"), true],
+    ["only at the top level", { status: 200, body: { "secret/data/app": ["root"] } }, true],
     ["as a text", { status: 200, body: { data: { "secret/data/app": "root" } } }, false],
     ["of another path", { status: 200, body: { data: { "secret/data/other": ["root"] } } }, false],
     ["nowhere", { status: 200, body: {} }, false],
@@ -131,7 +131,7 @@ describe("preparing", () => {
 
   it.each<[string, Answers, string, string]>([
     [
-      "rights that are not told",
+      "unknown rights",
       { [asksRights]: [{ status: 400 }] },
       "usage",
       " cannot be asked for its permissions: the server responded with 400.",
@@ -175,7 +175,7 @@ describe("preparing", () => {
       ": the server's response is not one of KV version 2.",
     ],
     [
-      "a field that is no text",
+      "a field that is not a text",
       { [asksRights]: [rights("root")], [gets]: [at(1, { key: { deep: 1 } })] },
       "usage",
       ": the field key of secret/app is not a string.",

@@ -80,15 +80,15 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
   });
 
   it.each<[string, () => void, string]>([
-    ["no response, and it was done", () => vault.plan(write, "lost after"), "delivered"],
+    ["a response lost after the write", () => vault.plan(write, "lost after"), "delivered"],
     ["a rate limit", () => vault.plan(write, { status: 429, headers: { "retry-after": "0" } }), "delivered"],
     [
-      "the secret in the words of an error",
+      "the secret in an error's text",
       () => vault.plan(write, { status: 400, body: { errors: [canary] } }),
       "undelivered",
     ],
-    ["no server any more", () => vault.plan(/data/, "lost before", 99), "undelivered"],
-    ["a read back that is no JSON", () => vault.plan(read, { status: 200, text: "text" }), "delivered"],
+    ["a stopped server", () => vault.plan(/data/, "lost before", 99), "undelivered"],
+    ["a confirmation that is not JSON", () => vault.plan(read, { status: 200, text: "text" }), "delivered"],
   ])("with %s", async (_what, arrangeFault, expected) => {
     const { at: here, before, finish } = await begin();
     vault.calm();
@@ -108,7 +108,7 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
   it.each<[string, boolean, () => void]>([
     ["another field", true, () => vault.put(path, { ...vault.current(path), new: "1" })],
     ["the same field", false, () => vault.put(path, { ...vault.current(path), client_secret: "theirs" })],
-    ["nothing but the version", true, () => vault.put(path, { ...vault.current(path) })],
+    ["only the version", true, () => vault.put(path, { ...vault.current(path) })],
   ])("overwrites nothing after someone else changed %s", async (_what, isOurs, change) => {
     for (const when of ["before the write", "with its response lost"]) {
       vault.secrets.clear();
@@ -136,7 +136,7 @@ describe("before anything is sent to the API", () => {
   it.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
     ["no server", { VAULT_ADDR: undefined }, no("needs VAULT_ADDR")],
     ["an empty server", { VAULT_ADDR: "" }, no("needs VAULT_ADDR")],
-    ["a server that is no address", { VAULT_ADDR: "vault.example.com" }, no("Invalid VAULT_ADDR: ")],
+    ["an invalid server address", { VAULT_ADDR: "vault.example.com" }, no("Invalid VAULT_ADDR: ")],
     [
       "a server without TLS",
       { VAULT_ADDR: "http://vault.example.com" },
@@ -145,8 +145,8 @@ describe("before anything is sent to the API", () => {
     ["a server with a password", { VAULT_ADDR: "https://me:pass@vault.example.com" }, no("Invalid VAULT_ADDR: ")],
     ["no token", { VAULT_TOKEN: undefined }, no("has no token", "auth")],
     ["a token with a newline", { VAULT_TOKEN: "a\n" }, no("VAULT_TOKEN contains a line break")],
-    ["a token file that is not there", { VAULT_TOKEN: undefined, VAULT_TOKEN_FILE: "/no/such" }, no("/no/such")],
-    ["certificates that are not there", { VAULT_CACERT: "/no/such.pem" }, no("/no/such.pem")],
+    ["a missing token file", { VAULT_TOKEN: undefined, VAULT_TOKEN_FILE: "/no/such" }, no("/no/such")],
+    ["missing certificates", { VAULT_CACERT: "/no/such.pem" }, no("/no/such.pem")],
   ])("%s", async (_what, env, expected) => {
     const here = desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root, HOME: "/no/such/home", ...env });
     expect(await end(here)).toMatch(expected);

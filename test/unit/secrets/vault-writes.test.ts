@@ -27,10 +27,10 @@ describe("a patch", () => {
   });
 
   it.each<[string, Answers, readonly string[], readonly number[]]>([
-    ["that is lost and was done", { [patches]: ["lost"], [gets]: [written] }, [patches, gets], []],
-    ["that is lost and was not done", { [patches]: ["lost", ok], [gets]: [old] }, [patches, gets, patches], [300]],
-    ["that meets an error", { [patches]: [busy, ok], [gets]: [old] }, [patches, gets, patches], [300]],
-    ["that meets an error, and was done", { [patches]: [busy], [gets]: [written] }, [patches, gets], []],
+    ["that is lost after it took effect", { [patches]: ["lost"], [gets]: [written] }, [patches, gets], []],
+    ["that is lost before it took effect", { [patches]: ["lost", ok], [gets]: [old] }, [patches, gets, patches], [300]],
+    ["that returns an error", { [patches]: [busy, ok], [gets]: [old] }, [patches, gets, patches], [300]],
+    ["that returns an error after it took effect", { [patches]: [busy], [gets]: [written] }, [patches, gets], []],
     [
       "whose success is unread",
       { [patches]: [{ status: 200, text: "<html>" }], [gets]: [written] },
@@ -52,14 +52,14 @@ describe("a patch", () => {
   const five = Array.from({ length: 5 }, () => [patches, gets]).flat();
   it.each<[string, Answers, string, string, readonly string[]]>([
     [
-      "never has a response",
+      "never gets a response",
       { [patches]: ["lost"], [gets]: [old] },
       "unreachable",
       `Vault at ${server} gave no response: the connection was cut.`,
       five,
     ],
     [
-      "meets an error each time",
+      "returns an error each time",
       { [patches]: [busy], [gets]: [old] },
       "unreachable",
       `${name} cannot be written: the server responded with 500.`,
@@ -73,7 +73,7 @@ describe("a patch", () => {
       [patches, gets],
     ],
     [
-      "is led elsewhere",
+      "is redirected",
       { [patches]: [{ status: 300 }], [gets]: [old] },
       "unreachable",
       `${name} cannot be written: the server responded with 300.`,
@@ -87,7 +87,7 @@ describe("a patch", () => {
       [patches, gets, isKnown],
     ],
     [
-      "is asked to wait for an hour",
+      "must wait for an hour",
       { [patches]: [{ status: 429, headers: { "retry-after": "3600" } }], [gets]: [old] },
       "rate_limited",
       `${name}: the server limits the rate of requests.`,
@@ -103,7 +103,7 @@ describe("a patch", () => {
 describe("a version that someone else wrote meanwhile is not overwritten", () => {
   it.each<[string, Answers, StoreFacts]>([
     ["by a patch", { [patches]: ["lost"], [gets]: [at(5, { key: "theirs" })] }, patch],
-    ["by a patch where nothing is any more", { [patches]: [{ status: 404 }], [gets]: [absent] }, patch],
+    ["by a patch of a deleted secret", { [patches]: [{ status: 404 }], [gets]: [absent] }, patch],
     ["by a replacement", { [gets]: [at(4, { key: "theirs" })] }, replace],
   ])("%s", async (_what, answers, facts) => {
     expect(await vault(answers).store.write(canary, facts, found)).toBe(false);
@@ -146,7 +146,7 @@ describe("a replacement", () => {
   it.each<[string, Answer, string, string]>([
     ["a list in the field", at(3, { key: ["a"] }), "usage", ": the field key of secret/app is not a string."],
     [
-      "a number that it could change",
+      "a number that a rewrite could change",
       { status: 200, text: '{"data":{"data":{"n":12345678901234567890},"metadata":{"version":3}}}' },
       "usage",
       ": secret/app contains a number that a rewrite could change.",
@@ -166,7 +166,7 @@ describe("a look", () => {
     ["a text", at(1, { key: canary }), { is: "text", text: canary, version: "1" }],
     ["an empty text", at(1, { key: "" }), { is: "text", text: "", version: "1" }],
     ["another field", at(1, { other: canary }), { is: "absent", version: "1" }],
-    ["a field of all objects", at(1, {}), { is: "absent", version: "1" }],
+    ["a field named like an object method", at(1, {}), { is: "absent", version: "1" }],
     ["a deleted version", at(1, null), { is: "absent", version: "1" }],
     ["nothing", absent, { is: "absent", version: "0" }],
   ])("finds %s", async (_what, state, expected) => {

@@ -17,16 +17,16 @@ const halves = [body.slice(0, 58), body.slice(58)].map((half) => `${half.length.
 const refused: Readonly<Record<string, readonly (string | null)[]>> = {
   "an unsolicited 100 Continue": ["HTTP/1.1 100 Continue\r\n\r\n", `${sized}\r\n${body}`],
   "an unsolicited 100 Continue, and the response later": ["HTTP/1.1 100 Continue\r\n\r\n", null, `${sized}\r\n${body}`],
-  "an encoding that nobody asked for": [`${sized}Content-Encoding: snappy\r\n\r\n${body}`],
-  "an encoding that it does not have": [`${sized}Content-Encoding: gzip\r\n\r\n${body}`],
+  "an encoding that was not requested": [`${sized}Content-Encoding: snappy\r\n\r\n${body}`],
+  "a false encoding": [`${sized}Content-Encoding: gzip\r\n\r\n${body}`],
   "the same length twice": [`${sized}Content-Length: ${body.length}\r\n\r\n${body}`],
   "two lengths": [`${sized}Content-Length: 5\r\n\r\n${body}`],
   "a length and chunks": [`${sized}Transfer-Encoding: chunked\r\n\r\n${halves.join("")}0\r\n\r\n`],
-  "a chunk with a wrong size behind it": [`${created}Transfer-Encoding: chunked\r\n\r\n${halves.join("")}zz\r\n`],
+  "a wrong size after a chunk": [`${created}Transfer-Encoding: chunked\r\n\r\n${halves.join("")}zz\r\n`],
   "a header without a name": [`${sized}: x\r\n\r\n${body}`],
   "a head that is too long": [`${sized}x: ${"y".repeat(40_000)}\r\n\r\n${body}`],
   "no head at all": [body],
-  "words before it": [`hello\r\n${sized}\r\n${body}`],
+  "text before it": [`hello\r\n${sized}\r\n${body}`],
   "another status": [`HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n${body}`],
 };
 

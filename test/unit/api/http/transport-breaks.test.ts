@@ -145,7 +145,7 @@ describe("without a connection, the request was certainly not sent", () => {
 });
 
 describe("leases", () => {
-  function leasesThat(held: boolean) {
+  function simulatedLeases(held: boolean) {
     const asked: string[] = [];
     return {
       asked,
@@ -156,7 +156,7 @@ describe("leases", () => {
 
   test("are extended before a change and checked when the request is written; reads need none", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 200, {}));
-    const leases = leasesThat(true);
+    const leases = simulatedLeases(true);
     const transport = transportTo({ leases });
     expect(await transport.exchange(page(peer.origin))).toMatchObject({ kind: "response" });
     expect(leases.asked).toEqual([]);
@@ -167,7 +167,7 @@ describe("leases", () => {
   test("that were lost meanwhile: nothing is sent", async () => {
     let bytes = 0;
     const peer = await startRawPeer((socket) => socket.on("data", (chunk: Buffer) => (bytes += chunk.length)));
-    const exchange = await transportTo({ leases: leasesThat(false) }).exchange(post(peer.origin));
+    const exchange = await transportTo({ leases: simulatedLeases(false) }).exchange(post(peer.origin));
     expect(exchange).toMatchObject({ kind: "broken", sent: false, detail: expect.stringContaining("lost its lease") });
     await expect.poll(() => peer.connections()).toBe(1);
     expect(bytes).toBe(0);

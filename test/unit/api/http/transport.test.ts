@@ -222,7 +222,7 @@ describe("connections", () => {
 
     test.each([
       ["before its first byte, on a new connection", "", 1],
-      ["within a response, on one that had carried another", "HTTP/1.1 200", 2],
+      ["within a response, on a reused connection", "HTTP/1.1 200", 2],
     ])("%s: fails, and is not requested again", async (_when, begun, broken) => {
       let asked = 0;
       const peer = await startRawPeer((socket) => {

@@ -15,11 +15,11 @@ const text = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 8 }).map((value) => JSON.stringify(value)),
   fc.constantFrom('"\\u0041\\/"', '"\\ud83d"', '"\\\\"', '"\\\\\\""', '"a: {[ ,]} b"', '" "', '""'),
 );
-interface Laid {
+interface TwoLayouts {
   readonly loose: string;
   readonly tight: string;
 }
-const { value: anyJson } = fc.letrec<{ value: Laid; array: Laid; object: Laid }>((tie) => ({
+const { value: anyJson } = fc.letrec<{ value: TwoLayouts; array: TwoLayouts; object: TwoLayouts }>((tie) => ({
   value: fc.oneof(
     { depthSize: "small" },
     fc.oneof(number, text, fc.constantFrom("true", "false", "null")).map((token) => ({ loose: token, tight: token })),

@@ -85,22 +85,22 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a first entry": { work: admitted, lasting: ["fsync integ-journal-*", ...appending, ...named] },
   "another entry": { before: unfinished, work: admitted, lasting: [...appending, ...named] },
   "two steps": { before: unfinished, work: resumed, lasting: [...appending, ...named] },
-  "an entry behind a torn end": {
+  "an entry after a torn end": {
     before: torn,
     work: admitted,
     lasting: ["write", "fsync", "fsync state", "ftruncate journal.ndjson", ...appending, ...named],
   },
-  "an entry behind damage": {
+  "an entry after damage": {
     before: damaged,
     work: admitted,
     lasting: ["write", "fsync", "fsync state", ...appending, ...named],
   },
-  "what is forgotten": {
+  "a prune": {
     before: settled,
     work: (journal) => journal.prune(-1e9),
     lasting: rewriting,
   },
-  "what is forgotten of a damaged one": {
+  "a prune of a damaged journal": {
     before: async (path) => {
       await settled(path);
       writeFileSync(path, `${textOf(path)}{"sum":"0000000000000000","v":2}\n{"sum":"00`);

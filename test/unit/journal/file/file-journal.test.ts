@@ -117,12 +117,12 @@ test.runIf(process.geteuid?.() === 0)("a file of another user is refused", async
 });
 
 test.each([
-  ["a link to nothing", (path: string) => symlinkSync(join(dirname(path), "elsewhere"), path), ""],
+  ["a dangling link", (path: string) => symlinkSync(join(dirname(path), "elsewhere"), path), ""],
   ["a link to a journal", (path: string) => (writeFileSync(`${path}.real`, ""), symlinkSync(`${path}.real`, path)), ""],
   ["a folder", (path: string) => mkdirSync(path), ""],
   ["a pipe", (path: string) => execFileSync("mkfifo", [path]), ""],
-  ["something below a file", (path: string) => writeFileSync(path, "x"), "/journal.ndjson"],
-  ["somebody else's file", (path: string) => writeFileSync(path, "my notes\n", { mode: 0o600 }), ""],
+  ["a path below a file", (path: string) => writeFileSync(path, "x"), "/journal.ndjson"],
+  ["an unrelated file", (path: string) => writeFileSync(path, "my notes\n", { mode: 0o600 }), ""],
 ])("%s is not a journal: nothing is sent or changed", async (_, make, below) => {
   const path = join(folder(), "journal.ndjson");
   make(path);
@@ -319,8 +319,8 @@ describe("duplicate records, or records out of order", () => {
     ["an old record appended again", (lines) => [...lines, lines[2]!], "done"],
     ["the first one appended again", (lines) => [...lines, lines[1]!], "done"],
     ["the whole journal twice", (lines) => [...lines, ...lines], "done"],
-    ["two records changed places", ([head, a, b, c]) => [head!, a!, c!, b!], "done"],
-    ["the record that begins it behind another", ([head, ...rest]) => [...rest, head!], "done"],
+    ["two records swapped", ([head, a, b, c]) => [head!, a!, c!, b!], "done"],
+    ["its first record after another", ([head, ...rest]) => [...rest, head!], "done"],
   ])("%s: reported by verify, and the entry is unchanged", async (_what, change, state) => {
     const { path, id, lines } = await done();
     expect(await problems(path)).toEqual([]);

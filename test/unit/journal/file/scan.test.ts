@@ -56,7 +56,7 @@ describe("bytes are split into records and damage", () => {
       ],
     ],
     [
-      "damage that looks like none",
+      "damage that resembles records",
       ([a]) => [
         ["no record\n", damaged],
         [a!, "sound"],
@@ -78,7 +78,7 @@ describe("bytes are split into records and damage", () => {
       ],
     ],
     [
-      "a newline that was changed behind damage",
+      "a changed newline after damage",
       ([a]) => [
         [bad.trimEnd(), damaged],
         [a!, "sound"],
@@ -99,14 +99,14 @@ describe("bytes are split into records and damage", () => {
       ],
     ],
     [
-      "a torn end of no record",
+      "a torn end that is not a record",
       ([a]) => [
         [a!, "sound"],
         ["{", torn],
       ],
     ],
     [
-      "a torn end behind a lost newline",
+      "a torn end after a lost newline",
       ([a, b]) => [
         [a!.trimEnd(), "sound"],
         [b!.slice(0, 40), torn],

@@ -107,7 +107,7 @@ describe("valid records", () => {
   it.each<[string, readonly string[], readonly Finding[]]>([
     ["and their entry too", [content()], []],
     [
-      "and name an entry that is not there",
+      "and name a missing entry",
       [
         content({ parent: other, replaces: other }),
         content({ id: "01bmzff602", idempotency_key: "2", replaced_by: id }),
@@ -119,7 +119,7 @@ describe("valid records", () => {
       })),
     ],
     [
-      "and no entry",
+      "and contain no entry",
       [content().replace('"attempts":', '"attempt":')],
       [{ severity: "problem", where: `entry ${id}`, message: "its records are complete and do not form an entry" }],
     ],

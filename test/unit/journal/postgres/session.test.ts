@@ -21,7 +21,7 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
 }
 
 /** A server that sends these responses in order, then no rows. */
-function inTurn(...answers: readonly Answer[]): AServerParts {
+function respondingWith(...answers: readonly Answer[]): AServerParts {
   const left = [...answers];
   return { answers: () => left.shift() ?? [] };
 }
@@ -35,7 +35,7 @@ const everyWait = [50, 100, 200, 400, 800, ...Array.from({ length: 8 }, () => 10
 describe("a statement", () => {
   it("is sent once, with its values, over the one checked connection", async () => {
     const time = stopTime();
-    const server = await AServer.start(inTurn(one, [{ two: "b" }]));
+    const server = await AServer.start(respondingWith(one, [{ two: "b" }]));
     const checks: unknown[] = [];
     const session = sessionAt(server.host, async (_, about) => void checks.push(about));
     expect(await session.read("SELECT 1")).toEqual(one);
@@ -49,7 +49,7 @@ describe("a statement", () => {
 
   it("that the server refuses is not repeated, and the connection stays open", async () => {
     const time = stopTime();
-    const server = await AServer.start(inTurn({ refuses: "42703" }, one));
+    const server = await AServer.start(respondingWith({ refuses: "42703" }, one));
     const session = sessionAt(server.host);
     expect(serverErrorOf(await thrownBy(session.read("SELECT nothing")))).toEqual({
       code: "42703",
@@ -60,14 +60,14 @@ describe("a statement", () => {
   });
 
   it.each<[string, Answer, number]>([
-    ["whose connection ends without a word", "cut", 2],
-    ["that a server answers which shuts down", { refuses: "57P01" }, 2],
-    ["that a server answers which starts", { refuses: "57P03" }, 2],
-    ["that another transaction was in the way of", { refuses: "40001" }, 1],
+    ["whose connection is lost", "cut", 2],
+    ["that a stopping server refuses", { refuses: "57P01" }, 2],
+    ["that a starting server refuses", { refuses: "57P03" }, 2],
+    ["that conflicts with another transaction", { refuses: "40001" }, 1],
     ["that met a deadlock", { refuses: "40P01" }, 1],
   ])("%s is repeated", async (_what, answer, connections) => {
     const time = stopTime();
-    const server = await AServer.start(inTurn(answer, answer, one));
+    const server = await AServer.start(respondingWith(answer, answer, one));
     expect(await sessionAt(server.host).read("SELECT 1")).toEqual(one);
     expect([server.asked.length, time.waits]).toEqual([3, [50, 100]]);
     expect(server.startups).toHaveLength(2 * connections - 1);
@@ -76,7 +76,7 @@ describe("a statement", () => {
   it.each<[string, Answer, object]>([
     ["the connection", "cut", { name: "LostConnection", message: "the connection was lost" }],
     ["the server's own refusal", { refuses: "57P01" }, { code: "57P01" }],
-    ["what it conflicts with", { refuses: "40001" }, { code: "40001" }],
+    ["the conflict", { refuses: "40001" }, { code: "40001" }],
   ])("is repeated until the time limit, and %s is the final error", async (_what, answer, error) => {
     const time = stopTime();
     const server = await AServer.start({ answers: () => answer });
@@ -133,7 +133,7 @@ describe("a statement", () => {
 
   it("over a connection whose check fails is not sent: the connection is closed, and the next one is checked", async () => {
     const time = stopTime();
-    const server = await AServer.start(inTurn(one));
+    const server = await AServer.start(respondingWith(one));
     const refused = new Failure("usage", "not this one");
     const refusals = [refused];
     const session = sessionAt(server.host, async () => {
@@ -148,7 +148,7 @@ describe("a statement", () => {
   });
 
   it("after the session was closed uses a new connection", async () => {
-    const server = await AServer.start(inTurn(one, one));
+    const server = await AServer.start(respondingWith(one, one));
     const session = sessionAt(server.host);
     session.close();
     expect(await session.read("SELECT 1")).toEqual(one);
@@ -171,11 +171,11 @@ describe("a write with a lost response", () => {
       one,
       ["WRITE", "WRITE"],
     ],
-    ["finds nothing to do, now as before", ["cut", []], [undefined, undefined], [], ["WRITE", "WRITE"]],
+    ["finds nothing to do, before and after", ["cut", []], [undefined, undefined], [], ["WRITE", "WRITE"]],
     ["is another's", ["cut", []], [[]], [], ["WRITE"]],
   ])("%s", async (_what, answers, found, rows, asked) => {
     const time = stopTime();
-    const server = await AServer.start(inTurn(...answers));
+    const server = await AServer.start(respondingWith(...answers));
     const settled = [...found];
     const settle = async () => settled.shift() as readonly Record<string, unknown>[] | undefined;
     expect(await sessionAt(server.host).write({ text: "WRITE", values: [], settle })).toEqual(rows);
@@ -184,14 +184,14 @@ describe("a write with a lost response", () => {
 
   it("is checked over the new connection", async () => {
     stopTime();
-    const server = await AServer.start(inTurn("cut", one));
+    const server = await AServer.start(respondingWith("cut", one));
     const session = sessionAt(server.host);
     const rows = await session.write({ text: "WRITE", values: [], settle: (query) => query("SEEK") });
     expect([rows, server.asked.map(({ text }) => text)]).toEqual([one, ["WRITE", "SEEK"]]);
   });
 
   it("is not checked if a response arrived", async () => {
-    const server = await AServer.start(inTurn([], { refuses: "23505" }, { refuses: "42501" }));
+    const server = await AServer.start(respondingWith([], { refuses: "23505" }, { refuses: "42501" }));
     const session = sessionAt(server.host);
     const settle = vi.fn<() => Promise<undefined>>(never);
     expect(await session.write({ text: "WRITE", values: [], settle })).toEqual([]);

@@ -106,7 +106,7 @@ const safe = { fsync: "on", commits: "on", standbys: "", pages: "on", replicas: 
 
 describe("a server", () => {
   it.each<[string, object, object, string[]]>([
-    ["that forgets nothing", {}, {}, []],
+    ["that loses nothing", {}, {}, []],
     ["with every commit on its standbys", { commits: "remote_apply", standbys: "a", replicas: 1 }, {}, []],
     ["without fsync", { fsync: "off" }, {}, ["problem: fsync is off"]],
     ["without whole pages", { pages: "off" }, {}, ["warning: full_page_writes is off"]],
@@ -120,10 +120,20 @@ describe("a server", () => {
       {},
       ["problem: the table integ_escrow is missing"],
     ],
-    ["whose role may not record", { may_record: false, role: "r" }, {}, ["warning: the role r may not record changes"]],
-    ["whose role may not keep", { may_keep: false, role: "r" }, {}, ["warning: the role r may not keep encrypted"]],
+    [
+      "whose role may not write records",
+      { may_record: false, role: "r" },
+      {},
+      ["warning: the role r may not record changes"],
+    ],
+    [
+      "whose role may not keep secrets",
+      { may_keep: false, role: "r" },
+      {},
+      ["warning: the role r may not keep encrypted"],
+    ],
     ["with replicas that lag", { replicas: 2 }, {}, ["warning: its replicas are asynchronous"]],
-    ["with replicas that are waited for", { replicas: 2, standbys: "a" }, {}, []],
+    ["with synchronous replicas", { replicas: 2, standbys: "a" }, {}, []],
     ["whose standbys are named and absent", { standbys: "a" }, {}, []],
     [
       "with everything wrong",

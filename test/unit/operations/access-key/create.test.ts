@@ -49,12 +49,12 @@ describe("a creation", () => {
   });
 
   it.each([
-    ["with a mark in its name, it is named by the list", true, undefined, "done"],
-    ["also once it was used", true, "used", "done"],
-    ["without a mark, no key is taken for it", false, undefined, "unknown"],
+    ["with a marker in its name, the list identifies it", true, undefined, "done"],
+    ["even after it was used", true, "used", "done"],
+    ["without a marker, no key is assumed to be it", false, undefined, "unknown"],
     ["revoked since, it is not replaced", true, "revoked", "unusable"],
-    ["revoked, by a list that may be too early", true, "revoked a moment ago", "unknown"],
-    ["claimed by a person, who has it elsewhere", true, "claimed", "done"],
+    ["revoked, in a list that may be too new", true, "revoked a moment ago", "unknown"],
+    ["claimed by a person to another place", true, "claimed", "done"],
   ] as const)("was delivered, but neither journal nor copy has its id: %s", async (_what, marked, since, state) => {
     const world = worldWithOwn({ failing: ["keep", "record 3"] });
     await create(world, marked);
@@ -227,11 +227,11 @@ describe("two creations of one name, one of them elsewhere", () => {
   it.each([
     ["of another name", { request_text: '{"name":"other"}' }],
     ["at another address", { base_url: "https://other.example" }],
-    ["that is no creation", { operation: "access_key.revoke" }],
-    ["that was never sent", { state: "open", detail: { in_flight: false, attempted_at: ["there:/state"] } }],
+    ["not a creation", { operation: "access_key.revoke" }],
+    ["never sent", { state: "open", detail: { in_flight: false, attempted_at: ["there:/state"] } }],
     ["whose key is known", { resource_id: "ak_9" }],
     ["that is finished", { state: "refused" }],
-    ["that was requested here alone", { detail: { in_flight: true, attempted_at: ["here:/state"] } }],
+    ["requested only here", { detail: { in_flight: true, attempted_at: ["here:/state"] } }],
   ] as const)("do not affect each other if one is %s", async (_what, about) => {
     const world = await twoUnfinished();
     world.kept.clear();

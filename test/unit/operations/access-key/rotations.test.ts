@@ -162,14 +162,14 @@ describe("by replacement", () => {
       state: "pending",
       live: both,
     },
-    "bound to somebody else": { how: { boundTo: "user_2" }, ends: "pending", state: "pending", live: both },
+    "bound to another user": { how: { boundTo: "user_2" }, ends: "pending", state: "pending", live: both },
     "no new key": {
       setting: { fates: { create: [{ refused: 403 }] } },
       ends: "auth",
       state: "refused",
       live: ["ak_old"],
     },
-    "its answer lost": {
+    "its response lost": {
       setting: { fates: { create: ["lost after"] } },
       ends: "outcome_unknown",
       state: "unknown",

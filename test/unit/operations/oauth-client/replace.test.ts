@@ -51,7 +51,7 @@ describe("a replacement", () => {
 
   it.each([
     [
-      "its destination can take nothing: nothing is revoked",
+      "its destination refuses the secret: nothing is revoked",
       { ...lostThen(), failing: ["prepare 2"] },
       "secret_lost",
       "secret_lost",
@@ -65,7 +65,7 @@ describe("a replacement", () => {
       1,
     ],
     [
-      "the other is refused: the lost one is gone, and recovery goes on",
+      "the other is refused: the lost one is revoked, and recovery continues",
       { ...lostThen({ refused: 403 }) },
       "auth",
       "secret_lost",
