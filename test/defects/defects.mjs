@@ -99,7 +99,7 @@ export const defects = [
     tests: ["test/e2e/oauth-profile.test.ts", "test/e2e/oauth-clients.test.ts"],
   },
   {
-    name: "whoever is locked out is told the old key's id",
+    name: "a lockout message names the old key's id",
     changes: [
       [
         "commands/keys/own-key.ts",
@@ -121,24 +121,24 @@ export const defects = [
     tests: ["test/e2e/keys-rotation.test.ts"],
   },
   {
-    name: "every failure ends with 1",
+    name: "every error exits with 1",
     changes: [["edge/run.ts", "known?.exitCode ?? exitCodes.failed;", "(known === undefined ? exitCodes.failed : 1);"]],
     tests: ["test/e2e/errors.test.ts", "test/e2e/oauth-clients.test.ts"],
   },
   {
-    name: "a noun without a verb ends with 0",
+    name: "a noun without a verb exits with 0",
     changes: [["edge/run.ts", "return help.toStderr ? exitCodes.usage : 0;", "return 0;"]],
     tests: ["test/e2e/help.test.ts"],
   },
   {
-    name: "a reader that had enough is a failure",
+    name: "a reader that stops early is a failure",
     changes: [
       ["edge/run.ts", "if (error instanceof BrokenPipe) return 0;", "if (error instanceof BrokenPipe) return 1;"],
     ],
     tests: ["test/e2e/lists.test.ts"],
   },
   {
-    name: "what was typed behind an unknown flag is printed",
+    name: "an error prints the value of an unknown flag",
     changes: [["edge/run.ts", ".replace(/(unknown option '--?[^=']+)=.*'/, \"$1'\")", ""]],
     tests: ["test/unit/edge/run.test.ts"],
   },
@@ -148,14 +148,14 @@ export const defects = [
     tests: ["test/unit/secrets/several.test.ts"],
   },
   {
-    name: "a destination that has the secret gets it again",
+    name: "a destination with the secret gets it again",
     changes: [
       ["secrets/several.ts", 'if (place.state !== "delivered") continue;', 'if (place.state !== "pending") continue;'],
     ],
     tests: ["test/unit/secrets/several.test.ts"],
   },
   {
-    name: "no mask is asked for on GitHub Actions",
+    name: "no mask is printed on GitHub Actions",
     changes: [
       [
         "secrets/stdout.ts",
@@ -171,7 +171,7 @@ export const defects = [
     tests: ["test/e2e/agent-mode.test.ts"],
   },
   {
-    name: "one place takes two secrets",
+    name: "one destination takes two secrets",
     changes: [
       [
         "secrets/several.ts",
@@ -192,14 +192,14 @@ export const defects = [
     tests: ["test/unit/policy/plan.test.ts"],
   },
   {
-    name: "a plan ignores how many slots stay free",
+    name: "a plan ignores keep_free_slots",
     changes: [
       ["policy/slots.ts", "const limit = slotsOfAccount - keepFree;", "const limit = slotsOfAccount - 0 * keepFree;"],
     ],
     tests: ["test/unit/policy/plan.test.ts"],
   },
   {
-    name: "an older secret counts as the one at a destination",
+    name: "an older secret counts as the current one at a destination",
     changes: [
       [
         "policy/holders.ts",

@@ -10,7 +10,7 @@ export const defects = [
     changes: [["operations/rotation.ts", 'if (status === undefined || status === "active") return;', "return;"]],
   },
   {
-    name: "3 a client that was made before, with the same key, is taken for lost",
+    name: "3 a client created earlier with the same key counts as lost",
     changes: [
       ["journal/entry.ts", 'return operation === "oauth_client.create" && detail.own_key !== true;', "return false;"],
     ],
@@ -24,7 +24,7 @@ export const defects = [
     changes: [["operations/sending.ts", 'return kind === "rate_limited" && details.unsent !== true;', "return false;"]],
   },
   {
-    name: "30 what somebody revoked on purpose is made again",
+    name: "30 a credential that someone revoked by hand is created again",
     changes: [
       ["operations/creation.ts", 'if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);', ""],
     ],
@@ -50,11 +50,11 @@ export const defects = [
     ],
   },
   {
-    name: "51 a rotation typed with other flags goes on with the old ones",
+    name: "51 a rotation typed with other flags continues with the old ones",
     changes: [["operations/rotation.ts", "if (others.length === 0) return;", "return;"]],
   },
   {
-    name: "52 the clock of the first command decides what was made",
+    name: "52 the clock of the first command decides which client was created",
     changes: [
       [
         "operations/orphan.ts",
@@ -65,7 +65,7 @@ export const defects = [
     ],
   },
   {
-    name: "53 a secret that is kept elsewhere is taken for lost",
+    name: "53 a secret that is kept elsewhere counts as lost",
     changes: [
       [
         "operations/delivery-recovery.ts",
@@ -76,11 +76,11 @@ export const defects = [
     ],
   },
   {
-    name: "58 with another organization the same request is another one",
+    name: "58 the same request with another organization is a different one",
     changes: [["journal/admission.ts", "if (other === undefined) return;", "return;"]],
   },
   {
-    name: "59 an answer with the old id: the only one is revoked",
+    name: "59 a response with the old id: the only client is revoked",
     changes: [
       ["operations/rotation.ts", 'if (newId !== "" && newId !== oldId) return;', "return;"],
       [
@@ -91,7 +91,7 @@ export const defects = [
     ],
   },
   {
-    name: "60 a receipt that is not what was asked for is done",
+    name: "60 a receipt that differs from the request is done",
     changes: [
       [
         "operations/client.ts",
@@ -111,11 +111,11 @@ export const defects = [
     ],
   },
   {
-    name: "a rotation's own key is taken for another entry's (found by this simulation)",
+    name: "a rotation's own key counts as another entry's (found by this simulation)",
     changes: [["operations/orphan.ts", "(other !== parent || detail.old_key === key.id)", "true"]],
   },
   {
-    name: "a kept secret is settled under the id of what it replaces (found by this simulation)",
+    name: "a kept secret is settled under its predecessor's id (found by this simulation)",
     changes: [
       [
         "operations/delivery-recovery.ts",
@@ -125,13 +125,13 @@ export const defects = [
     ],
   },
   {
-    name: "a client that another machine made between two requests is taken for lost (found by this simulation)",
+    name: "a client that another machine created between two requests counts as lost (found by this simulation)",
     changes: [
       ["journal/entry.ts", 'return operation === "oauth_client.create" && detail.own_key !== true;', "return false;"],
     ],
   },
   {
-    name: "a list that cannot be had now lets the only key that works be revoked (found by this simulation)",
+    name: "an unavailable list lets the only working key be revoked (found by this simulation)",
     changes: [
       [
         "operations/revocation.ts",
@@ -141,7 +141,7 @@ export const defects = [
     ],
   },
   {
-    name: "two replacements of one lost secret are both made (found by this simulation)",
+    name: "two replacements of one lost secret are both created (found by this simulation)",
     changes: [
       [
         "operations/recovery.ts",
@@ -151,7 +151,7 @@ export const defects = [
     ],
   },
   {
-    name: "a key whose secret is kept elsewhere is taken for another entry's (found by this simulation)",
+    name: "a key whose secret is kept elsewhere counts as another entry's (found by this simulation)",
     changes: [
       [
         "operations/orphan.ts",
@@ -161,11 +161,11 @@ export const defects = [
     ],
   },
   {
-    name: "a key that a running process is creating is taken for another entry's (found by this simulation)",
+    name: "a key that a running process is creating counts as another entry's (found by this simulation)",
     changes: [["operations/orphan.ts", "if (await isWorkedOn(journal, id))", "if (id === undefined)"]],
   },
   {
-    name: "a key that was proven before someone revoked it lets the old one be revoked (found by this simulation)",
+    name: "a key that was revoked after its proof lets the old one be revoked (found by this simulation)",
     changes: [
       [
         "operations/rotation.ts",
@@ -175,7 +175,7 @@ export const defects = [
     ],
   },
   {
-    name: "two rotations of a key in place at the same time both happen",
+    name: "two simultaneous rotations of a key in place both happen",
     changes: [
       ["operations/in-place.ts", 'if (kind === "new") await assertFirstOfTwo', "if (false) await assertFirstOfTwo"],
     ],
@@ -192,7 +192,7 @@ export const defects = [
   },
 
   {
-    name: "a secret that one of several destinations has is called lost",
+    name: "a secret that one of several destinations has counts as lost",
     changes: [
       ["operations/delivery-recovery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
     ],
@@ -203,11 +203,11 @@ export const defects = [
     changes: [["operations/sending.ts", "attempts: attempts + 1,", "attempts,"]],
   },
   {
-    name: "order: a key that may have been made is requested again",
+    name: "order: a key that may have been created is requested again",
     changes: [["operations/key.ts", "in_flight: true,", "in_flight: false,"]],
   },
   {
-    name: "order: the journal does not say where the secret may be kept",
+    name: "order: the journal does not record where the secret may be kept",
     changes: [
       [
         "operations/sending.ts",
@@ -217,7 +217,7 @@ export const defects = [
     ],
   },
   {
-    name: "order: a creation is sent without room to keep its secret",
+    name: "order: a creation is sent without a reserve for its secret",
     changes: [["operations/client.ts", "await bench.secrets.reserve(lease.entry.id);", ""]],
   },
   {
@@ -275,7 +275,7 @@ export const defects = [
     ],
   },
   {
-    name: "order: the old one is revoked before the new one is shown to work",
+    name: "order: the old one is revoked before the new one is proven",
     changes: [
       [
         "operations/rotation.ts",
@@ -292,11 +292,11 @@ export const defects = [
     ],
   },
   {
-    name: "order: a revocation leaves before Retry-After",
+    name: "order: a revocation is sent before Retry-After",
     changes: [["operations/acts/revoke.ts", "await untilDue(bench, lease.entry);", ""]],
   },
   {
-    name: "order: something is sent after a secret could not be kept",
+    name: "order: a request is sent after a secret could not be kept",
     changes: [
       [
         "operations/secret-delivery.ts",
@@ -314,7 +314,7 @@ export const defects = [
     changes: [["operations/next.ts", 'if (detail.keep_old === true) return "end";', ""]],
   },
   {
-    name: "order: what is lost is revoked before the journal says so",
+    name: "order: a lost credential is revoked before the journal records the loss",
     changes: [["operations/acts/revoke.ts", "else if (detail.revoking !== true ||", "else if ("]],
   },
   {
@@ -328,7 +328,7 @@ export const defects = [
     ],
   },
   {
-    name: "order: the lease of a creation is not given back",
+    name: "order: the lease of a creation is not released",
     changes: [
       [
         "operations/workbench.ts",
@@ -338,11 +338,11 @@ export const defects = [
     ],
   },
   {
-    name: "order: what was reserved is not given back",
+    name: "order: the reserve is not freed",
     changes: [["operations/secret-delivery.ts", "async () => destination?.release(),", "async () => {},"]],
   },
   {
-    name: "order: the room of a secret is not given back",
+    name: "order: the space for a kept secret is not freed",
     changes: [["operations/secret-delivery.ts", "async () => secrets.release(id)];", "];"]],
   },
   {
@@ -354,7 +354,7 @@ export const defects = [
     changes: [["operations/sending.ts", "if (leftMs <= 0) return;", "return;"]],
   },
   {
-    name: "order: something is sent after the journal could not be written",
+    name: "order: a request is sent after the journal could not be written",
     changes: [["operations/workbench.ts", "    bench.disk.markFailed(why);", ""]],
   },
   {
@@ -362,7 +362,7 @@ export const defects = [
     changes: [["operations/sending.ts", "if (clock.interruption.aborted) throw clock.interruption.reason;", ""]],
   },
   {
-    name: "order: what was reserved for a replacement stays (found by this simulation)",
+    name: "order: the reserve for a replacement stays (found by this simulation)",
     changes: [
       [
         "operations/creation.ts",
@@ -373,7 +373,7 @@ export const defects = [
   },
   // Faults by other actors (other-actors.ts): findings of 0.2.0, and of this simulation.
   {
-    name: "actors: a destination is overwritten without a look",
+    name: "actors: a destination is overwritten without a look at its content",
     changes: [
       [
         "operations/acts/overwrite.ts",
@@ -383,7 +383,7 @@ export const defects = [
     ],
   },
   {
-    name: "actors: an untrusted entry is believed",
+    name: "actors: an untrusted entry permits an act",
     changes: [
       ["operations/acts/overwrite.ts", "if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);", ""],
       ["operations/acts/send.ts", "if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);", ""],
@@ -394,7 +394,7 @@ export const defects = [
     changes: [["operations/acts/revoke.ts", "if (gone.length > 0)", "if (gone.length > 99)"]],
   },
   {
-    name: "actors: a remembered --force consents to whatever is there",
+    name: "actors: a recorded --force consents to any content",
     changes: [
       [
         "operations/acts/overwrite.ts",
@@ -425,7 +425,7 @@ export const defects = [
     ],
   },
   {
-    name: "actors: apply revokes what another machine handed to a command (found by this simulation)",
+    name: "actors: apply revokes a credential that another machine delivered to a command (found by this simulation)",
     changes: [
       [
         "commands/policy/apply-item.ts",
@@ -442,7 +442,7 @@ export const defects = [
     ],
   },
   {
-    name: "actors: a profile that has any credential is taken to have the secret",
+    name: "actors: a profile with any credential counts as having the secret",
     changes: [
       [
         "secrets/profile.ts",

@@ -9,14 +9,14 @@ import type { Problem } from "../../../src/errors.ts";
 
 /** The outcome of one request. Those that name no fault are answered as the contract says. */
 export type Fate =
-  | "lost before" // nothing arrived, and nobody knows
-  | "lost after" // done, and the answer is lost
-  | "cut" // done, and the secret can be read in what came
-  | "broken after" // done, and answered with 500
-  | "silent" // made, and the answer shows no secret
+  | "lost before" // The request never arrived.
+  | "lost after" // Done, and the response is lost.
+  | "cut" // Done, and the secret is in the received part.
+  | "broken after" // Done, with response 500.
+  | "silent" // Created, and the response has no secret.
   | "pending"
   | "revoked"
-  | "disabled" // the status of the client that is made
+  | "disabled" // The created client's status.
   | "not sent"
   | { readonly refused: number; readonly code?: string; readonly retryAfterSeconds?: number };
 

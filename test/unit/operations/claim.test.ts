@@ -228,8 +228,8 @@ describe("a secret kept in another folder", () => {
   const elsewhere = { state: "undelivered", detail: { kept_at: "there:/state" } } as const;
 
   it.each<[string, typeof client.takeUp]>([
-    ["before a client's creation goes on", client.takeUp],
-    ["before a key's creation goes on", key.takeUp],
+    ["before a client's creation continues", client.takeUp],
+    ["before a key's creation continues", key.takeUp],
   ])("is not lost: %s", async (_, takenUp) => {
     const world = await kept("a key's creation");
     const { id } = entryWithSecret(world);

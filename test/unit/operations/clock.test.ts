@@ -11,7 +11,7 @@ const day = 24 * 60 * 60_000;
 describe.each(Object.entries(operations))("%s", (_name, operation) => {
   it.each([
     ["429", { refused: 429 }],
-    ["nobody listens", "not sent"],
+    ["a closed port", "not sent"],
   ] satisfies [string, Fate][])("%s: is retried as long if the clock jumps at every wait", async (_what, fate) => {
     const tries = async (jump: number): Promise<[string, number]> => {
       const setting = { retryForMs: 60_000, fates: { [operation.sends]: Array.from({ length: 50 }, () => fate) } };

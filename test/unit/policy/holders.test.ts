@@ -25,7 +25,7 @@ const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDes
     { store: "github:Acme/App#client_secret" },
     { kind: "store", to: "github:acme/app#CLIENT_SECRET", facts: {} },
   ],
-  "store with options behind it": [
+  "store with options": [
     { store: "github:org/acme#SECRET?repositories=api,web" },
     { kind: "store", to: "github:org/acme#SECRET", facts: {} },
   ],

@@ -24,8 +24,11 @@ export const kept: Readonly<Record<string, readonly [text: string, outcome: stri
   ],
   "a status without a body that has a length": ["HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", "204"],
   "another without a body": ["HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "broken"],
-  "a note before it": [`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 2\r\n\r\n{}`, "200 {}"],
-  "two notes before it": [
+  "an interim response before it": [
+    `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 2\r\n\r\n{}`,
+    "200 {}",
+  ],
+  "two interim responses before it": [
     `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${ok}Content-Length: 2\r\n\r\n{}`,
     "broken",
   ],
@@ -37,7 +40,7 @@ export const kept: Readonly<Record<string, readonly [text: string, outcome: stri
   "a large head": [`${ok}X-Large: ${long}\r\nX-Too: ${long}\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
   chunks: [`${inChunks}4\r\n{"a"\r\n00A\r\n:"bcdefgh"\r\n1\r\n}\r\n0\r\n\r\n`, '200 {"a":"bcdefgh"}'],
   "no chunk": [`${inChunks}0\r\n\r\n`, "200"],
-  "chunks in other letters": [`HTTP/1.1 200 OK\r\ntransfer-ENCODING: Chunked\r\n\r\n2\r\n{}\r\n000\r\n\r\n`, "200 {}"],
+  "chunks in upper case": [`HTTP/1.1 200 OK\r\ntransfer-ENCODING: Chunked\r\n\r\n2\r\n{}\r\n000\r\n\r\n`, "200 {}"],
   "chunks with extensions": [`${inChunks}2\r\n{"\r\n3;a=b;c="d"\r\na":\r\n2\r\n1}\r\n0;z\r\n\r\n`, '200 {"a":1}'],
   "chunks with trailers": [`${inChunks}2\r\n{}\r\n0\r\nX-Sum: 1\r\nX-More: 2\r\n\r\n`, "200 {}"],
 };
@@ -45,8 +48,8 @@ export const kept: Readonly<Record<string, readonly [text: string, outcome: stri
 export const wrong: Readonly<Record<string, readonly [text: string, outcome: string]>> = {
   nothing: ["", "broken"],
   "no HTTP": ["hello\r\n\r\n", "broken"],
-  "a body where there is none": ["HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}", "broken"],
-  "chunks where there is no body": [
+  "a body with a status that has none": ["HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}", "broken"],
+  "chunks with a status that has no body": [
     "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     "204",
   ],
@@ -56,14 +59,14 @@ export const wrong: Readonly<Record<string, readonly [text: string, outcome: str
   "no last chunk": [`${inChunks}2\r\n{}\r\n`, "broken"],
   "half the last chunk": [`${inChunks}2\r\n{}\r\n0\r\n`, "broken"],
   "half a trailer": [`${inChunks}2\r\n{}\r\n0\r\nX-Sum`, "broken"],
-  "more than it has": [`${ok}Content-Length: 2\r\n\r\n{}{}`, "200 {}"],
-  "another answer behind it": [`${ok}Content-Length: 2\r\n\r\n{}${ok}Content-Length: 3\r\n\r\nbad`, "200 {}"],
-  "another answer behind chunks": [`${inChunks}2\r\n{}\r\n0\r\n\r\n${ok}Content-Length: 3\r\n\r\nbad`, "200 {}"],
+  "data after the body": [`${ok}Content-Length: 2\r\n\r\n{}{}`, "200 {}"],
+  "another response after it": [`${ok}Content-Length: 2\r\n\r\n{}${ok}Content-Length: 3\r\n\r\nbad`, "200 {}"],
+  "another response after chunks": [`${inChunks}2\r\n{}\r\n0\r\n\r\n${ok}Content-Length: 3\r\n\r\nbad`, "200 {}"],
   "a length and chunks": [`${ok}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, "broken"],
   "chunks and a length": [`${ok}Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, "broken"],
   "two lengths": [`${ok}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} `, "broken"],
   "the same length twice": [`${ok}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
-  "a length that is none": [`${ok}Content-Length: two\r\n\r\n{}`, "broken"],
+  "an invalid length": [`${ok}Content-Length: two\r\n\r\n{}`, "broken"],
   "a length with a sign": [`${ok}Content-Length: +2\r\n\r\n{}`, "broken"],
   "a length beyond every number": [`${ok}Content-Length: 99999999999999999999999\r\n\r\n{}`, "broken"],
   "a length beyond the limit": [`${ok}Content-Length: 99999999\r\n\r\n{}`, "broken"],
@@ -72,12 +75,12 @@ export const wrong: Readonly<Record<string, readonly [text: string, outcome: str
     `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
     "200 {}",
   ],
-  "a size that is none": [`${inChunks}2\r\n{}\r\nx\r\n`, "broken"],
+  "an invalid size": [`${inChunks}2\r\n{}\r\nx\r\n`, "broken"],
   "no size": [`${inChunks}\r\n{}\r\n0\r\n\r\n`, "broken"],
   "a size beyond every number": [`${inChunks}fffffffffffffffff\r\n{}`, "broken"],
   "a size with a sign": [`${inChunks}-1\r\n{}`, "broken"],
   "a size without its end": [`${inChunks}2\n{}\r\n0\r\n\r\n`, "broken"],
-  "a chunk that is longer than it says": [`${inChunks}1\r\n{}\r\n0\r\n\r\n`, "broken"],
+  "a chunk longer than its size": [`${inChunks}1\r\n{}\r\n0\r\n\r\n`, "broken"],
   "a chunk without its end": [`${inChunks}2\r\n{}0\r\n\r\n`, "broken"],
   "a folded header": [`${ok}X-A: b\r\n c\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
   "lines without a return": [`${ok}Content-Length: 2\n\n{}`, "broken"],
@@ -88,9 +91,9 @@ export const wrong: Readonly<Record<string, readonly [text: string, outcome: str
   "a zero in a value": [`${ok}X-A: b\0c\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
   "a return in a value": [`${ok}X-A: b\rc\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
   "a status of two digits": ["HTTP/1.1 20 OK\r\nContent-Length: 2\r\n\r\n{}", "broken"],
-  "a status of no kind": ["HTTP/1.1 700 Odd\r\nContent-Length: 2\r\n\r\n{}", "700 {}"],
+  "an unknown status class": ["HTTP/1.1 700 Odd\r\nContent-Length: 2\r\n\r\n{}", "700 {}"],
   "an older version": [`HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
-  "an older version that is kept": [
+  "an older version, kept alive": [
     `HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}`,
     "200 {}",
   ],
@@ -103,7 +106,7 @@ export const wrong: Readonly<Record<string, readonly [text: string, outcome: str
   ],
   "another protocol": ["HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "broken"],
   "an offer of one": [`${ok}Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
-  "an encoding that is no gzip": [`${ok}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
+  "an encoding that is not gzip": [`${ok}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
   "a head that is too large": [`${ok}X-Large: ${long.repeat(4)}\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
 };
 
@@ -111,12 +114,12 @@ export const wrong: Readonly<Record<string, readonly [text: string, outcome: str
 export const begun: Readonly<Record<string, string>> = {
   "another protocol's greeting": "SSH-2.0-OpenSSH_9.6\r\n",
   "a mail server's greeting": "220 mail ESMTP\r\n",
-  "no line at all": "garbage",
+  "no line": "garbage",
   "an alert of TLS": "\x15\x03\x01\0\x02\x02\x46",
   "another version": "HTTP/1.2 200 OK\r\n",
   "lines without a return": "HTTP/1.1 200 OK\nContent-Length: 2\n\n{}",
   "a folded line": "HTTP/1.1 200 OK\r\n x: y\r\n",
-  "a length that is none": "HTTP/1.1 200 OK\r\nContent-Length: x\r\n",
+  "an invalid length": "HTTP/1.1 200 OK\r\nContent-Length: x\r\n",
   "a space before the colon": "HTTP/1.1 200 OK\r\nX-B : 1\r\n",
   "a zero in a value": "HTTP/1.1 200 OK\r\nX-A: b\0c\r\n",
 };
