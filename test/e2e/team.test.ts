@@ -331,7 +331,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "path"])).stdout).toBe(`${ada.path("state", "journal.ndjson")}\n`);
   });
 
-  it("a profile that gets one names this machine's entries outside of it, and a later move imports them", async () => {
+  it("a profile that gets one reports entries left in this machine's own; a later move imports them", async () => {
     const address = server.address(await team());
     const ada = await administrator("unused");
     delete ada.env.INTEG_JOURNAL;

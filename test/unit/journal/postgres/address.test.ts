@@ -75,7 +75,7 @@ test.each(["disable", "allow", "prefer"])("sslmode=%s is only for this machine",
     expect(readAddress(`postgresql://${host}/d?sslmode=${mode}`, { env: {} }).isEncrypted).toBe(false);
 });
 
-test("a remote server needs a host name", () => {
+test("only loopback addresses and socket paths are local", () => {
   expect(readAddress("postgresql://db.example/d", { env: {} }).isEncrypted).toBeUndefined();
   const local = (name: string): boolean => isLocal({ name, port: 5432 });
   expect(["localhost", "127.0.0.1", "127.0.0.2", "::1", "/run/pg"].every(local)).toBe(true);

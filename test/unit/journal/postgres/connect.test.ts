@@ -61,7 +61,7 @@ describe("a server that accepts a connection", () => {
     expect(server.passwords).toHaveLength(1);
   });
 
-  it("is left without a message", async () => {
+  it("sees the connection close after a hang-up", async () => {
     const server = await AServer.start();
     (await connectTo(server.host)).hangUp();
     await server.left();
