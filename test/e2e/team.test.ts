@@ -181,7 +181,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(Number(lasts)).toBeLessThan(seconds + 5);
   });
 
-  it("adds a marker to key names, unless told not to or the name is too long", async () => {
+  it("adds a marker to key names, except on request or if the name is too long", async () => {
     const schema = await team();
     const ada = await administrator(schema, { key: service.us.access_key_secret });
     const name = async (...words: string[]): Promise<string> => {

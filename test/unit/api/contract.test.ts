@@ -101,9 +101,9 @@ describe("compareContract", () => {
   test.each<[string, (document: Json) => void, string]>([
     ["version", (d) => (d.info["x-contract-version"] = "2027-01-01"), "contract version"],
     ["no version", (d) => delete d.info, "contract version"],
-    ["operation gone", (d) => delete d.paths["/v1/entities"], "GET /v1/entities"],
-    ["method gone", (d) => delete d.paths["/v1/oauth_clients/{client_id}"].delete, "DELETE /v1/oauth_clients/{}"],
-    ["parameter gone", (d) => d.paths["/v1/entities"].get.parameters.pop(), "GET /v1/entities"],
+    ["operation removed", (d) => delete d.paths["/v1/entities"], "GET /v1/entities"],
+    ["method removed", (d) => delete d.paths["/v1/oauth_clients/{client_id}"].delete, "DELETE /v1/oauth_clients/{}"],
+    ["parameter removed", (d) => d.paths["/v1/entities"].get.parameters.pop(), "GET /v1/entities"],
     ["parameter required", (d) => (d.components.parameters.limit.required = true), "GET /v1/entities"],
     [
       "key not required",
@@ -117,7 +117,7 @@ describe("compareContract", () => {
     ],
     ["limit", (d) => (d.components.parameters.limit.schema.maximum = 100), "GET /v1/entities"],
     ["field required", (d) => d.components.schemas.Creation.required.push("name"), "POST /v1/oauth_clients"],
-    ["field gone", (d) => delete d.components.schemas.Creation.properties.scopes, "POST /v1/oauth_clients"],
+    ["field removed", (d) => delete d.components.schemas.Creation.properties.scopes, "POST /v1/oauth_clients"],
     ["success", (d) => (d.paths["/v1/oauth_clients"].post.responses = { 200: {} }), "POST /v1/oauth_clients"],
     ["no stage", (d) => delete d.paths["/v1/entities"].get["x-lifecycle-stage"], "GET /v1/entities"],
     ["odd stage", (d) => (d.paths["/v1/entities"].get["x-lifecycle-stage"] = "sunset"), "GET /v1/entities"],

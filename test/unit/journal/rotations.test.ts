@@ -178,11 +178,11 @@ describe("of two simultaneous rotations", () => {
 
   it.each<[string, Other, string, number]>([
     ["refuses itself", { next: { state: "refused", sequence: 2 } }, "continues", 50],
-    ["begins", { next: { sequence: 2 } }, now, 50],
+    ["starts", { next: { sequence: 2 } }, now, 50],
     ["ends", { next: { state: "done", sequence: 4 } }, just, 50],
     ["is pruned", { next: null }, "continues", 50],
     ["says nothing", {}, now, 5000],
-    ["had begun", { sequence: 2 }, now, 0],
+    ["had started", { sequence: 2 }, now, 0],
   ])("in a team's journal, one waits for a higher id until that %s", async (_what, other, end, waited) => {
     expect(await met({ other: { id: above, ...other }, isShared: true })).toMatchObject({ end, waited });
   });

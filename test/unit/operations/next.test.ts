@@ -85,7 +85,7 @@ const rotations: readonly (readonly [
   proven: string | undefined,
   keepOld: boolean,
   isDue: boolean,
-  gone: boolean,
+  isRevoked: boolean,
   step: string,
 ])[] = [
   [undefined, false, false, false, "prove the new one"],
@@ -124,11 +124,14 @@ describe("the next step of a rotation by replacement", () => {
     },
   );
 
-  it.each(rotations)("proven: %s, kept: %s, due: %s, revoked by someone: %s", (proven, keep_old, isDue, gone, step) => {
-    const facts = { child: { state: "done" }, isDue, isOldRevoked: gone } as const;
-    for (const state of ["open", "pending", "waiting", "undelivered", "unknown"] as const)
-      expect(of(state, { proven, keep_old }, facts)).toEqual([step, step]);
-  });
+  it.each(rotations)(
+    "proven: %s, kept: %s, due: %s, revoked by someone: %s",
+    (proven, keep_old, isDue, isRevoked, step) => {
+      const facts = { child: { state: "done" }, isDue, isOldRevoked: isRevoked } as const;
+      for (const state of ["open", "pending", "waiting", "undelivered", "unknown"] as const)
+        expect(of(state, { proven, keep_old }, facts)).toEqual([step, step]);
+    },
+  );
 });
 
 describe("a rotation during its overlap", () => {

@@ -235,7 +235,7 @@ describe("looking at the secret", () => {
 
 describe("writing", () => {
   it.each<[string, Answers]>([
-    ["made anew", { [puts]: [created], [gets]: [absent, now] }],
+    ["created", { [puts]: [created], [gets]: [absent, now] }],
     ["replacing another", { [puts]: [replaced], [gets]: [before, now] }],
     ["as old as clocks may differ", { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:50Z")] }],
     ["without a time in the response", { [puts]: [{ status: 204 }], [gets]: [before] }],

@@ -40,7 +40,7 @@ const ways: readonly [string, readonly string[], () => void][] = [
   ["replaced", ["create", "read", "update"], () => vault.put(path, { client_secret: "old", other: "kept" })],
   ["created", all, () => {}],
   [
-    "created anew",
+    "created again",
     all,
     () => {
       vault.put(path, { client_secret: "old", other: "gone" });
