@@ -39,7 +39,7 @@ export interface Settings {
 export interface Profiles {
   active(): Promise<ActiveProfile>;
   /** The profile of a journal entry, whichever is active. */
-  named(name: string): Promise<ActiveProfile>;
+  named(name: string, source?: "policy"): Promise<ActiveProfile>;
   /** Names of stored profiles, for completion; empty if they are unreadable. */
   names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;

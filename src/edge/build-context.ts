@@ -178,13 +178,13 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote
     const { credentialsAt } = await import("../profiles/credentials.ts").catch(notLoaded);
     return credentialsAt({ configDir: settings.configDir, env, signal: cut });
   });
-  const resolve = async (flagProfile: string | undefined): Promise<ActiveProfile> => {
+  const resolve = async (flagProfile: string | undefined, isOfPolicy = false): Promise<ActiveProfile> => {
     const [{ needsStored, emptyStore, resolveProfile }, { activate }] = await Promise.all([
       import("../profiles/resolution.ts"),
       import("../profiles/active-profile.ts"),
     ]);
     const stored = needsStored({ flagProfile, env }) ? await store() : emptyStore;
-    const resolution = resolveProfile({ flagProfile, env, stored });
+    const resolution = resolveProfile({ flagProfile, isOfPolicy, env, stored });
     return activate(resolution, {
       env,
       credentials: { read: async (source, origins) => (await credentials()).read(source, origins) },
@@ -213,7 +213,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote
       for (const note of profile.notes) printNote(note);
       return profile;
     }),
-    named: (name) => resolve(name),
+    named: (name, source) => resolve(name, source === "policy"),
     names: async () => (await import("../profiles/names.ts")).readProfileNames(settings.configDir),
     store,
     credentials,

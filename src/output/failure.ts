@@ -52,8 +52,10 @@ function forPerson(failure: Failure, style: FailureStyle): string {
   const paint = painter(style.colour);
   const { meaning, hint, nextCommand, problem } = failure.details;
   const wrap = (text: string, margin: string): string => wrapped(text, { width: style.width, margin });
-  const first = wrap(`Error: ${oneLine(failure.message)}`, "  ").trimStart();
-  const lines = [first.replace("Error:", paint.red.bold("Error:"))];
+  // A check that found something did what it was asked for.
+  const label = failure.kind === "findings" ? "" : "Error: ";
+  const first = wrap(`${label}${oneLine(failure.message)}`, "  ").trimStart();
+  const lines = [label === "" ? paint.bold(first) : first.replace("Error:", paint.red.bold("Error:"))];
   if (problem !== undefined) lines.push(...serviceWords(problem).map((line) => wrap(line, "  ")));
   if (meaning !== undefined) lines.push(...linesOf(meaning).map((line) => wrap(line, "  ")));
   if (hint !== undefined) lines.push(wrap(`Fix: ${linesOf(hint).join(" ")}`, "  ").replace("Fix:", paint.bold("Fix:")));

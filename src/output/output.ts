@@ -151,8 +151,13 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
     isScreen: terminal.isTTY.stdout,
     answered,
     confirm: async (question, how) => yes || (await asking()).confirm(question, how),
-    ask: async (question, how) =>
-      remembered(how?.hidden ? undefined : how?.flag, await (await asking()).ask(question, how)),
+    async ask(question, how) {
+      const answer = await (await asking()).ask(question, how);
+      if (!how?.hidden) return remembered(how?.flag, answer);
+      // A secret is repeated on standard input.
+      answered.push(...(how.flag?.split(" ").slice(0, 1) ?? []));
+      return answer;
+    },
     pick: async (question, how) =>
       remembered(how.isFirst ? undefined : how.flag, await (await asking()).pick(question, how)),
     pickSome: async (question, how) => remembered(how.flag, await (await asking()).pickSome(question, how)),

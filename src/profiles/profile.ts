@@ -114,7 +114,7 @@ export interface StoredProfiles {
 }
 
 /** How the profile was chosen. */
-export type ProfileSource = "flag" | "environment" | "INTEG_PROFILE" | "default";
+export type ProfileSource = "flag" | "policy" | "environment" | "INTEG_PROFILE" | "default";
 
 /** The chosen profile's address and identity, without credentials. */
 export interface ProfileFacts {

@@ -24,6 +24,8 @@ export interface Resolution extends ProfileFacts {
 export interface ResolutionInput {
   /** The value of `-p`. */
   readonly flagProfile?: string;
+  /** Set if a policy file names that profile. */
+  readonly isOfPolicy?: boolean;
   readonly env: Environment;
   /** Read only if needed: a damaged store does not affect `-p sandbox` or a profile from the environment. */
   readonly stored: StoredProfiles;
@@ -39,6 +41,7 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
   const known = [...stored.list().map((profile) => profile.name), ...sandboxRegions.keys()];
   const origin = {
     flag: `named by ${flags.profile}`,
+    policy: "named by the policy file",
     environment: `named by ${flags.profile}`,
     INTEG_PROFILE: "named by INTEG_PROFILE",
     default: "the default",
@@ -101,7 +104,7 @@ function fromFlag(name: string, input: ResolutionInput): Resolution {
     });
   }
   const unused = profileVariablesIn(input.env);
-  const resolution = storedResolution(name, "flag", input);
+  const resolution = storedResolution(name, input.isOfPolicy ? "policy" : "flag", input);
   return unused.length === 0
     ? resolution
     : withNotes(resolution, `${listed(unused)}: ${flags.profile} ${name} was given.`);

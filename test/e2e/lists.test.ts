@@ -324,13 +324,13 @@ describe("--fields", () => {
     sandbox.remove();
   });
 
-  it("does not turn a completed change into a failure", async () => {
+  it("refuses an unknown field of a change before it sends anything", async () => {
     const home = new Home();
     const words = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
-    const { code, stderr } = await integHere(home, [...words, "--secret-file", "s", "--json", "--fields", "nome"]);
-    expect([code, stderr]).toEqual([0, expect.stringContaining('Warning: The result has no field "nome".')]);
+    const { code, stderr } = await integHere(home, [...words, "--secret-file", "s", "--fields", "nome"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('The result has no field "nome".')]);
     const recovered = await integHere(home, ["journal", "recover", "-p", "sandbox", "--fields", "nome"]);
-    expect(recovered.code).toBe(0);
+    expect([recovered.code, recovered.stderr]).toEqual([0, expect.stringContaining("No unfinished changes")]);
     home.remove();
   });
 });

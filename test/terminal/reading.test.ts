@@ -87,6 +87,12 @@ describe("a long list", () => {
     expect(await early.ended).toBe(0);
   });
 
+  it.each(["false", "cat >/dev/null; exit 3"])("is printed if the pager %s fails", async (PAGER) => {
+    const shown = await written(words, { PAGER });
+    expect(shown).toContain("Note: The pager failed: the output is printed without it.");
+    expect(shown.match(/ent_us_\d+/g)!.length).toBeGreaterThan(100);
+  });
+
   it("is printed directly without a pager, and in a pipe", async () => {
     const shown = await written(words, { PAGER: "no-such-pager -x" });
     expect(shown).toContain('The pager "no-such-pager -x" is not installed');

@@ -14,7 +14,7 @@ export function actingFor(context: Context, { profile: name }: Policy): Context 
   if (name === undefined || context.settings.profile !== undefined) return context;
   let chosen: Promise<ActiveProfile> | undefined;
   const active = (): Promise<ActiveProfile> =>
-    (chosen ??= context.profiles.named(name).then((profile) => {
+    (chosen ??= context.profiles.named(name, "policy").then((profile) => {
       for (const note of profile.notes) context.output.note(note);
       return profile;
     }));

@@ -8,9 +8,9 @@ import { flags, shell } from "../../next-step.ts";
 const limitMs = 5_000;
 
 /**
- * Tests a new profile. Removes it again if its credential is refused, unless a person keeps it.
+ * Tests a new profile. Removes it again if its credential is refused, or if a person does not want it untested.
  * @param options.mustAnswer a service that cannot be reached is a failure too
- * @throws Failure `auth` if the profile was removed
+ * @throws Failure of the test if the profile was removed
  */
 export async function tryCredential(
   context: Context,
@@ -22,16 +22,19 @@ export async function tryCredential(
     await testCall(context, name);
   } catch (error) {
     if (!(error instanceof Failure) || error.kind === "interrupted") throw error;
-    if (error.kind !== "auth") {
-      if (mustAnswer) throw error;
-      return output.warn(`The profile was not tested: ${error.message}`);
-    }
-    output.warn(error.message);
-    if (output.interactive && (await output.confirm("Store the profile untested?", { destructive: true }))) return;
+    const isRefused = error.kind === "auth";
+    if (!isRefused && mustAnswer) throw error;
+    output.warn(isRefused ? error.message : `The profile was not tested: ${error.message}`);
+    if (!isRefused && !output.interactive) return;
+    const question = isRefused
+      ? "Store the profile although its credential is refused?"
+      : "Store the profile untested?";
+    if (output.interactive && (await output.confirm(question, { destructive: isRefused }))) return;
     await context.profiles.remove(name);
-    throw new Failure("auth", `The profile "${name}" was not stored: its credential does not work.`, {
+    const why = isRefused ? "its credential does not work" : "the service did not answer";
+    throw new Failure(error.kind, `The profile "${name}" was not stored: ${why}.`, {
       meaning: error.message,
-      hint: `Correct the credential, or add ${flags.noVerify} to store it untested.`,
+      hint: `Correct the ${isRefused ? "credential" : "address"}, or add ${flags.noVerify} to store it untested.`,
     });
   }
 }

@@ -79,6 +79,6 @@ function profileLines(region: "us" | "eu", host: SandboxDescription["us"]): stri
   const name = region === "us" ? "local" : "local-eu";
   return `  echo ${host.access_key_secret} | integ profiles add ${name} --region ${region} --base-url ${host.base_url} \\
     --organization-id ${host.organization_id} --access-token-endpoint ${host.access_token_endpoint} \\
-    --token-endpoint ${host.token_endpoint} --api-key-stdin
+    --token-endpoint ${host.token_endpoint} --api-key-stdin --api-key-id ${host.access_key_id}
 `;
 }
