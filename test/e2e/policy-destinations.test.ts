@@ -111,7 +111,25 @@ it("a run never replaces its own credential with one that it creates", async () 
   expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
 });
 
-it("two policies applied at the same time deliver only one secret to their common destination", async () => {
+it.each([["the credential it had", 0] as const, ["what a person stored since", 2] as const])(
+  "a profile gives up %s to an item whose creation never arrived: exit %i",
+  async (what, code) => {
+    const { base_url, api_key, second_api_key } = service.us;
+    const words = ["--base-url", base_url, "--region", "us", "--api-key-stdin"];
+    await integHere(home, ["profiles", "add", "ci", ...words], { input: api_key });
+    writeKey("{ profile: ci }");
+    await service.fault("POST /api/v1/access-keys drop=before times=1");
+    expect((await apply()).code).toBe(7);
+    if (code > 0) await integHere(home, ["profiles", "edit", "ci", "--api-key-stdin"], { input: second_api_key });
+    const before = await integ("profiles", "list", "--json");
+    await service.settle();
+    const ended = await apply();
+    expect(ended.code, ended.stderr).toBe(code);
+    expect((await integ("profiles", "list", "--json")).stdout === before.stdout, what).toBe(code > 0);
+  },
+);
+
+it("two policies that are applied at the same time deliver one of two secrets to one destination", async () => {
   const file = destinations["command"]!;
   write(file, { name: "a", file: "a.yaml" });
   write(file, { name: "b", file: "b.yaml" });

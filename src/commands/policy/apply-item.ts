@@ -29,7 +29,7 @@ import { workbenchOf } from "../running/change.ts";
 import { missingFor } from "../running/missing.ts";
 import { missingForItems } from "./acting.ts";
 import { adopt, adoptionIntent } from "./adoption.ts";
-import type { SingleDestination } from "../../journal/entry-destination.ts";
+import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
 import { type Destination, isLocal, placesOf, type SecretOptions } from "../../secrets/destination.ts";
 import { destinationOptions } from "./destinations.ts";
 
@@ -77,9 +77,10 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (missing !== undefined) return { result: "failed", ...missing };
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
-      if (finished === undefined || isWithdrawn(finished)) return { result: "elsewhere", entry: await named.newest() };
-      // The key's creation certainly created nothing, so the item needs another creation.
-      if (finished.state === "refused") await begin({ ...work, decision: { ...decision, step: { do: "create" } } });
+      if (finished === undefined || gaveWay(finished)) return { result: "elsewhere", entry: await named.newest() };
+      // A key's creation that certainly made nothing is over, and the item still has no key. The plan showed no first creation: it
+      // replaces what that one might have replaced, and nothing that came since.
+      if (finished.state === "refused") await begin(work, finished.destination);
     } else await begin(work);
     const entry = await named.newest();
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
@@ -146,20 +147,21 @@ function withoutForceAdvice(failure: Failure): Failure {
   const { nextCommand } = failure.details;
   if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
   const hint =
-    "Move the file away, or name another destination in the policy file: integ replaces only a file that it wrote there.";
+    "Move what is there away, or name another destination in the policy file: integ replaces only what it delivered there.";
   return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, hint });
 }
 
 async function destinationOf(
   { decision: { item, current, step }, options: { context }, bench }: ItemWork,
   entry?: Entry,
+  before = entry?.destination,
 ): Promise<Destination> {
   if (item.destinations.length === 0)
     throw new Failure("usage", `The destination of the secret of ${item.name} is unknown.`, {
       meaning: "Nothing was sent for it.",
       hint: "Replace secret: unknown in the policy file.",
     });
-  const about = { isFirst: step.do === "create", before: entry?.destination };
+  const about = { isFirst: step.do === "create", before };
   const { to } = destinationOptions(item.destinations, about);
   const ownProfile = { kind: "profile", name: bench.account.profile, own: true, force: true } as const;
   const isOwn =
@@ -196,12 +198,13 @@ function agreements({ options: { waitMs }, decision: { item }, bench }: ItemWork
   return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 
-async function begin(work: ItemWork): Promise<unknown> {
+/** @param before destination of an entry for the same that made nothing */
+async function begin(work: ItemWork, before?: EntryDestination | null): Promise<unknown> {
   const { bench, options } = work;
   const { item, step } = work.decision;
   const old = step.do === "replace" ? step.old : undefined;
   const reconnect = async () => options.context.connect(await options.context.profiles.named(bench.account.profile));
-  const asked = { ...agreements(work), destination: await destinationOf(work), reconnect };
+  const asked = { ...agreements(work), destination: await destinationOf(work, undefined, before), reconnect };
   if (item.kind === "oauth_client")
     return old === undefined
       ? createOAuthClient(bench, clientRequest(item), asked)
