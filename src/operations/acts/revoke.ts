@@ -68,8 +68,11 @@ export async function revoke<C extends keyof Revoked, R>(
     const end = await read(answer, earlier);
     if (!(end instanceof Failure)) return end;
     const mayHaveArrived = answer.kind === "answered" || answer.kind === "unknown";
-    if (mayHaveArrived && isOwn(lease.entry))
-      await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
+    if (mayHaveArrived && isOwn(lease.entry)) {
+      const recorded = await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
+      // Nothing more is sent, and what the disk says next is not why it ended.
+      if (!recorded) throw end;
+    }
     // Another process waits until then, too.
     else if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
     earlier.push(answer);

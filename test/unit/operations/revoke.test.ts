@@ -71,6 +71,12 @@ const rows: Record<string, Row> = {
   },
 };
 
+it.each(["client", "key"] as const)("of a %s, lost with the disk, is not called refused", async (what) => {
+  const world = worldWith(what, { fates: { revoke: ["lost after"] }, failing: ["record 2"] });
+  expect((await revokeOld(world, what)).kind).toBe("outcome_unknown");
+  expect(world.entries[0]!.state).toBe("unknown");
+});
+
 describe("a revocation by name", () => {
   const cases = Object.entries(rows).flatMap(([name, row]) =>
     (["client", "key"] as const).map((what) => ({ name, what, ...row })),
