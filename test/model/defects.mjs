@@ -211,7 +211,7 @@ export const defects = [
     changes: [
       [
         "operations/sending.ts",
-        "detail: { ...detail, attempted_at, ...about.detail },",
+        "detail: { ...detail, attempted_at, attempted_by, ...about.detail },",
         "detail: { ...detail, ...about.detail },",
       ],
     ],

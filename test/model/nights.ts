@@ -418,7 +418,7 @@ class Nights {
   async #claim(context: Context, _process: Process, machine: Machine): Promise<void> {
     const journal = await context.journal();
     for (const entry of await journal.unsettled()) {
-      if (entry.state !== "undelivered" || entry.policy !== undefined) continue;
+      if (entry.state !== "undelivered" || !this.#reliance.isTyped(entry)) continue;
       const path = `/claimed-${entry.id}`;
       this.#reliance.asks("typed", [`${machine.name}:file:${path}`]);
       const lease = await journal.lease(entry.id);

@@ -276,6 +276,7 @@ export const turns: readonly Turn[] = [
     class: "hostile",
     act: ({ world, machine, chance }) => {
       if (machine.entries.length === 0) return false;
+      world.reliance?.remembers(machine.entries);
       machine.entries.splice(chance.below(machine.entries.length), 1);
       world.promises.forget();
     },

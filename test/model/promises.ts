@@ -157,8 +157,10 @@ export class Promises {
     if (before.state === after.state || this.#isForgetful) return;
     const made = this.#madeBy(after);
     if (after.state === "done")
+      // What the journal said was delivered somebody else may have removed.
       for (const { id, secret } of made)
-        if (!this.#isDelivered(secret)) broken.push(`${after.id} is done before the secret of ${id} was delivered`);
+        if (!this.#isDelivered(secret) && !(this.#world.reliance && this.#partlyDelivered.has(after.id)))
+          broken.push(`${after.id} is done before the secret of ${id} was delivered`);
     const { old_client, old_key, secret_claimed } = after.detail;
     const isStep = old_client === undefined && old_key === undefined && secret_claimed !== true;
     if (after.state === "done" && isStep && missingPlaces(after.destination).length > 0)
@@ -335,7 +337,12 @@ export class Promises {
       this.broken.push(`${id} was sent, and the journal does not say that its secret may be here`);
     // A process that lost its lease frees the reserve of the next one.
     if (this.#world.weather.lostLeases > 0) return;
-    if (isSettled(state) || this.#madeBy({ id }).some(({ secret }) => this.#isDelivered(secret))) return;
+    if (
+      isSettled(state) ||
+      detail.secret_claimed === true ||
+      this.#madeBy({ id }).some(({ secret }) => this.#isDelivered(secret))
+    )
+      return;
     const room = keptName(around, id);
     // Reachable ones of several destinations get a kept secret.
     if (machine.kept.has(room)) return;

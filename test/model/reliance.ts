@@ -15,7 +15,8 @@ export class Reliance {
   readonly #world: World;
   /** The owner of a client or key: a policy's item, a command, or a person in the console. */
   readonly #owners = new Map<string, string>();
-  /** Where an owner requested secrets. */
+  readonly #ownersOfWork = new Map<string, string>();
+  /** Where an owner wants secrets. */
   readonly #asked = new Map<string, Set<string>>();
   /** The secrets that integ wrote to each place. */
   readonly #written = new Set<string>();
@@ -78,8 +79,10 @@ export class Reliance {
     if (place.endsWith(`:profile:${actingProfile}`)) return false;
     if (this.#consents.has(consentTo(place, before)) || this.#isOfReplaced(place, made)) return true;
     const old = this.#madeWith(text);
-    if (old === undefined || !this.#written.has(`${place}\n${text}`)) return false;
-    return old.status === "revoked" || old.secret !== text || this.#owners.get(old.id) === this.#owners.get(made.id);
+    if (old === undefined) return false;
+    // The item's own, whoever put it there.
+    if (this.#owners.get(old.id) === this.#owners.get(made.id)) return true;
+    return this.#written.has(`${place}\n${text}`) && (old.status === "revoked" || old.secret !== text);
   }
 
   /** A profile names the client or key that this one replaces: its credential ends. */
@@ -108,8 +111,9 @@ export class Reliance {
     }
     for (const place of holders) this.#broken(`${id} was revoked for ${entry.id}, and ${place} has no other secret`);
     for (const place of this.#asked.get(owner.startsWith("typed ") ? "" : owner) ?? []) {
-      // A secret given to a command cannot be checked.
-      const isHere = place.startsWith("store:") || place.startsWith(`${machine.name}:`);
+      // What was handed to a command cannot be looked at, nor is a path this machine's after its state folder was lost.
+      const isSame = machine.id === machine.name && place.startsWith(`${machine.name}:`);
+      const isHere = place.startsWith("store:") || isSame;
       if (isHere && this.#workingAt(place, owner) === undefined)
         this.#broken(`${id} was revoked for ${entry.id}, and ${place} has ${JSON.stringify(this.contentOf(place))}`);
     }
@@ -155,8 +159,19 @@ export class Reliance {
     return this.#secrets.get(secret);
   }
 
+  /** Somebody is about to remove entries: whose the others are is known. */
+  remembers(entries: readonly Entry[]): void {
+    for (const entry of entries) this.#ownersOfWork.set(entry.id, this.#ownerOf(entry));
+  }
+
+  isTyped(entry: Entry): boolean {
+    return this.#ownerOf(entry).startsWith("typed ");
+  }
+
   #ownerOf(entry: Entry): string {
     const { policy, operation, parent, replaces, detail, id } = entry;
+    const known = this.#ownersOfWork.get(id);
+    if (known !== undefined) return known;
     const kind = operation.startsWith("access_key") ? "access_key" : "oauth_client";
     if (policy) return `${policy.id}/${kind}/${policy.item}`;
     const above = this.#world.entries().find((one) => one.id === (parent ?? replaces));
