@@ -33,7 +33,11 @@ export const detailShape = {
   kept_at: optional,
   /** Machines and state folders that sent the request: each may keep a secret. */
   attempted_at: z.optional(z.array(text)),
-  /** How the created credential differs from the request, in words. */
+  /** Random ids of those machines' state folders: another folder may be at the same path now. */
+  attempted_by: z.optional(z.array(text)),
+  /** When it was sent, by this machine's clock, ISO 8601 UTC: of requests close together the first. */
+  sent_around: z.optional(z.array(text)),
+  /** How the receipt differs from the request, in words: what exists is not what was asked for. */
   differs: optional,
   /** A person has claimed the secret. */
   secret_claimed: flag,
@@ -86,7 +90,9 @@ export const detailShape = {
   proven: optional,
   /** ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
-  /** A request to revoke the old or lost credential was sent: it may no longer work. */
+  /** Destinations that had the new secret and were seen without it, by a machine that can look there. */
+  gone: z.optional(z.array(text)),
+  /** A request to revoke what is old or lost has left: it may no longer work. */
   revoking: flag,
 };
 

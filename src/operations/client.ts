@@ -39,7 +39,9 @@ import {
 } from "./secret-delivery.ts";
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import {
+  clockSkewMs,
   detailsOf,
+  isoTime,
   lastErrorOf,
   madeAs,
   madeFor,
@@ -158,12 +160,33 @@ async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: 
   const now = await digestNow(run);
   // To the service, a request of another account under the same key is another request (§4.2 rule 2).
   const first = isPutOff(lease.entry) ? undefined : lease.entry.detail.sent_as;
-  const detail = { in_flight: !isOver, sent_as: first ?? now };
+  const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: sentAround(bench, lease.entry) };
   await recordAttempt(run, { state: before === undefined ? "open" : lease.entry.state, place, detail });
   if (attempt === 1 && first !== undefined && first !== now)
     bench.tell.note(
       `Profile ${bench.account.profile} has another credential than at the first attempt of ${lease.entry.id}. The service continues the creation if both belong to one service account.`,
     );
+}
+
+/** So long after it left a request may make its client; half of that lies between two times that are recorded. */
+const madeWithinMs = 30 * 60_000;
+
+function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
+  const now = clock.now();
+  return times.some((time) => Math.abs(now - Date.parse(time)) < madeWithinMs / 2) ? times : [...times, isoTime(now)];
+}
+
+/**
+ * Where else the secret of a client may be that was made while this journal sent nothing: a backup was restored, and what was
+ * written since then is in none of its entries.
+ */
+function lostHistory({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
+  const { sent_around: times = [], attempted_at = [] } = detail;
+  const madeAt = Date.parse(created_at) - (account.service.clockOffset() ?? 0);
+  const isMadeBy = (sent: string): boolean =>
+    madeAt > Date.parse(sent) - clockSkewMs && madeAt < Date.parse(sent) + madeWithinMs;
+  if (Number.isNaN(madeAt) || times.some(isMadeBy)) return attempted_at;
+  return [...new Set([...attempted_at, "a later copy of this journal"])];
 }
 
 /** What distinguishes the credential of this attempt from another. @throws Failure if there is none to send with */
@@ -295,7 +318,8 @@ async function withoutSecret(
   const learned = learnedOf(run, about.client);
   const found = isDelivered ? await settleDelivered(run, learned).then(() => ({})) : await takeUp(run, { learned });
   if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, receipt, ...found };
-  await recordAfterwards(bench, lease, { ...learned, state: "secret_lost" });
+  const detail = { ...learned.detail, attempted_at: lostHistory(bench, lease.entry, about.client) };
+  await recordAfterwards(bench, lease, { ...learned, state: "secret_lost", detail });
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId: about.requestId };
 }
 

@@ -14,7 +14,8 @@ import {
 } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
-import type { Destination, OneTimeSecret } from "../secrets/destination.ts";
+import { type Destination, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
+import { assertPartMayGo, assertTrusted } from "./acts/overwrite.ts";
 import { completeDelivery, isPartlyDelivered, type TakenUp } from "./delivery-recovery.ts";
 import { next } from "./next.ts";
 import {
@@ -212,7 +213,8 @@ interface Lost {
 async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made> {
   const { work, options, end, begun, wasLost } = lost;
   const { bench, lease } = work;
-  if (begun === undefined) {
+  if (begun !== undefined) await assertTrusted(bench, [begun.id]);
+  else {
     if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);
     const isNamed = options.revokes !== undefined && options.revokes === lease.entry.resource_id;
     if (isNamed && isGuess(lease.entry))
@@ -274,9 +276,10 @@ async function replaceNow(contract: CreationContract, { work, options, begun }: 
 }
 
 /** Admits a part of larger work, with the place of its secret. */
-export async function admitPart({ journal }: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
+export async function admitPart(bench: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
   const place = { ...(await destination.check()) };
-  return (await journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
+  await assertPartMayGo(bench, intent, placesOf(place));
+  return (await bench.journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
 /**

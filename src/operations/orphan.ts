@@ -11,6 +11,7 @@ import { learnedOfKept } from "./delivery-recovery.ts";
 import { seenAtAll, settleDelivered } from "./secret-delivery.ts";
 import { readUntilAnswered, wait } from "./sending.ts";
 import {
+  attemptedPlaces,
   beganAt,
   clockSkewMs,
   detailsOf,
@@ -178,7 +179,8 @@ async function settleOrphanFound(
   { key, certain }: Extract<Search, { kind: "one" }>,
 ): Promise<undefined> {
   if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
-  const detail = { ...lease.entry.detail, in_flight: false, orphan_certain: certain };
+  const attempted_at = attemptedPlaces(bench, lease.entry.detail);
+  const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
   await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
   bench.tell.note(
     certain

@@ -6,6 +6,7 @@ import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { laterRotation } from "../journal/rotations.ts";
 import { type Destination, placesOf } from "../secrets/destination.ts";
+import { untrusted } from "./acts/overwrite.ts";
 import { client } from "./client.ts";
 import { clientRotation } from "./client-rotation.ts";
 import { type CreationOptions, finishCreation, refuseReplacement } from "./creation.ts";
@@ -125,6 +126,7 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
   try {
     lease = await journal.lease((await rootOf(journal, given.id)).id);
     if (isSettled(lease.entry.state)) return { entry: lease.entry };
+    if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
     isSkipped = options.isOptional?.(lease.entry) === true;
     const bench = await options.benchFor(lease.entry);
     checkBinding(lease.entry, bench);

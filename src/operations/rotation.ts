@@ -34,7 +34,7 @@ import {
 } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
 import { type Facts, isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
-import { seenAt } from "./acts/overwrite.ts";
+import { assertTrusted, seenAt } from "./acts/overwrite.ts";
 import { revokes, type Successor } from "./acts/revoke.ts";
 import { assertAsAsked, nounOf, releaseReserved } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
@@ -253,8 +253,11 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
   try {
     assertAnother(rotation, id);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
+    const { resource_id: before } = lease.entry;
     await lease.record({ resource_id: id, detail: forNewOne(lease.entry, id) });
-    const dueAt = await untilOver(rotation, made);
+    // That an overlap ends now was said of the new one that was there then.
+    const overlap = before === null || before === id ? rotation.options.overlap : "leave";
+    const dueAt = await untilOver({ ...rotation, options: { ...rotation.options, overlap } }, made);
     const rotated = { oldId, newId: id, receipt: made.secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
     await recordAfterwards(bench, lease, { state: "done", last_error: null });
@@ -271,7 +274,9 @@ function idOf({ entry: { resource_id } }: Made): string {
 
 /** What was proven of another new one, whose secret was lost since, says nothing of this one. */
 function forNewOne({ resource_id: before, detail }: Entry, id: string): Entry["detail"] {
-  return before === null || before === id ? detail : { ...detail, proven: undefined, overlap_until: undefined };
+  return before === null || before === id
+    ? detail
+    : { ...detail, proven: undefined, overlap_until: undefined, gone: undefined };
 }
 
 /**
@@ -343,6 +348,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
   const { destination, waitMs, mayReplace, revokes, claimedBy } = options;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
+    if (found !== undefined) await assertTrusted(bench, [found.id]);
     if (found?.state === "done") return deliveredBefore(creation, bench, found);
     if (found?.state === "unusable") throw newUnusable(creation, found);
     const child = found
@@ -505,11 +511,17 @@ export function isForProfile(destination: DestinationRecord | null, profile: str
   return destination !== null && placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
-/** The destinations that the new one's secret was delivered to and that have not got it now. */
-async function goneFrom({ bench, creation }: Rotation, child: Entry): Promise<string[]> {
+/** The destinations that the new one's secret was delivered to and that have not got it now, as far as anybody saw. */
+async function goneFrom({ bench, lease, creation }: Rotation, child: Entry): Promise<readonly string[]> {
   const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
-  for (const place of child.destination ? placesOf(child.destination) : [])
-    names[await seenAt(bench, child, place)].push(describeDestination(place).name);
+  const { detail } = lease.entry;
+  for (const place of child.destination ? placesOf(child.destination) : []) {
+    const { name } = describeDestination(place);
+    const seen = await seenAt(bench, child, place);
+    // What another machine saw of a place of its own stays so until it looks again.
+    names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
+  }
+  if (names.gone.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: names.gone } });
   if (names.unverified.length > 0)
     bench.tell.note(
       `Unverified: the secret of the new ${creation.noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,

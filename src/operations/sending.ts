@@ -7,6 +7,7 @@ import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "..
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
   type Workbench,
+  attemptedPlaces,
   detailsOf,
   lastErrorOf,
   outcomeUnknown,
@@ -75,12 +76,14 @@ export async function recordAttempt(
   },
 ): Promise<void> {
   const { attempts, destination, detail } = lease.entry;
-  const attempted_at = [...new Set([...(detail.attempted_at ?? []), bench.secrets.place])];
+  const { place, machine } = bench.secrets;
+  const attempted_at = [...new Set([...attemptedPlaces(bench, detail), place])];
+  const attempted_by = [...new Set([...(detail.attempted_by ?? []), machine.make()])];
   await lease.record({
     attempts: attempts + 1,
     state: about.state,
     destination: about.place ? { ...about.place } : destination,
-    detail: { ...detail, attempted_at, ...about.detail },
+    detail: { ...detail, attempted_at, attempted_by, ...about.detail },
   });
 }
 

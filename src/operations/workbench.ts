@@ -176,6 +176,15 @@ export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
 
+/** Where it was sent. A path is no identity: what was kept in a folder that was here before is not in this one. */
+export function attemptedPlaces(
+  { secrets: { place, machine } }: Pick<Workbench, "secrets">,
+  { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
+): readonly string[] {
+  const isReplaced = places.includes(place) && ids.length > 0 && !ids.includes(machine.make());
+  return isReplaced ? [...new Set([...places, `a state folder that was at ${place}`])] : places;
+}
+
 /** Does something with an entry, and lets go of it. */
 export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) => Promise<T>): Promise<T> {
   try {

@@ -1,5 +1,4 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { untrusted } from "../../operations/acts/overwrite.ts";
 import { isForProfile } from "../../operations/rotation.ts";
 import { recover, rootOf, worstOf, type Recovered } from "../../operations/recovery.ts";
 import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
@@ -85,7 +84,6 @@ export const command = defineVerb({
         replaces: replaces || revokes !== undefined,
       });
     for (const entry of entries) await refuseWithoutProfile(journal, entry, asked);
-    const unsigned = await journal.untrusted(entries.map(({ id }) => id));
     const taken = new TakenPlaces();
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), asked.options);
@@ -105,10 +103,9 @@ export const command = defineVerb({
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
-        if (unsigned.has(entry.id)) throw untrusted(entry.id);
-        // A waiting entry or a kept secret may need no request, and so no credential.
-        const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
-        const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
+        // A waiting entry or a kept secret may need no request.
+        const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
+        const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
         const bench = await workbenchOf(context, { entry, disk, account: () => accounts.of(entry) });
         benches.set(entry.id, bench);

@@ -4,7 +4,7 @@
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, revokedBy } from "../../journal/entry.ts";
-import type { EntryLease, Journal } from "../../journal/journal.ts";
+import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
 import {
   describeDestination,
@@ -159,6 +159,29 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
         hint: `Add ${flags.yes} if that is what you want, or name another profile.`,
       });
   }
+}
+
+/**
+ * Asked before a part of larger work is admitted: its record is signed here, and says of this machine what is opened here. What may
+ * not go there for the work may not for a part of it.
+ */
+export async function assertPartMayGo(
+  bench: Overwriting,
+  { parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">,
+  places: readonly SingleRecord[],
+): Promise<void> {
+  const ids = [parent, replaces].filter((id) => id !== null);
+  await assertTrusted(bench, ids);
+  for (const { id, destination } of await bench.journal.select({ all: true, ids }))
+    for (const asked of destination ? placesOf(destination) : [])
+      if (places.some((one) => isSamePlace(one, asked)) && isLocal(asked) && !isOfMachine(asked, bench))
+        throw ofAnotherMachine(id, asked);
+}
+
+/** @throws Failure `auth` if one of the entries that more work is to follow from permits nothing */
+export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, ids: readonly string[]): Promise<void> {
+  const [forged] = await journal.untrusted(ids);
+  if (forged !== undefined) throw untrusted(forged);
 }
 
 function isActing(place: SingleRecord, { profile_id }: Entry): place is Extract<SingleRecord, { kind: "profile" }> {

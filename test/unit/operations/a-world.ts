@@ -38,6 +38,7 @@ export class AWorld {
   readonly account = new AnAccount();
   readonly #machine = newMachine("1");
   readonly #outside: Outside = { stores: new Map(), profiles: new Map(), printed: new Set() };
+  readonly machine = this.#machine;
   readonly entries = this.#machine.entries;
   readonly kept = this.#machine.kept;
   readonly files = this.#machine.files;
