@@ -1,5 +1,6 @@
-// Fixed defects that no other test would detect.
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+// Defects that were fixed, and that no other test would see again.
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
@@ -187,9 +188,133 @@ const scenes: Record<string, Scene> = {
   },
 };
 
-describe("neither lost nor replaced", () => {
+const client = (scopes: string, to: string): string =>
+  `{ service_account: ${service.us.service_account_id}, scopes: [${scopes}], secret: { file: ${to} } }`;
+const policy = (at: Home, ...items: string[]): void =>
+  writeFileSync(
+    at.path("integ.yaml"),
+    `version: 1\nid: pol_of_findings\nunmanaged: ignore\noauth_clients: { ${items.map((item, index) => `i${index}: ${item}`).join(", ")} }\n`,
+  );
+const applied = ["apply", "--yes", "-q"];
+const secret = (at: Home) => async () => readFileSync(at.path("s"), "utf8");
+const status =
+  (id: string, noun = "oauth_clients") =>
+  async () => {
+    const all = (await service.control("GET", `/${noun}`)) as { id: string; status: string }[];
+    return all.find((one) => one.id === id)!.status;
+  };
+const madeIn = (json: string): string => (JSON.parse(json) as { id: string }).id;
+/** Another machine, for which the journal is a copy of this one's. */
+const elsewhere = (at: Home): void => rmSync(at.path("state", "machine"));
+const rotating = (run: Parameters<Scene>[1], to: readonly string[], { code = 0, env = "" } = {}): Promise<string> =>
+  run(0, create("--secret-file", "s", "--json")).then(async (made) => {
+    await run(code, ["oauth-clients", "rotate", madeIn(made), ...to, "--yes"], env);
+    return madeIn(made);
+  });
+
+const rotationIn = async (run: Parameters<Scene>[1]): Promise<string> =>
+  JSON.parse(await run(0, ["journal", "list", "--json"])).data[0].id;
+/** Changed as whoever can write can change it: each record has its checksum, and that of the one before. */
+function forged(text: string, from: string, to: string): string {
+  let [before, now] = ["", ""];
+  const lines = text.trimEnd().split("\n");
+  return lines
+    .map((line) => {
+      const here = line
+        .slice(26)
+        .replace(from, to)
+        .replace(/,"machine":"[^"]*"/, "");
+      const body = here.replace(`"after":"${before}"`, `"after":"${now}"`);
+      [before, now] = [line.slice(8, 24), createHash("sha256").update(body).digest("hex").slice(0, 16)];
+      return `{"sum":"${now}",${body}\n`;
+    })
+    .join("");
+}
+
+const policyScene =
+  (code: number, change: (at: Home) => void): Scene =>
+  async (at, run) => {
+    policy(at, client("entity:read", "s"));
+    await run(0, applied);
+    change(at);
+    policy(at, client("organization:read", "s"));
+    return { code, act: applied, seen: secret(at) };
+  };
+
+Object.assign(scenes, {
+  "what a person put in the place of a policy's file": policyScene(2, (at) => writeFileSync(at.path("s"), "mine")),
+  "a policy's file of another machine": policyScene(2, elsewhere),
+  "a client that another machine relies on, by audit --fix": async (at, run) => {
+    await run(0, create("--secret-file", "s"));
+    elsewhere(at);
+    return { code: 10, act: "oauth-clients audit --max-age 1ms --fix --yes".split(" "), seen: secret(at) };
+  },
+  "the old client, where the new secret is gone": async (at, run) => {
+    const id = await rotating(run, ["--secret-file", "n", "--overlap", "1h"]);
+    rmSync(at.path("n"));
+    return { code: 8, act: ["journal", "recover", await rotationIn(run), "--now", "--yes"], seen: status(id) };
+  },
+  "the old client, where the new one is refused": async (_at, run) => {
+    await service.fault("POST /oauth/token status=401 times=1");
+    const id = await rotating(run, ["--secret-command", "cat >/dev/null"], { code: 8 });
+    return { code: 8, act: ["journal", "recover", "--yes", "--accept-unproven"], seen: status(id) };
+  },
+  "the old key, where the new one has expired": async (_at, run) => {
+    const id = madeIn(await run(0, ["keys", "create", "--name", "k", "--secret-file", "s", "--json"]));
+    const rotate = "--by-replacement --secret-file n --overlap 1h --accept-unproven --yes --json".split(" ");
+    const made = madeIn(await run(0, ["keys", "rotate", id, ...rotate]));
+    await service.control("POST", `/access_keys/${made}`, { expiresAt: Date.now() - 1000 });
+    return {
+      code: 13,
+      act: ["journal", "recover", await rotationIn(run), "--now", "--yes"],
+      seen: status(id, "access_keys"),
+    };
+  },
+  "a place that whoever edited an export would send the secret to": async (at, run) => {
+    const other = home();
+    await service.fault(dropped);
+    await other.integ(create("--secret-file", "s", "--retry-for", "0"));
+    const { stdout } = await other.integ(["journal", "export"]);
+    writeFileSync(at.path("x"), forged(stdout, other.path("s"), at.path("evil")));
+    await run(0, ["journal", "import", "x"]);
+    return { code: 7, act: ["journal", "recover"], seen: async () => String(existsSync(at.path("evil"))) };
+  },
+  "an item's secret, by another one that a symbolic link leads to": async (at, run) => {
+    policy(at, client("entity:read", "s"));
+    await run(0, applied);
+    symlinkSync(".", at.path("l"));
+    policy(at, client("entity:read", "s"), client("entity:read", "l/s"));
+    return { code: 2, act: ["plan"], seen: secret(at) };
+  },
+} satisfies typeof scenes);
+
+it("apply does not say that nothing is to be done where an item's secret is missing", async () => {
+  const at = home();
+  policy(at, client("entity:read", "s"));
+  expect((await at.integ(applied)).code).toBe(0);
+  rmSync(at.path("s"));
+  const { code, stdout } = await at.integ([...applied, "--json"]);
+  expect([code, stdout]).toEqual([10, expect.not.stringContaining('"action":"none"')]);
+});
+
+it("a token endpoint that was added after a rotation began proves the new client", async () => {
+  const at = home({});
+  const run = async (code: number, words: readonly string[], input = ""): Promise<string> => {
+    const ended = await at.integ(words, { input });
+    expect(ended.code, ended.stderr).toBe(code);
+    return ended.stdout;
+  };
+  const { base_url, token_endpoint, api_key } = service.us;
+  await run(0, ["profiles", "add", "p", "--region", "us", "--base-url", base_url, "--api-key-stdin"], api_key);
+  await rotating(run, ["--secret-file", "n"], { code: 8 });
+  await run(0, ["profiles", "edit", "p", "--token-endpoint", token_endpoint]);
+  await run(0, ["journal", "recover", "--yes"]);
+});
+
+describe("not lost or replaced", () => {
   it.each(Object.entries(scenes))("%s", async (_what, scene) => {
-    const at = home();
+    const { access_token, token_endpoint } = service.us;
+    const at = home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
     const kept = await scene(at, async (code, words, input = "") => {
       const ended = await at.integ(words, { input });
       expect(ended.code, ended.stderr).toBe(code);

@@ -131,6 +131,8 @@ export async function prepareOverwrite(
   destination: Destination,
   preparation: { readonly before: DestinationRecord | null; readonly isKept: boolean },
 ): Promise<DestinationRecord> {
+  // A machine without an id would take every recorded path for its own.
+  bench.secrets.machine.make();
   const places = placesOf(destination.record);
   await assertMayGo(bench, lease, places);
   await assertFirst(bench, lease.entry, places);
