@@ -246,6 +246,7 @@ Object.assign(scenes, {
   "a policy's file of another machine": policyScene(2, elsewhere),
   "a client that another machine relies on, by audit --fix": async (at, run) => {
     await run(0, create("--secret-file", "s"));
+    await service.settle();
     elsewhere(at);
     return { code: 10, act: "oauth-clients audit --max-age 1ms --fix --yes".split(" "), seen: secret(at) };
   },
