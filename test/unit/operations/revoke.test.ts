@@ -2,7 +2,7 @@
 // happened.
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
-import { revoke, type RevocationGrounds } from "../../../src/operations/acts/revoke.ts";
+import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
 import type { FailureKind } from "../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { madeFor } from "../../../src/operations/workbench.ts";
@@ -137,12 +137,6 @@ describe("the gate", () => {
       });
     });
 
-  it("allows a revocation with evidence", async () => {
-    const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [] } as const;
-    expect((await through({ kind: "replaced", by })).value).toBe("gone");
-    expect((await through({ kind: "named" })).value).toBe("gone");
-  });
-
   it.each([
     [undefined, "done"],
     [true, "done"],
@@ -151,25 +145,21 @@ describe("the gate", () => {
     expect((await through({ kind: "secret_lost", entry: "e1" }, { orphan_certain })).kind).toBe(kind);
   });
 
-  it("refuses if the successor's secret is no longer at its destination", async () => {
-    const by = { id: "oc_2", proof: "token exchange", missing: [], gone: ["/b"] } as const;
-    const { kind, failure } = await through({ kind: "replaced", by });
-    expect([kind, failure?.details.nextCommand]).toEqual(["pending", "integ oauth-clients revoke old"]);
-  });
-
-  it("refuses a successor without an id", async () => {
-    const by = { id: "", proof: "token exchange", missing: [], gone: [] } as const;
-    expect((await through({ kind: "replaced", by })).kind).toBe("failed");
-  });
-
-  it("refuses if destinations miss the successor's secret, and names them", async () => {
-    const by = {
-      id: "oc_2",
-      proof: "token exchange",
-      missing: ["vault:a", "/b"],
-      gone: [],
-    } as const;
-    const { kind, failure } = await through({ kind: "replaced", by });
-    expect([kind, failure?.message]).toEqual(["undelivered", expect.stringContaining("vault:a, /b")]);
+  it.each<[string, Partial<Successor>, FailureKind | "done", string?]>([
+    ["lets through what has every piece", {}, "done"],
+    ["stops a successor that is not proven", { proof: undefined }, "pending", "not known whether oc_2 works"],
+    ["stops a successor that nobody can name", { id: "" }, "failed", "not known"],
+    ["stops one whose secret is not everywhere", { missing: ["vault:a", "/b"] }, "undelivered", "vault:a, /b"],
+    ["stops one whose secret is no longer there", { gone: ["/b"] }, "pending", "delivered to /b"],
+  ])("%s", async (_what, its, kind, words = "") => {
+    const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [], ...its } as const;
+    const ended = await through({ kind: "replaced", by });
+    expect([ended.kind, ended.value, ended.failure?.message ?? ""]).toEqual([
+      kind,
+      kind === "done" ? "gone" : undefined,
+      expect.stringContaining(words),
+    ]);
+    const next = by.gone.length > 0 ? "integ oauth-clients revoke old" : undefined;
+    expect(ended.failure?.details.nextCommand).toBe(next);
   });
 });
