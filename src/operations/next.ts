@@ -63,8 +63,8 @@ export function next(entry: Known, facts: Facts = {}): Step {
   return isInPlace(entry) ? "replace" : "look";
 }
 
-function ofRotation({ state, detail }: Known, { child, isDue = false, isOldRevoked = false }: Facts): Step {
-  if (state !== "waiting" && child?.state !== "done") return "make the new one";
+function ofRotation({ detail }: Known, { child, isDue = false, isOldRevoked = false }: Facts): Step {
+  if (child?.state !== "done") return "make the new one";
   if (detail.keep_old === true) return "end";
   if (isOldRevoked) return "end";
   if (proofIn(detail) === undefined) return "prove the new one";
@@ -79,7 +79,7 @@ function ofRotation({ state, detail }: Known, { child, isDue = false, isOldRevok
 export function asEntryStands(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
   // Refused as too early: the entry stays open, and nothing of it is unknown.
-  const isTooEarly = isPutOff(entry) || (failure.kind === "rate_limited" && state === "open");
+  const isTooEarly = isPutOff(entry) || failure.kind === "rate_limited";
   const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
   const isLost = state === "secret_lost" && saysNothingWasDone(failure);
   const kind = state === "unknown" || isLeft ? "outcome_unknown" : isLost ? state : failure.kind;

@@ -314,8 +314,8 @@ export const defects = [
     changes: [["operations/next.ts", 'if (detail.keep_old === true) return "end";', ""]],
   },
   {
-    name: "order: a lost credential is revoked before the journal records the loss",
-    changes: [["operations/acts/revoke.ts", "else if (detail.revoking !== true ||", "else if ("]],
+    name: "order: what is lost is revoked before the journal says so",
+    changes: [["operations/acts/revoke.ts", "detail: { ...detail, revoking: true }", "detail"]],
   },
   {
     name: "order: a revocation is sent before it is on disk",

@@ -77,7 +77,7 @@ export async function revoke<C extends keyof Revoked, R>(
     else if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
     earlier.push(answer);
     const delay = delayBeforeNext(bench, answer, { attempt: earlier.length, startedAt });
-    if (delay === null || bench.clock.interruption.aborted) throw end;
+    if (delay === null) throw end;
     await wait(bench, delay, `${end.message} Trying again`);
   }
 }
@@ -92,7 +92,7 @@ async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   const { operation, state, attempts, detail } = lease.entry;
   if (isOwn(lease.entry))
     await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });
-  else if (detail.revoking !== true || state === "waiting")
+  else
     await lease.record({
       state: operation.endsWith(".rotate") ? "pending" : state,
       detail: { ...detail, revoking: true },

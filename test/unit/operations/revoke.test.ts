@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
-import type { FailureKind } from "../../../src/errors.ts";
+import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { madeFor } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
@@ -115,6 +115,40 @@ describe("a revocation by name", () => {
     expect(waits).toBe(1);
   });
 });
+
+it.each(["client", "key"] as const)("of a %s, interrupted before, is not recorded as sent", async (what) => {
+  const world = worldWith(what);
+  const { kind } = await world.run(async (bench) => {
+    world.interrupt();
+    return revokeNamed(bench, what, "old");
+  });
+  expect([kind, world.entries[0]!.attempts, world.account.requests]).toEqual(["interrupted", 0, []]);
+});
+
+it.each(["oauth_client.revoke", "oauth_client.rotate"] as const)(
+  "of %s: on disk before it leaves",
+  async (operation) => {
+    const world = worldWith("client");
+    world.mayGo.add("old");
+    const states: string[] = [];
+    const { kind } = await world.run(async (bench) => {
+      const { lease } = await bench.journal.admit({ ...madeFor(bench.account), ...revocation, operation });
+      await lease.record({ state: "waiting" });
+      const read = async (): Promise<Failure | string> => {
+        expect(lease.entry).toMatchObject(onDisk[operation]);
+        // What was answered otherwise may have happened.
+        return states.push(lease.entry.state) === 1 ? new Failure("outcome_unknown", "?") : "gone";
+      };
+      await revoke(bench, { change: "revoke client", id: "old", grounds: { kind: "named" }, lease, read });
+    });
+    expect([kind, states[1]]).toEqual(["done", operation === "oauth_client.revoke" ? "unknown" : "pending"]);
+  },
+);
+
+const onDisk = {
+  "oauth_client.revoke": { resource_id: "old", detail: { in_flight: true } },
+  "oauth_client.rotate": { state: "pending", detail: { revoking: true } },
+};
 
 const revocation = {
   operation: "oauth_client.revoke",
