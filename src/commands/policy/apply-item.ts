@@ -77,7 +77,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (missing !== undefined) return { result: "failed", ...missing };
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
-      if (finished === undefined || gaveWay(finished)) return { result: "elsewhere", entry: await named.newest() };
+      if (finished === undefined || isWithdrawn(finished)) return { result: "elsewhere", entry: await named.newest() };
       // A key's creation that certainly made nothing is over, and the item still has no key. The plan showed no first creation: it
       // replaces what that one might have replaced, and nothing that came since.
       if (finished.state === "refused") await begin(work, finished.destination);
