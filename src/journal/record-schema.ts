@@ -35,9 +35,9 @@ export const detailShape = {
   attempted_at: z.optional(z.array(text)),
   /** Random ids of those machines' state folders: another folder may be at the same path now. */
   attempted_by: z.optional(z.array(text)),
-  /** When it was sent, by this machine's clock, ISO 8601 UTC: of requests close together the first. */
+  /** Times at which the request was sent, by this machine's clock, ISO 8601 UTC; of close times only the first. */
   sent_around: z.optional(z.array(text)),
-  /** How the receipt differs from the request, in words: what exists is not what was asked for. */
+  /** How the created credential differs from the request, in words. */
   differs: optional,
   /** A person has claimed the secret. */
   secret_claimed: flag,
@@ -90,9 +90,9 @@ export const detailShape = {
   proven: optional,
   /** ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
-  /** Destinations that had the new secret and were seen without it, by a machine that can look there. */
+  /** Destinations of the new secret where a machine that can read them no longer found it. */
   gone: z.optional(z.array(text)),
-  /** A request to revoke what is old or lost has left: it may no longer work. */
+  /** A request to revoke the old or lost credential was sent: it may no longer work. */
   revoking: flag,
 };
 

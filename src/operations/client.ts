@@ -168,7 +168,7 @@ async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: 
     );
 }
 
-/** So long after it left a request may make its client; half of that lies between two times that are recorded. */
+/** A request may create its client up to this long after it was sent. */
 const madeWithinMs = 30 * 60_000;
 
 function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
@@ -177,8 +177,8 @@ function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } 
 }
 
 /**
- * Where else the secret of a client may be that was made while this journal sent nothing: a backup was restored, and what was
- * written since then is in none of its entries.
+ * The places that may have the client's secret. If the client was created at a time at which this journal sent no request, a
+ * backup was restored, and the journal that recorded the delivery is lost.
  */
 function lostHistory({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;

@@ -255,7 +255,7 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
     const { resource_id: before } = lease.entry;
     await lease.record({ resource_id: id, detail: forNewOne(lease.entry, id) });
-    // That an overlap ends now was said of the new one that was there then.
+    // The agreement to end the overlap was about an earlier successor if the id differs.
     const overlap = before === null || before === id ? rotation.options.overlap : "leave";
     const dueAt = await untilOver({ ...rotation, options: { ...rotation.options, overlap } }, made);
     const rotated = { oldId, newId: id, receipt: made.secret?.receipt, entry: lease.entry.id };
@@ -518,7 +518,7 @@ async function goneFrom({ bench, lease, creation }: Rotation, child: Entry): Pro
   for (const place of child.destination ? placesOf(child.destination) : []) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place);
-    // What another machine saw of a place of its own stays so until it looks again.
+    // Another machine saw that its own place has lost the secret: this is true until it looks again.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
   }
   if (names.gone.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: names.gone } });

@@ -176,7 +176,7 @@ export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
 
-/** Where it was sent. A path identifies nothing: what was kept in a folder that was here before is not in this one. */
+/** The places that sent the request. A path is no identity: an earlier state folder at this path had other kept secrets. */
 export function attemptedPlaces(
   { secrets: { place, machine } }: Pick<Workbench, "secrets">,
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],

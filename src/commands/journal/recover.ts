@@ -103,9 +103,9 @@ export const command = defineVerb({
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
-        // A waiting entry or a kept secret may need no request.
-        const isQuiet = entry.state === "waiting" || entry.state === "undelivered";
-        const missing = await (isQuiet ? missingAccount : missingFor)(context, entry);
+        // A waiting entry or a kept secret may need no request, and so no credential.
+        const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
+        const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
         const bench = await workbenchOf(context, { entry, disk, account: () => accounts.of(entry) });
         benches.set(entry.id, bench);

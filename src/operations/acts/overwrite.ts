@@ -164,8 +164,8 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
 }
 
 /**
- * Asked before a part of larger work is admitted: its record is signed here, and says of this machine what is opened here. What may
- * not go there for the work may not for a part of it.
+ * Checks the destination of a part of larger work before the part is admitted: its record is signed here, so it must not send the
+ * secret to a destination that the untrusted or foreign record of the whole work may not use.
  */
 export async function assertPartMayGo(
   bench: Overwriting,
@@ -180,7 +180,7 @@ export async function assertPartMayGo(
         throw ofAnotherMachine(id, asked);
 }
 
-/** @throws Failure `auth` if one of the entries that more work is to follow from permits nothing */
+/** @throws Failure `auth` if one of the entries has no valid HMAC, so that no work may follow from it */
 export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, ids: readonly string[]): Promise<void> {
   const [forged] = await journal.untrusted(ids);
   if (forged !== undefined) throw untrusted(forged);
