@@ -5,8 +5,8 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import { rotationsOf } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import { client, creationIntent } from "./client.ts";
-import { overlapDifferences, rotate, type Rotated, type Rotation, type RotationOptions } from "./rotation.ts";
-import { detailsOf, madeFor, tellOtherEndpoint, recordAfterwards, type Workbench } from "./workbench.ts";
+import { overlapDifferences, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
+import { entryFailure, madeFor, recordAfterwards, tellOtherEndpoint, type Workbench } from "./workbench.ts";
 
 /** The old client as far as a rotation needs it. */
 export interface OldClient {
@@ -25,11 +25,7 @@ export interface ClientRotation {
 }
 
 /** Begins a rotation, or resumes the unfinished one of the same client. */
-export function rotateOAuthClient(
-  bench: Workbench,
-  request: ClientRotation,
-  options: RotationOptions,
-): Promise<Rotated> {
+export function rotateOAuthClient(bench: Workbench, request: ClientRotation, options: RotationOptions) {
   const { old } = request;
   const asked = {
     intent: clientRotationIntent(bench, request),
@@ -51,12 +47,7 @@ export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld
     request_text: JSON.stringify({ id: old.id, service_account_id: old.service_account_id, scopes: old.scopes }),
     fingerprint: JSON.stringify([old.id]),
     idempotent: false,
-    detail: {
-      old_client: old.id,
-      overlap_ms: overlapMs,
-      keep_old: keepOld,
-      proof: bench.account.proof,
-    },
+    detail: { old_client: old.id, overlap_ms: overlapMs, keep_old: keepOld, proof: bench.account.proof },
   };
 }
 
@@ -97,12 +88,10 @@ async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): P
   const successor = done.find(({ resource_id }) => resource_id !== null)?.resource_id;
   const message = `The client ${old.id} is ${old.status}: `;
   if (successor)
-    return new Failure("unusable", `${message}it was rotated, and ${successor} followed.`, {
-      ...detailsOf(lease.entry),
+    return entryFailure(lease.entry, "unusable", `${message}it was rotated, and ${successor} followed.`, {
       nextCommand: shell`integ oauth-clients rotate ${successor}`,
     });
-  return new Failure("unusable", `${message}it cannot be rotated.`, {
-    ...detailsOf(lease.entry),
+  return entryFailure(lease.entry, "unusable", `${message}it cannot be rotated.`, {
     nextCommand: shell`integ oauth-clients create ${flags.serviceAccount} ${old.service_account_id} ${old.scopes.flatMap((scope) => [flags.scope, scope])}`,
   });
 }

@@ -1,5 +1,4 @@
-// The creation of an OAuth client: the decision table of §4.2 followed step by step, retried under one key, resumable by any
-// later process; and what else the client's contract makes of a creation.
+// The creation of an OAuth client: the decision table of §4.2, retried under one key, resumable by any later process.
 import {
   checkCreation,
   clientDifferences,
@@ -9,24 +8,16 @@ import {
   creationBody,
   isUndocumented,
 } from "../api/oauth-client-creation.ts";
-import { type Attempt, failureOf, type Salvage } from "../api/call/attempt.ts";
+import { type Attempt, failureOf } from "../api/call/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, type EntryProgress, isPutOff, revokedFirst, wasClaimed } from "../journal/entry.ts";
+import { type Entry, isPutOff, revokedFirst } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import { type Advice, flags, shell } from "../next-step.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
 import { type AskedCreation, create, type CreationContract, type CreationWork, type Made } from "./creation.ts";
-import {
-  assertNotElsewhere,
-  completeDelivery,
-  formerIds,
-  keepDelivered,
-  keptUnnamed,
-  takeUp,
-  type TakenUp,
-} from "./delivery-recovery.ts";
+import { assertNotElsewhere, formerIds, keptUnnamed, seekSecret, type TakenUp, takeUp } from "./delivery-recovery.ts";
 import { clientCredential } from "./revocation.ts";
 import {
   assertAsAsked,
@@ -40,10 +31,9 @@ import {
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import {
   clockSkewMs,
-  detailsOf,
+  entryFailure,
   isoTime,
   lastErrorOf,
-  madeAs,
   madeFor,
   recordAfterwards,
   withRequestId,
@@ -55,7 +45,7 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
   // The same service account and the same set of scopes are the same intent.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
   return {
-    ...(begun ? madeAs(begun) : madeFor(account)),
+    ...madeFor(begun ?? account),
     operation: "oauth_client.create",
     method: "POST",
     path: "/v1/oauth_clients",
@@ -110,46 +100,37 @@ interface Run extends CreationWork {
   readonly isDelivered: boolean;
 }
 
-/** How the entry stands if another attempt is refused: what is settled stays, and an earlier attempt may have made the client. */
-function standing({ state, attempts, detail }: Entry, isOver: boolean): Entry["state"] | undefined {
-  if (isOver) return state;
-  const mayExist = attempts > 0 && state !== "refused" && (state !== "open" || detail.in_flight === true);
-  return mayExist ? (state === "pending" ? state : "unknown") : undefined;
-}
-
 /** Sends the stored request under its key until the service has said what became of it, and delivers the secret. */
 async function sendCreation(work: CreationWork): Promise<Made> {
   const { bench, lease } = work;
-  const { state } = lease.entry;
-  const isOver = state === "done" || state === "replaced" || state === "unusable";
-  const before = (): Entry["state"] | undefined => standing(lease.entry, isOver);
-  const sent = async (): Promise<Made> => {
-    const former = await formerIds(bench, lease.entry);
-    const isDelivered = await orEndWithout(bench, lease, { before: before() }, () => isThere(work));
-    const run: Run = { ...work, formerIds: former, isOver, isDelivered };
-    return sendUntilKnown(bench, lease, {
-      before,
-      ready: (stands, attempt) => makeReady(run, stands, attempt),
-      send: () => send(bench, lease, { change: "create client" }),
-      read: (answer, stands) => follow(run, answer, stands),
-      again: "Trying again under the same key",
-    });
+  const { state: begun } = lease.entry;
+  const isOver = begun === "done" || begun === "replaced" || begun === "unusable";
+  // If another attempt is refused, what is settled stays, and an earlier one may have made the client.
+  const before = (): Entry["state"] | undefined => {
+    const { state, attempts, detail } = lease.entry;
+    if (isOver || (state === "pending" && attempts > 0)) return state;
+    const mayExist = attempts > 0 && state !== "refused" && (state !== "open" || detail.in_flight === true);
+    return mayExist ? "unknown" : undefined;
   };
-  return releasing(work, () =>
-    sent().catch(async (error: unknown) => {
+  return releasing(work, async () => {
+    try {
+      const former = await formerIds(bench, lease.entry);
+      const isDelivered = await orEndWithout(bench, lease, { before: before() }, () => seekSecret(bench, lease));
+      const run: Run = { ...work, formerIds: former, isOver, isDelivered };
+      return await sendUntilKnown(bench, lease, {
+        before,
+        ready: (stands, attempt) => makeReady(run, stands, attempt),
+        send: () => send(bench, lease, { change: "create client" }),
+        read: (answer, stands) => follow(run, answer, stands),
+        again: "Trying again under the same key",
+      });
+    } catch (error) {
       throw error instanceof Failure ? await keptUnnamed(work, error) : error;
-    }),
-  );
+    }
+  });
 }
 
-/** Whether the secret is at its destination; one that some of several have is kept for the others. */
-async function isThere({ bench, lease }: CreationWork): Promise<boolean> {
-  if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
-  await keepDelivered(bench, lease);
-  return false;
-}
-
-/** Everything that must be in place before a request may leave: a destination for the secret, and the attempt on disk. */
+/** What must be in place before a request may leave: a destination for the secret, and the attempt on disk. */
 async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
   // A kept secret goes to those of several destinations that can be reached.
@@ -214,7 +195,7 @@ async function follow(
         return { end: await deliver(run, decision) };
       case "secret_lost":
         await compare(run, decision.client);
-        return { end: await withoutSecret(run, { client: decision.client, receipt: decision.text, requestId }) };
+        return { end: await withoutSecret(run, decision, requestId) };
       case "pending":
         await compare(run, decision.client);
         return await untilCompleted(run, decision.client);
@@ -224,12 +205,16 @@ async function follow(
         throw await endWithout(bench, lease, { before, failure: await keyReuse(run, answer) });
       case "refused": {
         const refusal = await endWithout(bench, lease, { before, failure: failureOf(answer, creating) });
-        throw await noSlot(bench, lease.entry, { refusal, keep: run.formerIds });
+        throw await noSlot(run, refusal);
       }
       default: {
         // 5xx, cut, timeout, broken body: the client may exist. The secret of a settled creation was delivered before.
         const isUnknown = decision.kind === "unknown" && !isOver;
-        if (isUnknown && decision.secret !== undefined) await keepSalvage(run, decision.secret);
+        if (isUnknown && decision.secret !== undefined) {
+          const { refusal } = await keepStray(run, decision.secret);
+          if (refusal !== undefined)
+            bench.tell.warn(`An incomplete response contained a secret, and it could not be kept: ${refusal}`);
+        }
         const met = failureOf(answer, creating);
         const state = isUnknown ? "unknown" : lease.entry.state;
         const in_flight = isUnknown || (!isOver && before === "unknown");
@@ -243,20 +228,13 @@ async function follow(
   }
 }
 
-/** The key is kept, the client inspected, nothing created again; the next receipt shows whether it has a secret for us (§4.2). */
+/** The client is inspected until it is completed; the next receipt shows whether it has a secret for us (§4.2). */
 async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
   await recordAfterwards(bench, lease, { state: "pending", resource_id: id, last_error: null, detail });
   const settled = await untilNotPending(bench, { entry: lease.entry, id, waitMs: run.waitMs ?? 0 });
   if (settled.status !== "active") throw await unusable(run, settled);
-}
-
-/** Keeps a secret that came in a broken response, before anything else: a crash must not find it nowhere. */
-async function keepSalvage(run: Run, salvage: Salvage): Promise<void> {
-  const { refusal } = await keepStray(run, salvage);
-  if (refusal !== undefined)
-    run.bench.tell.warn(`An incomplete response contained a secret, and it could not be kept: ${refusal}`);
 }
 
 /** The failure of a key that the service knows with another request (§4.2), with what a person can do about it. */
@@ -270,34 +248,26 @@ async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure
   return failureOf(answer, { ...creating, step: { hint } });
 }
 
-async function deliver(
-  run: Run,
-  { client: made, secret, text }: Extract<CreationDecision, { kind: "store_secret" }>,
-): Promise<Made> {
+type Decision<K extends CreationDecision["kind"]> = Extract<CreationDecision, { kind: K }>;
+
+async function deliver(run: Run, { client: made, secret, text }: Decision<"store_secret">): Promise<Made> {
   const { id, client_id } = made;
   const mine: OneTimeSecret = { secret, kind: "oauth_client", id, clientId: client_id ?? undefined, receipt: text };
   await deliverSecret(run, mine, { learned: learnedOf(run, made) });
   return { kind: "delivered", entry: run.lease.entry, receipt: text, secret: mine };
 }
 
-function learnedOf(run: Run, made: OAuthClient): Partial<EntryProgress> & Pick<Entry, "detail"> {
+function learnedOf(run: Run, made: OAuthClient) {
   const { id, client_id } = made;
-  const differs = differencesOf(run, made);
-  return {
-    resource_id: id,
-    last_error: null,
-    detail: { ...run.lease.entry.detail, client_id, differs, in_flight: false },
-  };
+  const detail = { ...run.lease.entry.detail, client_id, differs: differencesOf(run, made), in_flight: false };
+  return { resource_id: id, last_error: null, detail };
 }
 
 function differencesOf({ lease: { entry }, formerIds: notIds }: Run, made: OAuthClient): string | undefined {
   return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });
 }
 
-/**
- * A receipt that shows something else than was asked for ends the work; nothing of such a client is ever revoked, since it may
- * be someone's.
- */
+/** A receipt that shows something else than was asked for ends the work: such a client may be someone's, and is not revoked. */
 async function compare(run: Run, made: OAuthClient): Promise<void> {
   const { bench, lease, isOver } = run;
   const differs = differencesOf(run, made);
@@ -308,19 +278,17 @@ async function compare(run: Run, made: OAuthClient): Promise<void> {
 }
 
 /** `active` without a secret (§4.2): delivered by an earlier process, kept here, or lost. */
-async function withoutSecret(
-  run: Run,
-  about: { readonly client: OAuthClient; readonly receipt: string; readonly requestId: string | undefined },
-): Promise<Made> {
+async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Made> {
   const { bench, lease, isOver, isDelivered } = run;
-  const { receipt } = about;
+  const { text: receipt } = decision;
   if (isOver) return { kind: "delivered_before", entry: lease.entry, receipt };
-  const learned = learnedOf(run, about.client);
-  const found = isDelivered ? await settleDelivered(run, learned).then(() => ({})) : await takeUp(run, { learned });
+  const learned = learnedOf(run, decision.client);
+  if (isDelivered) await settleDelivered(run, learned);
+  const found = isDelivered ? {} : await takeUp({ ...run, learned });
   if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, receipt, ...found };
-  const detail = { ...learned.detail, attempted_at: lostHistory(bench, lease.entry, about.client) };
+  const detail = { ...learned.detail, attempted_at: lostHistory(bench, lease.entry, decision.client) };
   await recordAfterwards(bench, lease, { ...learned, state: "secret_lost", detail });
-  return { kind: "secret_lost", entry: lease.entry, receipt, requestId: about.requestId };
+  return { kind: "secret_lost", entry: lease.entry, receipt, requestId };
 }
 
 /** The failure of a creation whose client must not be used (§4.2): a secret that came for it is useless. */
@@ -329,35 +297,25 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   if (!isOver || lease.entry.state === "done")
     await recordAfterwards(bench, lease, { state: "unusable", resource_id: made.id, last_error: null });
   if (!isUndocumented(made)) await destroyCopy(run, { shown: made.status });
-  return new Failure("unusable", `The client ${made.id} is ${made.status}: it must not be used.`, {
-    ...detailsOf(lease.entry),
+  return entryFailure(lease.entry, "unusable", `The client ${made.id} is ${made.status}: it must not be used.`, {
     meaning: "The same idempotency key always returns this client.",
     hint: "Create another one under a new key.",
     nextCommand: { add: [flags.new], without: [`${flags.idempotencyKey} <k>`], of: "create" },
   });
 }
 
-// A creation that is refused because the service account may have all the clients that it can have (§8): integ revokes none
-// of them, and names those that a person could revoke.
+// A refusal because the service account may have all its clients (§8): a person could revoke one of those that are named.
 
 /** §8: clients of one service account, with those that are being made or removed. */
 const slots = 20;
 
-/**
- * A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is.
- * @param entry the creation
- * @param options.keep clients that are not to be revoked
- */
-async function noSlot(
-  bench: Workbench,
-  entry: Entry,
-  { refusal, keep }: { readonly refusal: Failure; readonly keep: readonly string[] },
-): Promise<Failure> {
+/** A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is. */
+async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
   // §7: another code is about the key, and a parameter is named if it, not the number of clients, is in the way.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
-  const { service_account_id: account } = JSON.parse(entry.request_text) as CreationRequest;
-  const holders = await holdersOf(bench, entry, { account, keep });
+  const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
+  const holders = await holdersOf(run, account);
   const [first] = holders;
   if (first === undefined) return refusal;
   const named = holders.map(({ id, status }) => (status === "active" ? id : `${id} (${status})`)).join(", ");
@@ -373,22 +331,19 @@ async function noSlot(
 const mostAsked = 3 * slots;
 
 /** Clients of the service account that the journal knows and the service shows, those that do not work first. */
-async function holdersOf(
-  { journal, account: { service } }: Workbench,
-  { base_url, operation }: Pick<Entry, "base_url" | "operation">,
-  { account, keep }: { readonly account: string; readonly keep: readonly string[] },
-): Promise<{ readonly id: string; readonly status: string }[]> {
+async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {
+  const { base_url, operation } = lease.entry;
   const asked = new Set<string>();
   const replaced = new Set<string | null>();
   const holders: { readonly id: string; readonly status: string }[] = [];
-  for await (const other of journal.each({ all: true, serviceAccount: account, operation })) {
+  for await (const other of bench.journal.each({ all: true, serviceAccount, operation })) {
     const { resource_id: id, state } = other;
     replaced.add(revokedFirst(other));
     const isCandidate =
       id !== null && !keep.includes(id) && state !== "replaced" && !replaced.has(other.id) && !asked.has(id);
     if (!isCandidate || other.base_url !== base_url) continue;
     asked.add(id);
-    const answer = await service.oauthClients.get(id);
+    const answer = await bench.account.service.oauthClients.get(id);
     const { status } = answer.kind === "answered" ? answer.value : { status: "not confirmed" };
     if (status !== "revoked") holders.push({ id, status });
     if (holders.length === slots || asked.size === mostAsked) break;

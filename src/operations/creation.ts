@@ -1,18 +1,8 @@
 // The creation of a client or key, from any point that it had reached: what is on this machine is delivered, the request sent,
-// what it made looked for, and a lost secret replaced if that is agreed to (§4.2: "revoke the client, confirm, create a
-// replacement with a new key"). What the two contracts make of the steps: client.ts, key.ts.
+// what it made looked for, and a lost secret replaced if that is agreed to (§4.2). What differs: client.ts, key.ts.
 import { Failure, onFailure } from "../errors.ts";
-import {
-  type Entry,
-  isGuess,
-  isPutOff,
-  isSameRequest,
-  isSettled,
-  mayHaveArrived,
-  nextStep,
-  revokedFirst,
-} from "../journal/entry.ts";
-import type { Admission, EntryLease, Intent, Journal } from "../journal/journal.ts";
+import { type Entry, isGuess, isPutOff, isSameRequest, isSettled, mayHaveArrived, nextStep } from "../journal/entry.ts";
+import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
 import { type Destination, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
 import { assertPartMayGo, assertTrusted } from "./acts/overwrite.ts";
@@ -30,7 +20,7 @@ import {
 import { type Credential, unlessHidden } from "./revocation.ts";
 import { admitTo, assertQuiet } from "./sending.ts";
 import {
-  detailsOf,
+  entryFailure,
   holding,
   isoTime,
   recordAfterwards,
@@ -42,29 +32,24 @@ import {
 
 export interface CreationOptions {
   /** Where the secret of an entry goes: asked for now, else where the original command wanted it. */
-  readonly destinationOf: (entry: Entry) => Promise<Destination>;
+  readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
   /** Asked once for each lost secret; no, or no one to ask, means that nothing is revoked. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
   /** `--revoke <id>`: a person named what is revoked. */
   readonly revokes?: string | undefined;
   /** How long a pending client, or a list that may be too early, is waited for, milliseconds; by default not at all. */
   readonly waitMs?: number;
-  /** Proves the secret before it is delivered: for one that replaces a credential in use. */
-  readonly prove?: ((secret: string) => Promise<void>) | undefined;
   /** An idempotency key that was typed with this command: its receipt is asked for, whatever the journal says. */
   readonly key?: string | undefined;
   readonly claimedBy?: SecretDelivery["claimedBy"];
 }
 
 /** A creation under way. */
-export interface CreationWork extends SecretWork, Omit<CreationOptions, "destinationOf" | "mayReplace" | "revokes"> {}
+export interface CreationWork extends SecretWork, CreationOptions {}
 
 /** How a creation ended. */
 export interface Made {
-  /**
-   * `delivered_before`: by an earlier process; the receipt shows the client as it is now. `nothing_made`: certainly none
-   * exists. After a lost secret other work follows.
-   */
+  /** `delivered_before`: by an earlier process; `nothing_made`: certainly none exists; after a lost secret other work follows. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
   /** The API's object: with the secret if it came in this process. */
@@ -95,46 +80,46 @@ export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
   readonly fresh?: boolean | undefined;
 }
 
-/**
- * Creates a client or key, or finishes the unfinished creation of the same one.
- * @throws Failure of every kind that the contract knows; the journal holds what may have happened
- */
+/** Creates a client or key, or finishes the unfinished creation of the same one; the journal holds what may have happened. */
 export async function create(
   contract: CreationContract,
   bench: Workbench,
   intent: Intent,
-  { destination, fresh, ...options }: AskedCreation,
+  asked: AskedCreation,
 ): Promise<Made> {
+  const { destination, fresh, key } = asked;
   const since = isoTime(bench.clock.now());
-  const admission = await admitTo(bench, intent, {
+  const {
+    kind,
+    lease,
+    alongside = [],
+  } = await admitTo(bench, intent, {
     destination,
-    choice: { fresh, key: options.key },
+    fresh,
+    key,
     // Typed again, what was delivered needs no space at its destination.
     isThere: async (resumed) => (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry),
   });
-  const { kind, lease } = admission;
   return holding(lease, async () => {
-    tellAlongside(bench, admission);
+    for (const { entry, holder } of alongside)
+      bench.tell.warn(
+        `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This creates another one.`,
+      );
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${howResumed(lease.entry)}`);
-    const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
-    const made = await finishCreation(contract, { bench, lease }, { ...options, destinationOf });
+    const made = await finishCreation(contract, { ...asked, bench, lease, destinationOf: () => destination });
     // After an older entry of a team others may have come that ended long ago.
     if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
     return made;
   });
 }
 
-/**
- * How an unfinished one continues, as the sentence ends.
- * @throws Failure `outcome_unknown` if it has no key and may have arrived: a second one is not created automatically
- */
+/** How an unfinished one continues, as the sentence ends. @throws Failure `outcome_unknown`: without a key no second one is made */
 function howResumed(entry: Entry): string {
   if (entry.idempotency_key !== null) return `, under its own key (${flags.new} starts another).`;
   if (!mayHaveArrived(entry)) return `: ${whyUnfinished(entry)}.`;
   const message = "The same key was requested before, and it is not known whether it was created.";
-  throw new Failure("outcome_unknown", message, {
-    ...detailsOf(entry),
+  throw entryFailure(entry, "outcome_unknown", message, {
     meaning: `Nothing was sent now. Recover that creation first; ${flags.new} creates another key anyway.`,
     nextCommand: nextStep(entry) ?? undefined,
   });
@@ -145,23 +130,19 @@ export function whyUnfinished(entry: Entry): string {
   return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
-/**
- * Completes a creation from the point that it had reached.
- * @returns the end of the entry, or of the one that replaces it
- * @throws Failure `secret_lost` if no one agreed to a replacement
- */
+/** Completes a creation. @throws Failure `secret_lost` if no one agreed to a replacement */
 export async function finishCreation(
   contract: CreationContract,
-  { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
-  options: CreationOptions,
+  asked: Omit<CreationWork, "destination">,
 ): Promise<Made> {
-  const { destinationOf, mayReplace: _, revokes: __, ...about } = options;
+  const { bench, lease } = asked;
   const wasSent = lease.entry.attempts > 0;
-  const begun = wasSent ? await begunReplacement(bench.journal, lease.entry) : undefined;
-  const work = { bench, lease, destination: await destinationOf(begun ?? lease.entry), ...about };
+  const replacements = wasSent ? await bench.journal.select({ all: true, replaces: lease.entry.id }) : [];
+  const begun = replacements.find((entry) => !cameToNothing(entry));
+  const work = { ...asked, destination: await asked.destinationOf(begun ?? lease.entry) };
   let end: Made | undefined;
   const wasLost = lease.entry.state === "secret_lost";
-  if (options.key === undefined) {
+  if (asked.key === undefined) {
     assertAsAsked(lease.entry);
     if (lease.entry.idempotency_key === null) assertQuiet(lease);
     const isUnsent = begun?.attempts === 0 && lease.entry.detail.revoking !== true;
@@ -174,7 +155,7 @@ export async function finishCreation(
     // Another process ended it while this one waited for its lease.
     if (step === "end" && lease.entry.state !== "done") return { kind: "nothing_made", entry: lease.entry };
     if (step === "end") return deliveredBefore(contract, bench, lease.entry);
-    if (step === "replace") return replaceLost(contract, { work, options, end, begun, wasLost });
+    if (step === "replace") return replaceLost(contract, { work, end, begun, wasLost });
     end = step === "look" ? await contract.look?.(work) : await contract.send(work);
   }
   return end;
@@ -193,38 +174,33 @@ async function foundMeanwhile(contract: CreationContract, work: CreationWork, be
   }
 }
 
-export async function deliveredBefore(contract: CreationContract, bench: Workbench, entry: Entry): Promise<Made> {
+async function deliveredBefore(contract: CreationContract, bench: Workbench, entry: Entry): Promise<Made> {
   return { kind: "delivered_before", entry, receipt: await contract.receiptNow(bench, entry) };
 }
 
 interface Lost {
   readonly work: CreationWork;
-  readonly options: CreationOptions;
   readonly end: Made | undefined;
   readonly begun: Entry | undefined;
   /** An earlier process called it lost: someone may have acted since. */
   readonly wasLost: boolean;
 }
 
-/**
- * Revokes what the lost entry made, sees it revoked, and makes another like it under a new key. The new entry is on disk before
- * anything is revoked; a replacement that was started is resumed, and was agreed to then.
- */
+/** Replaces a lost secret's client or key, if that is agreed to; a replacement that was started was agreed to then. */
 async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made> {
-  const { work, options, end, begun, wasLost } = lost;
+  const { work, end, begun, wasLost } = lost;
   const { bench, lease } = work;
   if (begun !== undefined) await assertTrusted(bench, [begun.id]);
   else {
     if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);
-    const isNamed = options.revokes !== undefined && options.revokes === lease.entry.resource_id;
+    const isNamed = work.revokes !== undefined && work.revokes === lease.entry.resource_id;
     if (isNamed && isGuess(lease.entry))
       await lease.record({ detail: { ...lease.entry.detail, orphan_certain: true } });
-    if (isGuess(lease.entry) || !(isNamed || (await options.mayReplace?.(lease.entry))))
+    if (isGuess(lease.entry) || !(isNamed || (await work.mayReplace?.(lease.entry))))
       throw secretLost(lease.entry, { requestId: end?.requestId, here: bench.secrets.place });
   }
   const { id, resource_id } = lease.entry;
-  if (!resource_id)
-    throw new Failure("failed", `The entry ${id} does not name its ${contract.noun}.`, detailsOf(lease.entry));
+  if (!resource_id) throw entryFailure(lease.entry, "failed", `The entry ${id} does not name its ${contract.noun}.`);
   try {
     return await replaceNow(contract, lost);
   } catch (error) {
@@ -238,37 +214,43 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   }
 }
 
-async function replaceNow(contract: CreationContract, { work, options, begun }: Lost): Promise<Made> {
+/** The new entry is on disk before anything is revoked, and sent after the lost one was seen revoked. */
+async function replaceNow(contract: CreationContract, { work, begun }: Lost): Promise<Made> {
   const { bench, lease, destination } = work;
   const { id: replaces, parent } = lease.entry;
   const replacement = begun
     ? await bench.journal.lease(begun.id)
     : await admitPart(bench, destination, { ...contract.again(bench, lease.entry), parent, replaces });
+  const settle = (): Promise<boolean> =>
+    recordAfterwards(bench, lease, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
   try {
     // Another process ended it while this one waited for its lease.
-    if (cameToNothing(replacement.entry)) return await finishCreation(contract, work, options);
+    if (cameToNothing(replacement.entry)) return await finishCreation(contract, work);
     const { attempts, state } = replacement.entry;
     const isOver = isSettled(state) || state === "undelivered";
-    if (!isOver && attempts === 0) await reserveBeforeRevocation(bench, replacement, destination);
-    await revokeBefore(contract, work).catch(async (error: unknown) => {
+    try {
+      if (!isOver && attempts === 0 && !(await completeDelivery(bench, replacement)))
+        await reserveOrRefuse(bench, replacement, destination);
+      await revokeBefore(contract, work);
+    } catch (error) {
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
-    });
+    }
     // Without a key, what may have arrived is looked for alone: the replacement stands for the work before it is sent.
     const settlesFirst = replacement.entry.idempotency_key === null;
-    if (settlesFirst || isOver) await settleReplaced(bench, lease, replacement.entry);
+    if (settlesFirst || isOver) await settle();
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await deliveredBefore(contract, bench, await lastReplacement(bench.journal, replacement.entry));
     // One of this run's own that was lost as well is enough; one that an earlier run had started is replaced like any other.
-    const mayReplace = begun && options.mayReplace;
-    const again = { ...options, key: undefined, mayReplace, destinationOf: () => Promise.resolve(destination) };
-    const made = await finishCreation(contract, { bench, lease: replacement }, again);
-    if (!settlesFirst) await settleReplaced(bench, lease, replacement.entry);
+    const mayReplace = begun && work.mayReplace;
+    const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
+    const made = await finishCreation(contract, again);
+    if (!settlesFirst) await settle();
     return made;
   } catch (error) {
     const isStanding = replacement.entry.state === "undelivered" || replacement.entry.state === "secret_lost";
-    if (isStanding && lease.entry.state !== "replaced") await settleReplaced(bench, lease, replacement.entry);
+    if (isStanding && lease.entry.state !== "replaced") await settle();
     throw error;
   } finally {
     await replacement.release();
@@ -282,11 +264,7 @@ export async function admitPart(bench: Workbench, destination: Destination, inte
   return (await bench.journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
-/**
- * A client or key that someone has ended since its secret was lost is not replaced: that was on purpose. A service that refuses to
- * show it says nothing about it; one that cannot be asked now is asked again later.
- * @throws Failure `unusable`, and the entry is settled; or of the read, and nothing was revoked
- */
+/** @throws Failure `unusable` if someone has ended the client or key since its secret was lost: that was on purpose */
 async function assertNotRevoked(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
@@ -295,21 +273,19 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   if (how === undefined) return;
   await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
   const what = `The ${contract.noun} ${id}, whose secret is lost, ${how}, and integ did not revoke it.`;
-  throw new Failure("unusable", what, {
-    ...detailsOf(lease.entry),
+  throw entryFailure(lease.entry, "unusable", what, {
     meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
   });
 }
 
 /** A replacement is sent only after what it replaces was seen revoked. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
-  const { id: entry, resource_id } = lease.entry;
-  const id = resource_id ?? "";
+  const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });
-  if (others.some((other) => revokedFirst(other) === entry)) return;
+  if (others.some(({ attempts }) => attempts > 0)) return;
   await contract.assertUnused?.(bench, lease.entry);
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await contract.revoke(bench, id, { grounds: { kind: "secret_lost", entry }, lease });
+  await contract.revoke(bench, id ?? "", { grounds: { kind: "secret_lost", entry }, lease });
 }
 
 async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
@@ -318,34 +294,19 @@ async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   return by ? lastReplacement(journal, by) : entry;
 }
 
-/**
- * Makes the destination of a replacement ready before what it replaces is revoked, unless the secret already exists.
- * @throws Failure of the destination; a replacement that was never sent is refused then, and nothing was revoked
- */
-export async function reserveBeforeRevocation(
-  bench: Workbench,
-  replacement: EntryLease,
-  destination: Destination,
-): Promise<void> {
-  if (await completeDelivery(bench, replacement)) return;
+/** Makes the destination of a replacement ready before anything is revoked; one that cannot be is refused. */
+async function reserveOrRefuse(bench: Workbench, replacement: EntryLease, destination: Destination): Promise<void> {
   try {
     await reserveDestination(bench, replacement, { destination });
   } catch (error) {
-    await releaseReserved(bench, replacement.entry, destination);
-    if (replacement.entry.attempts === 0) await recordAfterwards(bench, replacement, { state: "refused" });
+    await recordAfterwards(bench, replacement, { state: "refused" });
     throw error;
   }
 }
 
-/** True of an entry that failed: nothing of it is in use. */
+/** Nothing of an entry that failed is in use. */
 function cameToNothing({ state }: Entry): boolean {
   return state === "refused" || state === "abandoned" || state === "unusable";
-}
-
-/** The entry that was to replace this one and did not fail. */
-async function begunReplacement(journal: Journal, lost: Entry): Promise<Entry | undefined> {
-  const standIns = await journal.select({ all: true, replaces: lost.id });
-  return standIns.find((entry) => !cameToNothing(entry));
 }
 
 /** Ends a replacement that was never sent. @param why as it ends a sentence */
@@ -356,27 +317,9 @@ export async function refuseReplacement(bench: Workbench, lease: EntryLease, why
   bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
 }
 
-function settleReplaced(bench: Workbench, lost: EntryLease, by: Entry): Promise<boolean> {
-  return recordAfterwards(bench, lost, { state: "replaced", replaced_by: by.id, last_error: null });
-}
-
-// Two commands that request the same thing at the same moment create two. Neither waits for the other: a person who runs one
-// twice may want two. Each says so at its end, since the second one may have started after the first one looked.
-
-/** Reports who is working on the same request at this moment: each creates its own. */
-function tellAlongside({ tell }: Workbench, { alongside = [] }: Admission): void {
-  for (const { entry, holder } of alongside)
-    tell.warn(
-      `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This creates another one.`,
-    );
-}
-
-/**
- * Says which other creations of the same request were under way since this one began, and how to revoke one.
- * @param since when this one began, by the clock that the journal's records have
- */
+/** Says which other creations of the same request were under way since this one began, and how to revoke one. */
 async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
-  // Of several that begin the same item of a policy one continues: no one requested two.
+  // Only one process continues a policy item.
   if (own.policy !== undefined) return;
   const { journal } = bench;
   // The clocks of a team's machines differ, and its ids are in order. A process that was at it before was named at the beginning.
@@ -395,8 +338,7 @@ async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Pr
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Of all that were made the newest, whichever process says it: of two logs that name each other's client, a person could
-  // revoke both.
+  // Of all that were made the newest: of two logs that name each other's client, a person could revoke both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);

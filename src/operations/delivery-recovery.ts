@@ -1,36 +1,31 @@
 // Finding a secret after a crash: where it was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import { Failure } from "../errors.ts";
-import type { Entry, EntryProgress } from "../journal/entry.ts";
+import { type Entry, type EntryProgress, rotatedBy, wasClaimed } from "../journal/entry.ts";
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import { isSamePlace, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
 import { isAt, type Overwriting } from "./acts/overwrite.ts";
 import {
-  type DeliveryOptions,
   deliverSecret,
-  learnedOfKey,
   kindOf,
+  learnedOfKey,
+  releaseReserved,
   reserveDestination,
   type SecretDelivery,
   settleDelivered,
   undelivered,
-  releaseReserved,
 } from "./secret-delivery.ts";
-import { type DeliveryBench, outcomeUnknown, recordAfterwards, type Workbench } from "./workbench.ts";
+import { type DeliveryBench, outcomeUnknown, recordAfterwards } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
-/**
- * Finishes a delivery that a crash interrupted, at the destinations that the entry remembers.
- * @returns true if the secret is at all of them now
- * @throws Failure if one of them cannot be checked: the secret may be there
- */
+/** Whether the secret is at each destination that the entry remembers. @throws Failure if one cannot be checked */
 export async function completeDelivery(bench: Overwriting, lease: EntryLease): Promise<boolean> {
   const { destination } = lease.entry;
   if (destination === null) return false;
-  if (destination.kind !== "several") return isAt(bench, lease, destination);
+  if (destination.kind !== "several") return isAt(bench, lease.entry, destination);
   const places = [];
   for (const place of destination.places) {
-    const isThere = place.state === "delivered" || (await isAt(bench, lease, place.at));
+    const isThere = place.state === "delivered" || (await isAt(bench, lease.entry, place.at));
     places.push(isThere ? ({ ...place, state: "delivered" } as const) : place);
   }
   if (places.some(({ state }, index) => state !== destination.places[index]?.state))
@@ -43,27 +38,22 @@ export interface TakenUp {
   readonly secret?: OneTimeSecret;
 }
 
-/**
- * Resumes the delivery that an earlier process left, before anything is sent or revoked: first the secret is looked for at its
- * destination, then among what is kept here.
- * @param about.learned what a receipt that came just now says of the client
- * @returns nothing if the secret is nowhere
- * @throws Failure `undelivered` if a person has to claim it
- */
-export async function takeUp(
-  work: SecretDelivery,
-  about: { readonly prove?: DeliveryOptions["prove"]; readonly learned?: Partial<EntryProgress> } = {},
-): Promise<TakenUp | undefined> {
+interface Resumed extends SecretDelivery {
+  /** What a receipt that came just now says of the client. */
+  readonly learned?: Partial<EntryProgress>;
+}
+
+/** Resumes the delivery of an earlier process. @returns nothing without its secret. @throws Failure if it is to be claimed */
+export async function takeUp(work: Resumed): Promise<TakenUp | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
   const learnedFrom = async (kept: OneTimeSecret | undefined): Promise<Partial<EntryProgress>> =>
-    about.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
+    work.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
   // The copy knows whose secret it is, if the crash came before the journal did. A damaged one says nothing.
   const copy = async (): Promise<OneTimeSecret | undefined> =>
     bench.secrets.isKept(id) ? bench.secrets.readKept(id).catch(() => undefined) : undefined;
   try {
-    const isThere = isForPlace(work) && completeDelivery(bench, lease);
-    if (await Promise.resolve(isThere).catch((error: unknown) => mayBeThere(work, about.learned, error))) {
+    if (isForPlace(work) && (await completeDelivery(bench, lease).catch((error: unknown) => mayBeThere(work, error)))) {
       await settleDelivered(work, await learnedFrom(await copy()));
       return {};
     }
@@ -74,9 +64,9 @@ export async function takeUp(
       if (state === "undelivered") await lease.record({ state: "secret_lost" });
       return undefined;
     }
-    const why = whyClaimed(work, about.learned);
+    const why = whyClaimed(work);
     if (why !== undefined) {
-      if (state !== "undelivered" || about.learned !== undefined)
+      if (state !== "undelivered" || work.learned !== undefined)
         await recordAfterwards(bench, lease, { ...(await learnedFrom(await copy())), state: "undelivered" });
       throw undelivered(lease.entry, why, bench.secrets);
     }
@@ -87,7 +77,7 @@ export async function takeUp(
     });
     await lease.record({ destination: { ...record } });
     const secret = belonging(kept, { ...lease.entry, ...learned });
-    await deliverSecret(work, secret, { prove: about.prove, learned, isKept: true });
+    await deliverSecret(work, secret, { learned, isKept: true });
     return { secret };
   } finally {
     await releaseReserved(bench, lease.entry, destination);
@@ -101,26 +91,15 @@ function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: Se
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
-/** A destination that cannot be checked may hold the secret of a client that was shown just now: it is not called lost for that. */
-async function mayBeThere(
-  { bench, lease }: SecretDelivery,
-  learned: Partial<EntryProgress> | undefined,
-  error: unknown,
-): Promise<never> {
+/** A destination that cannot be checked may hold the secret of a client that was shown just now: it is not called lost. */
+async function mayBeThere({ bench, lease, learned }: Resumed, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordAfterwards(bench, lease, { ...learned, state: "unknown" });
   throw outcomeUnknown(lease.entry, error);
 }
 
-/**
- * Why a secret that is kept waits for a claim, as a sentence ends; nothing if it goes to its destination now. Of a client that is
- * so if the journal remembers a place to write to; of a key unless it is for the screen, and once it was called undelivered only
- * a profile takes its own credential without a question.
- */
-function whyClaimed(
-  { lease: { entry }, destination, claimedBy }: SecretDelivery,
-  learned: unknown,
-): string | undefined {
+/** Why a kept secret waits for a claim, as a sentence ends. Once it was called undelivered, only a profile takes its own key. */
+function whyClaimed({ lease: { entry }, destination, claimedBy, learned }: Resumed): string | undefined {
   if (claimedBy !== undefined) return undefined;
   const { state, destination: at } = entry;
   const isLeft = learned === undefined && (state === "undelivered" || state === "secret_lost");
@@ -135,8 +114,8 @@ function whyClaimed(
 /** @throws Failure `undelivered` if the secret is kept by another machine or in another folder: not here is not lost */
 export function assertNotElsewhere({ secrets }: DeliveryBench, entry: Entry): void {
   const { kept_at } = entry.detail;
-  if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place) return;
-  if (secrets.isKept(entry.id)) return;
+  if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place || secrets.isKept(entry.id))
+    return;
   throw keptElsewhere(entry, secrets);
 }
 
@@ -152,10 +131,7 @@ export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscr
   });
 }
 
-/**
- * The kept secret with all that is known of what it opens. What came with it is its receipt if that is an object with the
- * secret at its top level; a cut text is not, and never keeps a secret from its destination.
- */
+/** The kept secret with all that is known of what it opens. A receipt has the secret at its top level. */
 export function belonging(kept: OneTimeSecret, entry: Entry): OneTimeSecret {
   const id = entry.resource_id ?? kept.id;
   const clientId = entry.detail.client_id ?? kept.clientId;
@@ -173,8 +149,7 @@ export function secretFieldOf({ kind }: OneTimeSecret): "client_secret" | "secre
 
 function objectOf(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return Object(JSON.parse(text)) as Record<string, unknown>;
   } catch {
     return {};
   }
@@ -199,22 +174,26 @@ export function isPartlyDelivered({ destination }: Entry): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
+/** Whether the secret is at its destination; one that only some of several have is kept for the others. */
+export async function seekSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
+  if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
+  await keepDelivered(bench, lease);
+  return false;
+}
+
 /** Keeps the secret that some of several destinations have, if one can be read there: the others are to have it too. */
-export async function keepDelivered({ secrets }: Pick<Workbench, "secrets">, { entry }: EntryLease): Promise<void> {
+async function keepDelivered({ secrets }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const { id, resource_id, detail } = entry;
   if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;
   const secret = await rereadSecret(secrets, entry);
   if (secret === undefined) return;
-  const clientId = detail.client_id ?? undefined;
-  await secrets.keep(id, { secret, kind: kindOf(entry), id: resource_id ?? "", clientId, receipt: "" });
+  const known = { id: resource_id ?? "", clientId: detail.client_id ?? undefined };
+  await secrets.keep(id, { secret, kind: kindOf(entry), ...known, receipt: "" });
 }
 
 /** The secret of an entry, if it is readable at one of its destinations. */
-export async function rereadSecret(
-  secrets: Pick<SecretKeeping, "reread">,
-  { destination }: Pick<Entry, "destination">,
-): Promise<string | undefined> {
-  for (const place of destination ? placesOf(destination) : []) {
+export async function rereadSecret(secrets: SecretKeeping, { destination }: Entry): Promise<string | undefined> {
+  for (const place of placesOf(destination)) {
     const secret = await secrets.reread(place);
     if (secret !== undefined) return secret;
   }
@@ -223,33 +202,22 @@ export async function rereadSecret(
 
 /** The ids of what a creation replaces, of its lost one, and of the key that asked for it. */
 export async function formerIds({ journal }: DeliveryBench, creation: Entry): Promise<readonly string[]> {
-  const { parent, replaces, detail: asked } = creation;
+  const { parent, replaces, detail } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);
   const others = ids.length === 0 ? [] : await journal.select({ all: true, ids });
-  const known = others.flatMap(({ id, detail, resource_id }) => [
-    detail.old_client,
-    detail.old_key,
-    id === replaces ? resource_id : undefined,
-  ]);
-  return [asked.asking_key, ...known].filter((id) => typeof id === "string");
+  const known = others.flatMap((one) => [rotatedBy(one), one.id === replaces ? one.resource_id : undefined]);
+  return [detail.asking_key, ...known].filter((id) => typeof id === "string");
 }
 
-/**
- * What a secret that was kept says of its key (a client is named by its receipt alone). The response may have been read by a process that ended before the journal
- * learned of it.
- */
+/** What a secret that was kept says of its key: the journal may not have learned it. A client is named by its receipt alone. */
 export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
   if (kindOf(entry) === "oauth_client") return {};
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
   const { keyDifferences } = await import("../api/access-keys.ts");
   const request = JSON.parse(entry.request_text) as AccessKeyRequest;
-  const seen = id || entry.resource_id || (await newKeyOf(bench, entry));
+  // The rotation that an entry belongs to may have learned which key was made, if the entry itself could not be recorded.
+  const [rotation] = entry.parent === null ? [] : await bench.journal.select({ all: true, ids: [entry.parent] });
+  const seen = (id || entry.resource_id || rotation?.resource_id) ?? undefined;
   const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;
   return learnedOfKey(entry, seen ?? "", { differs });
-}
-
-/** The rotation that an entry belongs to may have learned which key was made, if the entry itself could not be recorded. */
-async function newKeyOf({ journal }: DeliveryBench, { parent }: Entry): Promise<string | undefined> {
-  const [rotation] = parent === null ? [] : await journal.select({ all: true, ids: [parent] });
-  return rotation?.resource_id ?? undefined;
 }

@@ -11,10 +11,7 @@ interface BoundProfile {
   readonly principal?: string | undefined;
 }
 
-/**
- * Why an entry is not finished as a profile of its name; nothing if it is the one.
- * @param isShared the journal is a team's: a profile's id is one machine's
- */
+/** Why an entry is not finished as a profile of its name. @param isShared a profile's id is one machine's */
 export function otherAccount(entry: Entry, profile: BoundProfile, isShared: boolean): Failure | undefined {
   const { profileId, baseUrl, organizationId, principal } = profile;
   const isOther = isShared

@@ -1,6 +1,5 @@
-// The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives,
-// so all that can be lost is said before, a new secret is kept before anything else is done with it, and a lost response is
-// followed by another rotation only if the person asks for one. Rotation that cannot lock out: key-rotation.ts.
+// The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives, so
+// that a lost response is followed by another rotation only if the person asks for one. One that cannot lock out: key-rotation.ts.
 import { rotatedKeyDifferences } from "../api/access-keys.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -12,28 +11,21 @@ import { laterRotation, activeEarlierRotation, settledRotations } from "../journ
 import { assertQuiet } from "./sending.ts";
 import { destroyCopy, type SecretWork, secretLost, releaseReserved, releasing } from "./secret-delivery.ts";
 import {
-  detailsOf,
+  entryFailure,
   holding,
   madeFor,
   otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   recoveryStep,
-  type Workbench,
   withReason,
+  type Workbench,
 } from "./workbench.ts";
 import { next } from "./next.ts";
 import { assertFirstOfTwo, oneUseless, type RotationOptions } from "./rotation.ts";
 import { proveSecret, sendForSecret, type SendOptions, takeSecret } from "./key.ts";
 import { whyUnfinished } from "./creation.ts";
 import { flags, shortFlags } from "../next-step.ts";
-
-export interface KeyRotationRequest {
-  /** Resource id of the key. */
-  readonly id: string;
-  /** The new secret replaces the one that this profile authenticates with. */
-  readonly updateProfile: boolean;
-}
 
 export interface KeyRotated {
   readonly entry: Entry;
@@ -48,7 +40,7 @@ const againWords = "The command below rotates the key again: its current secret 
 /** Rotates a key in place. */
 export async function rotateAccessKey(
   bench: Workbench,
-  { id, updateProfile }: KeyRotationRequest,
+  { id, updateProfile }: { readonly id: string; readonly updateProfile: boolean },
   { destination, fresh }: Pick<RotationOptions, "destination" | "fresh">,
 ): Promise<KeyRotated> {
   const intent: Intent = {
@@ -67,8 +59,7 @@ export async function rotateAccessKey(
   return holding(lease, async () => {
     if (kind === "new") await assertFirstOfTwo(bench, lease, { wasActive: false, settledBefore, fresh });
     if (kind === "resumed" && mayHaveArrived(lease.entry))
-      throw new Failure("outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
-        ...detailsOf(lease.entry),
+      throw entryFailure(lease.entry, "outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
         meaning: `Nothing was sent now. ${unknownWords} ${againWords}`,
         ...recoveryStep(lease.entry.id, [flags.replaceLostSecret]),
       });
@@ -78,7 +69,7 @@ export async function rotateAccessKey(
   });
 }
 
-/** What it would resume, and a later rotation has taken the place of, is ended first. */
+/** An unfinished one that a later rotation has taken the place of is ended first. */
 async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | undefined): Promise<Admission> {
   for (;;) {
     const admission = await bench.journal.admit(intent, { fresh });
@@ -104,27 +95,28 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
   const id = lease.entry.detail.key_id ?? "";
   const other = await activeEarlierRotation(bench.journal, lease.entry);
   if (other !== undefined)
-    throw new Failure("conflict", `Another process rotates the key ${id} at this moment (${other.id}).`, {
-      ...detailsOf(lease.entry, { unsent: true }),
+    throw entryFailure(lease.entry, "conflict", `Another process rotates the key ${id} at this moment (${other.id}).`, {
+      unsent: true,
       meaning: `Nothing was sent: ${oneUseless}.`,
       ...recoveryStep(lease.entry.id),
     });
   await lease.record({ resource_id: id });
   return releasing(work, async () => {
-    const answer = await sendForSecret(work, {
+    const options = {
       what: "rotate the access key",
       change: "rotate key",
       id,
       ifUnknown: unknownWords,
       before,
-    });
+    } as const;
+    const answer = await sendForSecret(work, options);
     const { value } = answer;
     const key = { ...value.key, id: value.key.id ?? id };
     const differs = rotatedKeyDifferences(key);
     const prove = ownProof(bench, lease.entry, { shownId: key.id, differs });
     const shown = { ...answer, value: { ...value, key } };
     try {
-      const { receipt } = await takeSecret(work, shown, { prove, detail: { differs } });
+      const { receipt } = await takeSecret({ ...work, prove }, shown, { differs });
       return { entry: lease.entry, receipt };
     } finally {
       // @assumed §4.4 does not show the response to a rotation: the key may get another id with its new secret
@@ -137,9 +129,9 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
 }
 
 /**
- * A secret that replaces the profile's own is proven first. If the proof cannot be made, or no one can be asked, the
- * profile still takes the new secret: the service has said that it is the key's secret now. Only a clear refusal stops it, and
- * then it is kept for `claim`; so does a missing proof of a secret that came under another id, and a key that cannot be used.
+ * A secret that replaces the profile's own is proven first. The profile takes it although the proof cannot be made: the service
+ * has said that it is the key's now. A clear refusal stops it, and it is kept for `claim`; so does a missing proof of a secret
+ * that came under another id, and a key that cannot be used.
  */
 function ownProof(
   bench: Workbench,
@@ -149,6 +141,7 @@ function ownProof(
   const { update_profile, key_id } = entry.detail;
   if (update_profile !== true) return undefined;
   const isOther = shownId !== undefined && shownId !== key_id;
+  const otherUnproven = `The service responded with the key ${shownId}, and its secret could not be proven`;
   return async (secret) => {
     if (differs !== undefined)
       throw new Failure("unusable", `The service responded with a key that cannot be used: ${differs}.`);
@@ -156,20 +149,14 @@ function ownProof(
       if (await proveSecret(bench, entry, secret)) return;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      if (error.kind === "auth")
-        throw new Failure("auth", withReason("The new secret was not accepted", error), error.details);
-      if (isOther) throw new Failure(error.kind, withReason(otherUnproven(shownId), error), error.details);
-      return bench.tell.warn(
-        `The new secret could not be proven (${error.message}) It was stored in the profile anyway.`,
-      );
+      const { kind, message, details } = error;
+      if (kind === "auth") throw new Failure(kind, withReason("The new secret was not accepted", error), details);
+      if (isOther) throw new Failure(kind, withReason(otherUnproven, error), details);
+      return bench.tell.warn(`The new secret could not be proven (${message}) It was stored in the profile anyway.`);
     }
-    if (isOther) throw new Failure("unusable", `${otherUnproven(shownId)}.`);
+    if (isOther) throw new Failure("unusable", `${otherUnproven}.`);
     bench.tell.warn("The new secret was not proven: the profile has no way to exchange it for a token.");
   };
-}
-
-function otherUnproven(id: string): string {
-  return `The service responded with the key ${id}, and its secret could not be proven`;
 }
 
 /** Completes an unfinished rotation in place. Another rotation is sent only if the person asks for it. */
@@ -180,7 +167,7 @@ export async function recoverKeyRotation(
 ): Promise<KeyRotated> {
   assertQuiet(lease);
   const work = { bench, lease, destination, claimedBy };
-  if (await takeUp(work, { prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
+  if (await takeUp({ ...work, prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
   if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";
   if (!(await mayReplace?.(lease.entry)))
@@ -192,10 +179,8 @@ export async function recoverKeyRotation(
 
 /** True if the caller's credential is not accepted: neither for the request nor for the token that it needs. */
 export function isCredentialRefused(answer: Attempt<unknown>): boolean {
-  return (
-    (answer.kind === "refused" && answer.status === 401) ||
-    (answer.kind === "not_sent" && answer.failure?.kind === "auth")
-  );
+  if (answer.kind === "refused") return answer.status === 401;
+  return answer.kind === "not_sent" && answer.failure?.kind === "auth";
 }
 
 /** For the profile's own key the question can be put to the service: its secret works, or it does not. */
@@ -221,13 +206,9 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
   // The new one is not lost as long as another place may have it.
   if (others.length > 0) return unknown("The service refused the profile's own secret.");
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
-  return new Failure(
-    "secret_lost",
-    `The service refused the profile's own secret: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`,
-    {
-      ...detailsOf(entry),
-      meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",
-      hint: `Rotate the key with ${flags.secretProfile} ${entry.profile}, as a profile that may administer keys (${shortFlags.profile}).`,
-    },
-  );
+  const message = `The service refused the profile's own secret: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`;
+  return entryFailure(entry, "secret_lost", message, {
+    meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",
+    hint: `Rotate the key with ${flags.secretProfile} ${entry.profile}, as a profile that may administer keys (${shortFlags.profile}).`,
+  });
 }

@@ -1,21 +1,11 @@
-// What the contract of access keys makes of a rotation by replacement: a key like the old one, proven by an exchange of its
-// secret. The API's own rotation: in-place.ts.
+// The replacement of an access key by a key like it, proven by an exchange of its secret. The API's own rotation: in-place.ts.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
-import {
-  type Difference,
-  type Overlap,
-  overlapDifferences,
-  proven,
-  rotate,
-  type Rotated,
-  type Rotation,
-  type RotationOptions,
-} from "./rotation.ts";
+import { type Overlap, overlapDifferences, proven, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
 import { lastUseOf } from "./revocation.ts";
 import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
 
@@ -29,11 +19,7 @@ export interface KeyReplacementRequest extends Overlap {
 }
 
 /** Begins a replacement, or resumes the unfinished one of the same key. */
-export function replaceAccessKey(
-  bench: Workbench,
-  request: KeyReplacementRequest,
-  options: RotationOptions,
-): Promise<Rotated> {
+export function replaceAccessKey(bench: Workbench, request: KeyReplacementRequest, options: RotationOptions) {
   const asked = {
     intent: keyReplacementIntent(bench, request),
     rotation: keyRotation,
@@ -68,7 +54,7 @@ export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRe
   };
 }
 
-function differencesOf(entry: Entry, request: KeyReplacementRequest): Difference[] {
+function differencesOf(entry: Entry, request: KeyReplacementRequest) {
   const { creation, updateProfile } = request;
   const begun = JSON.parse(entry.request_text) as AccessKeyRequest;
   const now = creation.request;
@@ -116,11 +102,8 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
 /** Before the profile gives up the credential that works, the new one has to work. */
 function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => Promise<void> {
   return async (secret) => {
-    if (!(await proveSecret(bench, lease.entry, secret)))
-      throw new Failure(
-        "auth",
-        "The profile has no way to exchange the new secret for a token, so it cannot be proven.",
-      );
+    const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
+    if (!(await proveSecret(bench, lease.entry, secret))) throw new Failure("auth", message);
     // The secret is on its way to its destination: a journal that fails now must not stop it there.
     await recordAfterwards(bench, lease, proven(bench, lease.entry, "token exchange"));
   };

@@ -1,7 +1,6 @@
 // What the contract of access keys (§2.4, §4.4) makes of a creation, and the sending that it shares with the rotation in place.
-// It has no idempotency key: what may have arrived is never sent again, and is looked for (orphan.ts); 429 and what was proven
-// not to have left are.
-import { flags } from "../next-step.ts";
+// Without an idempotency key, what may have arrived is never sent again: it is looked for (orphan.ts).
+import { type Advice, flags } from "../next-step.ts";
 import {
   type AccessKey,
   accessKeyBody,
@@ -17,14 +16,7 @@ import { type Entry, isUnnamed, wasClaimed } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
-import {
-  type AskedCreation,
-  create,
-  type CreationContract,
-  type CreationOptions,
-  type CreationWork,
-  type Made,
-} from "./creation.ts";
+import { type AskedCreation, create, type CreationContract, type CreationWork, type Made } from "./creation.ts";
 import { assertUnused, nameDelivered, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
 import { readUntilAnswered, recordAttempt, sendUntilKnown } from "./sending.ts";
@@ -42,11 +34,10 @@ import {
   releasing,
 } from "./secret-delivery.ts";
 import {
-  detailsOf,
+  entryFailure,
   isoTime,
   lastErrorOf,
   lifetimeDifference,
-  madeAs,
   madeFor,
   outcomeUnknown,
   recordAfterwards,
@@ -73,23 +64,16 @@ export function leavesSpaceForMark(name: string): boolean {
   return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }
 
-/**
- * The name as it goes out.
- * @throws Failure `usage` if name and mark are more than 255 characters together
- */
+/** The name as it goes out. @throws Failure `usage` if name and mark are too long together */
 export function markedName(name: string, mark: string): string {
   const [ofName, ofMark] = [Array.from(name).length, Array.from(mark).length];
   if (ofName + ofMark <= longestName) return name + mark;
-  throw new Failure(
-    "usage",
-    `With its mark the name has ${ofName + ofMark} characters: at most ${longestName} are allowed.`,
-    {
-      hint: `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.marker} out.`,
-    },
-  );
+  const message = `With its mark the name has ${ofName + ofMark} characters: at most ${longestName} are allowed.`;
+  const hint: Advice = `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.marker} out.`;
+  throw new Failure("usage", message, { hint });
 }
 
-/** The intent of a creation as the journal admits it. @param about.mark `""` for none @param about.begun the entry whose work it is a step of */
+/** The intent of a creation as the journal admits it. @param about.begun the entry whose work it is a step of */
 export function keyCreationIntent(
   bench: Workbench,
   creation: KeyCreation,
@@ -101,7 +85,7 @@ export function keyCreationIntent(
   const expiry = creation.expiry ?? request.expiresAt ?? null;
   const { keyId } = bench.account;
   return {
-    ...(begun ? madeAs(begun) : madeFor(bench.account)),
+    ...madeFor(begun ?? bench.account),
     operation: "access_key.create",
     method: "POST",
     path: "/api/v1/access-keys",
@@ -141,14 +125,14 @@ export const key: CreationContract = {
 
 /** A delivery that an earlier process left; if neither it nor the copy could say which key that is, the list does. */
 async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> {
-  const found = wasClaimed(work.lease.entry) ? {} : await takeUp(work, work);
+  const found = wasClaimed(work.lease.entry) ? {} : await takeUp(work);
   if (found !== undefined && isUnnamed(work.lease.entry)) await nameDelivered(work, await searchOrphan(work));
   return found;
 }
 
 /** Sends the creation of an entry of which nothing has arrived, and delivers its secret. */
 async function sendKeyCreation(work: CreationWork): Promise<Made> {
-  const { bench, lease, prove } = work;
+  const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
   return releasing(work, async () => {
     // Before anything is sent: once the secret is here, nothing may keep it from its destination.
@@ -162,10 +146,8 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
     const request = requestIn(lease.entry);
     const late = lifetimeDifference(lease.entry, request.expiresAt);
     const differs = differencesIn([keyDifferences(made, request, former), late]);
-    const secret = await takeSecret(work, answer, {
-      prove,
-      detail: { created_by: made.createdByUserId ?? null, differs },
-    });
+    const detail = { created_by: made.createdByUserId ?? null, differs };
+    const secret = await takeSecret(work, answer, detail);
     return { kind: "delivered", entry: lease.entry, receipt: secret.receipt, secret };
   });
 }
@@ -182,16 +164,17 @@ export interface SendOptions {
   readonly before?: "unknown" | "secret_lost" | undefined;
 }
 
-/**
- * Sends until the service has responded or the response is lost.
- * @returns the response; its secret is only in memory, and the space that was reserved to keep it is the caller's to release
- * @throws Failure: the entry is `refused` if certainly nothing was done (`open` if it was too early), else `unknown` (exit 7) or `undelivered`
- */
+/** Sends until the service has responded or the response is lost. What was reserved is the caller's to release. */
 export function sendForSecret(work: SecretWork, options: SendOptions): Promise<Answered<SecretAnswer>> {
-  const { bench, lease } = work;
+  const { bench, lease, destination } = work;
   return sendUntilKnown(bench, lease, {
     before: () => options.before,
-    ready: () => readyToSend(work, options),
+    ready: async (before = "open") => {
+      const place = await reserveDestination(bench, lease, { destination });
+      await bench.secrets.reserve(lease.entry.id);
+      const sent_at = isoTime(bench.clock.now());
+      await recordAttempt(work, { state: before, place, detail: { in_flight: true, sent_at } });
+    },
     send: () => send(bench, lease, options),
     read: async (answer) => {
       if (answer.kind === "answered") return { end: answer };
@@ -204,16 +187,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
   });
 }
 
-/** What must be in place before the request may leave: a destination, space to keep the secret, and the attempt on disk. */
-async function readyToSend(work: SecretWork, { before }: SendOptions): Promise<void> {
-  const { bench, lease, destination } = work;
-  const place = await reserveDestination(bench, lease, { destination });
-  await bench.secrets.reserve(lease.entry.id);
-  const sent_at = isoTime(bench.clock.now());
-  await recordAttempt(work, { state: before ?? "open", place, detail: { in_flight: true, sent_at } });
-}
-
-/** 5xx, cut, timeout, broken body. A secret that can still be read from it is kept: it may be the only one that works. */
+/** 5xx, cut, timeout, broken body. A secret that can still be read from it is kept: it may be the only one. */
 async function answerLost(
   { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
@@ -226,29 +200,23 @@ async function answerLost(
   const { id, refusal } = await keepStray({ bench, lease }, answer.salvage);
   if (refusal !== undefined) {
     const message = `An invalid response contained a secret, and it could not be kept: ${refusal}`;
-    return new Failure("outcome_unknown", message, detailsOf(lease.entry));
+    return entryFailure(lease.entry, "outcome_unknown", message);
   }
   await recordAfterwards(bench, lease, { ...(await learnedOfKept(bench, lease.entry, id)), state: "undelivered" });
   return undelivered(lease.entry, "the response that contained it was incomplete or invalid.", bench.secrets);
 }
 
-/**
- * Delivers the secret of a response.
- * @returns it, with its receipt
- * @param options.detail `differs`: the response shows another key than was asked for
- * @throws Failure `secret_lost` for a response without one: there is none to be had (§2.4); `unusable` for another key, after
- * its secret was delivered
- */
+/** Delivers the secret of a response. @throws Failure `secret_lost` for a response without one (§2.4) */
 export async function takeSecret(
   work: SecretWork,
   { value: { key, secret }, body, requestId }: Answered<SecretAnswer>,
-  { prove, detail }: { readonly prove?: CreationOptions["prove"]; readonly detail?: Entry["detail"] } = {},
+  detail: Entry["detail"],
 ): Promise<OneTimeSecret> {
   const { bench, lease } = work;
   const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
   if (secret === undefined) {
     // A key that was not requested must not be revoked: it is not called lost.
-    const state = detail?.differs === undefined ? "secret_lost" : "unusable";
+    const state = detail.differs === undefined ? "secret_lost" : "unusable";
     await recordAfterwards(bench, lease, { ...learned, state });
     await releaseReserved(bench, lease.entry, work.destination);
     assertAsAsked(lease.entry);
@@ -256,27 +224,21 @@ export async function takeSecret(
   }
   const receipt = keyReceipt({ text: body.toString(), key, secret });
   const mine = { secret, kind: "access_key", id: key.id ?? "", receipt } as const;
-  await deliverSecret(work, mine, { prove, learned, requestId });
+  await deliverSecret(work, mine, { learned, requestId });
   return mine;
 }
 
 /**
- * The receipt of a creation or rotation as it is shown and claimed: the API's own object if the secret is at its top level
- * and the id with it, else what is known of the key with the secret beside it.
+ * The receipt as it is shown and claimed: the API's own object if the secret is at its top level, with the key's id.
  * @assumed §4.4 does not show the response to a rotation: it may wrap the key.
  */
 export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {
-  const value: unknown = JSON.parse(text);
-  const object = typeof value === "object" && value !== null ? (value as { id?: unknown; secret?: unknown }) : {};
+  const object = Object(JSON.parse(text)) as { readonly id?: unknown; readonly secret?: unknown };
   if (object.secret !== secret) return JSON.stringify({ ...key, secret });
   return object.id === undefined && key.id !== undefined ? JSON.stringify({ id: key.id, ...object }) : text;
 }
 
-/**
- * Exchanges a key's secret for a bearer token (§5.3) as the profile says now; repeated if that may help: the exchange changes nothing.
- * @returns false if the profile knows no way to exchange a secret: there is no proof
- * @throws Failure `auth` if the secret is not accepted, `unreachable` if no one could be asked
- */
+/** Exchanges a key's secret for a bearer token (§5.3), which changes nothing. @returns false if the profile knows no way */
 export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;
   // Someone who can write to the journal must not decide where a secret is sent: the profile's own way is taken.

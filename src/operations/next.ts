@@ -2,7 +2,7 @@
 // so that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
 import { Failure } from "../errors.ts";
 import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived } from "../journal/entry.ts";
-import { detailsOf, isInterruption, saysNothingWasDone } from "./workbench.ts";
+import { entryFailure, isInterruption, saysNothingWasDone } from "./workbench.ts";
 
 export type Step =
   | "end"
@@ -72,10 +72,7 @@ function ofRotation({ detail }: Known, { child, isDue = false, isOldRevoked = fa
   return isDue || detail.revoking === true ? "revoke the old one" : "wait";
 }
 
-/**
- * How a command ends that leaves the entry so. Its state decides, whatever stopped the work this time: one that is still unknown is
- * unknown, Ctrl-C or not (exit 7), and a secret that is lost is not found by a destination that cannot take another.
- */
+/** How a command ends that leaves the entry so: its state decides, whatever stopped the work this time. */
 export function asEntryStands(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
   // Refused as too early: the entry stays open, and nothing of it is unknown.
@@ -83,5 +80,5 @@ export function asEntryStands(entry: Entry, failure: Failure): Failure {
   const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
   const isLost = state === "secret_lost" && saysNothingWasDone(failure);
   const kind = state === "unknown" || isLeft ? "outcome_unknown" : isLost ? state : failure.kind;
-  return new Failure(kind, failure.message, detailsOf(entry, failure.details));
+  return entryFailure(entry, kind, failure.message, failure.details);
 }

@@ -1,5 +1,4 @@
-// Which key a creation made whose outcome is unknown: it is looked for in the list (which key it can be, and when its absence is
-// certain: api/orphan-key.ts), and revoked if its secret is lost.
+// Which key a creation made whose outcome is unknown: it is looked for in the list (the rules: api/orphan-key.ts).
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/access-keys.ts";
 import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
@@ -14,12 +13,12 @@ import {
   attemptedPlaces,
   beganAt,
   clockSkewMs,
-  detailsOf,
+  entryFailure,
   otherPlaces,
   outcomeUnknown,
   recordAfterwards,
-  type Workbench,
   serviceTime,
+  type Workbench,
 } from "./workbench.ts";
 import { isWorkedOn } from "../journal/rotations.ts";
 import { type Advice, type NextStep, shell } from "../next-step.ts";
@@ -110,7 +109,7 @@ function isClockKnown({ clock_offset_ms }: Entry): boolean {
   return clock_offset_ms !== null && Math.abs(clock_offset_ms) <= clockSkewMs;
 }
 
-/** When the last request of an entry may still have been under way, by the service's clock, milliseconds since 1970. */
+/** When the last request may still have been under way, by the service's clock, milliseconds since 1970. */
 function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: Entry): number {
   const sent = Date.parse(detail.sent_at ?? "");
   const seen = state === "unknown" ? Date.parse(updated_at) : Number.NaN;
@@ -126,17 +125,12 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
       throw cannotTell(entry, `${search.keys.length} keys match the request: ${search.keys.map(named).join("; ")}.`, {
         meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
         hint: "Revoke the one that is not in use with integ keys revoke, then stop tracking this change.",
-        nextCommand: shell`integ journal forget ${entry.id}`,
       });
-    case "used":
-      throw cannotTell(
-        entry,
-        `The key ${named(search.key)} matches the request, and it has been used: its secret is in use.`,
-        {
-          meaning: "Nothing was revoked. If its secret reached you, the work is done.",
-          nextCommand: shell`integ journal forget ${entry.id}`,
-        },
-      );
+    case "used": {
+      const message = `The key ${named(search.key)} matches the request, and it has been used: its secret is in use.`;
+      const meaning = "Nothing was revoked. If its secret reached you, the work is done.";
+      throw cannotTell(entry, message, { meaning });
+    }
     case "none":
       return settleNoneFound(bench, lease, search.doubts);
     case "one":
@@ -144,10 +138,7 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
   }
 }
 
-/**
- * Names the key whose secret was delivered. Nothing but the mark of its name is certain.
- * @throws Failure `outcome_unknown` if it is not; `unusable` if the key does not exist any more
- */
+/** Names the key whose secret was delivered. @throws Failure if its name has no mark: nothing else is certain */
 export async function nameDelivered({ bench, lease }: CreationWork, search: Search): Promise<void> {
   const { entry } = lease;
   const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;
@@ -155,22 +146,17 @@ export async function nameDelivered({ bench, lease }: CreationWork, search: Sear
     return settleDelivered({ bench, lease }, await learnedOfKept(bench, entry, key.id));
   if (search.kind === "none" && search.doubts.length === 0) {
     await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
-    throw new Failure("unusable", `The key of ${entry.id} was delivered, and is not in the list any more.`, {
-      ...detailsOf(entry),
+    throw entryFailure(entry, "unusable", `The key of ${entry.id} was delivered, and is not in the list any more.`, {
       meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
     });
   }
   const keys = search.kind === "several" ? search.keys : key === undefined ? [] : [key];
   const fits = keys.length === 0 ? "none in the list fits" : `these fit: ${keys.map(named).join("; ")}`;
-  throw cannotTell(
-    entry,
-    `The secret of ${entry.id} was delivered, and it is not certain which key it opens: ${fits}.`,
-    {
-      meaning: "Nothing was sent or revoked, and no second key is created.",
-      hint: "Revoke a key that no one uses with integ keys revoke. If the delivered secret works, the work is done: stop tracking it.",
-      nextCommand: shell`integ journal forget ${entry.id}`,
-    },
-  );
+  const message = `The secret of ${entry.id} was delivered, and it is not certain which key it opens: ${fits}.`;
+  throw cannotTell(entry, message, {
+    meaning: "Nothing was sent or revoked, and no second key is created.",
+    hint: "Revoke a key that no one uses with integ keys revoke. If the delivered secret works, the work is done: stop tracking it.",
+  });
 }
 
 async function settleOrphanFound(
@@ -182,17 +168,13 @@ async function settleOrphanFound(
   const attempted_at = attemptedPlaces(bench, lease.entry.detail);
   const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
   await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
-  bench.tell.note(
-    certain
-      ? `Found the key ${key.id}: its name has the mark of this creation.`
-      : `Found the key ${named(key)}: the only unused key with that name from that time.`,
-  );
+  const found = certain
+    ? `Found the key ${key.id}: its name has the mark of this creation.`
+    : `Found the key ${named(key)}: the only unused key with that name from that time.`;
+  bench.tell.note(found);
 }
 
-/**
- * Another creation of the same name may have made a key without a mark: its secret is in use, or will be.
- * @throws Failure `outcome_unknown`, naming that one
- */
+/** @throws Failure `outcome_unknown` if another creation of the same name may have made a key without a mark: it may be in use */
 async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey): Promise<void> {
   const { journal, secrets } = bench;
   const others = await creationsOfSameName(bench, entry);
@@ -200,6 +182,7 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
     cannotTell(entry, `The key ${named(key)} matches the request, and may be of ${id} instead.`, {
       meaning: `Nothing was revoked: ${why}.`,
       hint,
+      nextCommand: undefined,
     });
   for (const { id } of others)
     if (await isWorkedOn(journal, id))
@@ -211,7 +194,7 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   // An entry with a delivered secret and an unknown key may have made this key.
   const unknown = "Revoke the key with integ keys revoke if no one uses it.";
   for (const one of others)
-    if (wasClaimed(one) || (await seenAtAll(bench, { entry: one })) !== undefined)
+    if (wasClaimed(one) || (await seenAtAll(bench, one)) !== undefined)
       throw mayBeOf(one.id, `the secret of ${one.id} was delivered, and its key is not known`, unknown);
   const elsewhere = others.find((one) => otherPlaces(one, secrets.place).length > 0 && !secrets.isKept(one.id));
   if (elsewhere === undefined) return;
@@ -238,8 +221,9 @@ function named({ id = "without id", name, createdAt }: AccessKey): string {
   return `${id} ("${name ?? ""}", created ${createdAt ?? "at an unknown time"})`;
 }
 
+/** Without another step, the person decides and stops tracking the entry. */
 function cannotTell(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
-  const more = { nextCommand: undefined, ...step, recovers: undefined };
+  const more = { nextCommand: shell`integ journal forget ${entry.id}`, ...step, recovers: undefined };
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
 
@@ -248,8 +232,8 @@ export async function assertUnused(bench: Workbench, lost: Entry): Promise<void>
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);
   if (typeof key?.lastUsedAt !== "string") return;
-  throw new Failure("secret_lost", `The key ${named(key)} was used at ${key.lastUsedAt}: its secret is in use.`, {
-    ...detailsOf(lost),
+  const message = `The key ${named(key)} was used at ${key.lastUsedAt}: its secret is in use.`;
+  throw entryFailure(lost, "secret_lost", message, {
     meaning: "Nothing was revoked. If its secret reached you, the work is done.",
     nextCommand: shell`integ journal forget ${lost.id}`,
   });

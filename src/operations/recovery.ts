@@ -5,7 +5,7 @@ import { otherAccount } from "./entry-account.ts";
 import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { laterRotation } from "../journal/rotations.ts";
-import { type Destination, placesOf } from "../secrets/destination.ts";
+import { placesOf } from "../secrets/destination.ts";
 import { untrusted } from "./acts/overwrite.ts";
 import { client } from "./client.ts";
 import { clientRotation } from "./client-rotation.ts";
@@ -16,11 +16,9 @@ import { keyRotation } from "./key-rotation.ts";
 import { asEntryStands } from "./next.ts";
 import { finishRevocation } from "./revocation.ts";
 import { finishRotation, type RotationOptions } from "./rotation.ts";
-import { detailsOf, type Workbench } from "./workbench.ts";
+import { entryFailure, type Workbench } from "./workbench.ts";
 
-export interface RecoveryOptions
-  extends Omit<CreationOptions, "prove" | "key">,
-    Pick<RotationOptions, "mayRevokeUnproven"> {
+export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
   /** An overlap that is not over runs on, or is ended now. */
   readonly overlap: "leave" | "end";
   /** The account that the entry was made for; throws if its profile no longer exists or is unusable. */
@@ -43,7 +41,7 @@ export interface Recovered {
   readonly isSkipped?: boolean;
 }
 
-/** Kinds from the worst to the mildest: the exit code of a recovery that left something. */
+/** From the worst to the mildest: the exit code of a recovery that left something. */
 const worstFirst: readonly FailureKind[] = [
   "outcome_unknown",
   "undelivered",
@@ -67,10 +65,7 @@ export function worstOf(results: readonly Recovered[]): Failure | undefined {
   return failures.sort((a, b) => rank(a) - rank(b))[0];
 }
 
-/**
- * Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others.
- * @param entries unfinished ones; settled ones are reported as they are
- */
+/** Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others. */
 export async function recover(
   journal: Journal,
   entries: readonly Entry[],
@@ -91,8 +86,8 @@ export async function recover(
 }
 
 /**
- * Places of entries that may be worked on together; a stage begins when the one before has ended. Alone is what is part of larger
- * work, changes a credential that others may use, or hands a secret to something that may not take two at the same time.
+ * Places of entries that may be worked on together. Alone is what is part of larger work, changes a credential that others may
+ * use, or hands a secret to something that may not take two at the same time.
  */
 function stagesOf(entries: readonly Entry[]): number[][] {
   const stages: number[][] = [];
@@ -113,7 +108,7 @@ function stagesOf(entries: readonly Entry[]): number[][] {
 function namesAlone(entry: Entry): string[] | undefined {
   const { id, operation, parent, replaces, destination } = entry;
   if (operation !== "oauth_client.create" || parent !== null || replaces !== null) return undefined;
-  const places = destination ? placesOf(destination) : [];
+  const places = placesOf(destination);
   if (places.some(({ kind }) => kind !== "stdout" && kind !== "file")) return undefined;
   return [id, ...resourcesOf(entry), ...places.flatMap((place) => (place.kind === "file" ? [place.path] : []))];
 }
@@ -144,20 +139,13 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
 
 export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional" | "mayTryAgain">;
 
-/**
- * Resumes the work of an entry at the step that it had reached, and completes it.
- * @param bench of the account that the entry was made for
- * @throws Failure `auth` if that is another account now; nothing was sent
- */
+/** Resumes the work of an entry, and completes it. @throws Failure `auth` if its account is another one now */
 export async function resumeWork(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<void> {
   checkBinding(lease.entry, bench);
   await finish(bench, lease, options);
 }
 
-/**
- * A replacement is finished through the entry it replaces, a step of a rotation through the rotation: what has to be
- * revoked, and when, is there.
- */
+/** A replacement is finished through the entry it replaces, a step of a rotation through the rotation. */
 export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
@@ -167,10 +155,9 @@ export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   return above ? rootOf(journal, above.id) : entry;
 }
 
-/** The entry belongs to one profile, at one address, in one organization: it is finished there or not at all. */
 function checkBinding(entry: Entry, { account, journal }: Workbench): void {
   const other = otherAccount(entry, account, journal.isShared);
-  if (other !== undefined) throw new Failure(other.kind, other.message, detailsOf(entry, other.details));
+  if (other !== undefined) throw entryFailure(entry, other.kind, other.message, other.details);
 }
 
 async function finish(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<unknown> {
@@ -178,12 +165,12 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
   if (await gaveWay(bench, lease)) return;
   switch (entry.operation) {
     case "oauth_client.create":
-      return finishCreation(client, { bench, lease }, options);
+      return finishCreation(client, { ...options, bench, lease });
     case "access_key.create":
-      return finishCreation(key, { bench, lease }, options);
+      return finishCreation(key, { ...options, bench, lease });
     case "oauth_client.rotate":
     case "access_key.rotate": {
-      const asked = { ...options, destination: await ofRotation(bench, entry, options) };
+      const asked = { ...options, destination: await options.destinationOf(await placedStep(bench, entry)) };
       if (isInPlace(entry)) return recoverKeyRotation(bench, lease, asked);
       const rotationOf = entry.operation === "access_key.rotate" ? keyRotation : clientRotation;
       return finishRotation(rotationOf(bench, lease, asked));
@@ -192,15 +179,11 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
     case "access_key.revoke":
       return finishRevocation(bench, lease);
     default:
-      throw new Failure("failed", `This version cannot finish "${entry.operation}".`, detailsOf(entry));
+      throw entryFailure(entry, "failed", `This version cannot finish "${entry.operation}".`);
   }
 }
 
-/**
- * If a lease was lost, two processes may replace the same credential, and only one of the replacements counts; a secret that
- * was lost may have been claimed; a later rotation in place makes an earlier one useless.
- * @returns whether the entry has ended because other work has taken its place
- */
+/** @returns whether the entry has ended because other work has taken its place, while another process had it */
 async function gaveWay(bench: Workbench, lease: EntryLease): Promise<boolean> {
   const { entry } = lease;
   const { id, replaces, attempts } = entry;
@@ -215,14 +198,9 @@ async function gaveWay(bench: Workbench, lease: EntryLease): Promise<boolean> {
   return true;
 }
 
-/** The creation of a rotation remembers where the secret was to go. */
-async function ofRotation(
-  { journal }: Workbench,
-  rotation: Entry,
-  { destinationOf }: FinishOptions,
-): Promise<Destination> {
+/** The creation of a rotation remembers where the secret was to go; one that was refused may have been so for its destination. */
+async function placedStep({ journal }: Workbench, rotation: Entry): Promise<Entry> {
   const steps = await journal.select({ all: true, parent: rotation.id });
-  const wanted = steps.filter(({ destination }) => destination !== null);
-  // A replacement that was refused may have been so for its destination.
-  return destinationOf(wanted.find(({ state }) => state !== "refused") ?? wanted[0] ?? rotation);
+  const placed = steps.filter(({ destination }) => destination !== null);
+  return placed.find(({ state }) => state !== "refused") ?? placed[0] ?? rotation;
 }

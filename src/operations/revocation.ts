@@ -1,5 +1,5 @@
-// The revocation of a client or key (§3.1, §3.2, §4.2): repeated until the service has said so, and journalled, so that a crash on
-// the way is finished later. Under an entry of its own, or as a part of larger work. The act: acts/revoke.ts.
+// The revocation of a client or key (§3.1, §3.2, §4.2): journalled, and repeated until the service has said so. Under an entry of
+// its own, or as a part of larger work. The act: acts/revoke.ts.
 import type { AccessKey } from "../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -8,7 +8,7 @@ import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure, onFailure } from "../errors.ts";
 import { mayHaveArrived } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { revoke, type RevocationGrounds } from "./acts/revoke.ts";
+import { revoke, type Revoking } from "./acts/revoke.ts";
 import { endWithout, readUntilAnswered } from "./sending.ts";
 import { holding, madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
 
@@ -18,13 +18,6 @@ export interface Revoked {
   readonly receipt: string;
   /** False if the service said yes and neither its response nor its list shows the status. */
   readonly seen: boolean;
-}
-
-export interface Revoking {
-  readonly grounds: RevocationGrounds;
-  readonly lease: EntryLease;
-  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
-  readonly service?: Service | undefined;
 }
 
 export interface Credential {
@@ -39,11 +32,10 @@ export interface Credential {
 
 /** The intent of a revocation as the journal admits it. */
 export function revocationIntent({ account }: Workbench, noun: Credential["noun"], id: string): Intent {
-  const of = {
-    client: { operation: "oauth_client.revoke", path: "/v1/oauth_clients", detail: {} },
-    key: { operation: "access_key.revoke", path: "/api/v1/access-keys", detail: { key_id: id } },
-  } as const;
-  const { operation, path, detail } = of[noun];
+  const [operation, path, detail] =
+    noun === "client"
+      ? (["oauth_client.revoke", "/v1/oauth_clients", {}] as const)
+      : (["access_key.revoke", "/api/v1/access-keys", { key_id: id }] as const);
   return {
     ...madeFor(account),
     operation,
@@ -62,10 +54,10 @@ export async function revokeNamed(bench: Workbench, noun: Credential["noun"], id
   return holding(lease, () => finishRevocation(bench, lease));
 }
 
-/** Repeats the revocation of an entry: `done` at its end; else `unknown` if any attempt may have arrived, `open` if it was too early, or `refused`. */
+/** Repeats the revocation of an entry: `done` at its end, else `unknown`, `open` (too early) or `refused`. */
 export async function finishRevocation(bench: Workbench, lease: EntryLease): Promise<Revoked> {
   const { operation, request_text } = lease.entry;
-  // The entry names its client or key from the start in its request alone: a crash may have come before the first attempt.
+  // Before the first attempt only its request names the client or key.
   const { id } = JSON.parse(request_text) as { id: string };
   const credential = operation === "access_key.revoke" ? keyCredential : clientCredential;
   const wasUnknown = mayHaveArrived(lease.entry);
@@ -83,11 +75,12 @@ export async function finishRevocation(bench: Workbench, lease: EntryLease): Pro
   }
 }
 
+const getting = { what: "get the OAuth client" };
+
 export const clientCredential: Credential = {
   noun: "client",
-  statusOf: async ({ account, ...bench }, id) =>
-    (await readUntilAnswered(bench, () => account.service.oauthClients.get(id), { what: "get the OAuth client" }))
-      .status,
+  statusOf: async (bench, id) =>
+    (await readUntilAnswered(bench, () => bench.account.service.oauthClients.get(id), getting)).status,
   endOf: (status) => (status === undefined || status === "active" || status === "pending" ? undefined : `is ${status}`),
   revoke: (bench, id, about) => revoke(bench, { ...about, change: "revoke client", id, read: readRevokedClient }),
 };
@@ -109,35 +102,30 @@ const ends: ReadonlyMap<string | undefined, string> = new Map([
 export const keyCredential: Credential = {
   noun: "key",
   // A list that this credential may not read says nothing, and one that is not available now is requested again later.
-  statusOf: (bench, id) => statusInList(bench, { id, service: bench.account.service }).catch(unlessHidden),
+  statusOf: (bench, id) => statusInList(bench, id).catch(unlessHidden),
   endOf: (status) => ends.get(status),
   revoke: untilKeyRevoked,
 };
 
 /**
  * DELETE until the key is seen revoked, or is no longer listed.
- * @assumed §4.4 does not show the operation, nor §3.2 its effect: repeating it is safe (RFC 9110 §9.2.2), 404 and 409 after
- * an attempt that may have arrived can mean that it did; then the list decides.
+ * @assumed §4.4 and §3.2 do not show the operation: repeating it is safe (RFC 9110 §9.2.2), and 404 and 409 after an attempt that
+ * may have arrived can mean that it did; then the list decides.
  */
 function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise<Revoked> {
   const { grounds, lease, service = bench.account.service } = about;
   const { detail } = lease.entry;
   const wasSent = grounds.kind === "secret_lost" || detail.revoking === true || mayHaveArrived(lease.entry);
   const read = async (answer: Attempt<AccessKey>, earlier: readonly Attempt<unknown>[]): Promise<Revoked | Failure> => {
-    if (answer.kind === "answered") return confirmed(bench, { id, service }, answer);
+    if (answer.kind === "answered") return confirmed(bench, answer, { id, service });
     const mayBeOver =
       answer.kind === "refused" &&
       (answer.status === 409 || (answer.status === 404 && (wasSent || earlier.some(({ kind }) => kind === "unknown"))));
-    if (mayBeOver && isRevoked(await statusInList(bench, { id, service }).catch(ifReadable)))
+    if (mayBeOver && isRevoked(await statusInList(bench, id, service).catch(ifReadable)))
       return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
     return failureOf(answer, { what: "revoke the access key", change: true });
   };
   return revoke(bench, { change: "revoke key", id, service, read, grounds, lease });
-}
-
-interface ListedKey {
-  readonly id: string;
-  readonly service: Service;
 }
 
 function isRevoked(status: string | undefined): boolean {
@@ -145,23 +133,24 @@ function isRevoked(status: string | undefined): boolean {
 }
 
 /** A yes whose body shows the key's status is believed; if it shows nothing, or another key, the list is looked at. */
-async function confirmed(bench: Workbench, key: ListedKey, answer: Answered<AccessKey>): Promise<Revoked> {
-  const { id } = key;
+async function confirmed(
+  bench: Workbench,
+  answer: Answered<AccessKey>,
+  { id, service }: { readonly id: string; readonly service: Service },
+): Promise<Revoked> {
   const { id: shown = id, status } = answer.value;
   if (shown === id && status === "revoked") return { receipt: answer.body.toString(), seen: true };
-  const listed = await statusInList(bench, key).catch(ifReadable);
+  const listed = await statusInList(bench, id, service).catch(ifReadable);
   if (isRevoked(listed)) return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
   if (shown !== id)
     throw new Failure("outcome_unknown", `The service responded to the revocation with another key (${shown}).`);
   const still = listed ?? status;
   if (still === undefined) return { receipt: JSON.stringify({ id }), seen: false };
-  throw new Failure(
-    "outcome_unknown",
-    `The service accepted the revocation, and the key's status is still "${still}".`,
-  );
+  const message = `The service accepted the revocation, and the key's status is still "${still}".`;
+  throw new Failure("outcome_unknown", message);
 }
 
-/** @throws what was met, if it does not say that this credential may not see the thing */
+/** @throws what was met, unless it says that this credential may not see the client or key */
 export function unlessHidden(error: unknown): undefined {
   if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
   throw error;
@@ -170,19 +159,17 @@ export function unlessHidden(error: unknown): undefined {
 const ifReadable = onFailure(() => undefined);
 
 /** @returns the key's status in the list, `absent` if a whole list leaves it out, nothing if it does not say */
-async function statusInList(bench: Workbench, { id, service }: ListedKey): Promise<string | undefined> {
-  const { key, isWhole } = await keyInList(bench, { id, service });
-  if (key) return hasExpired(key, serviceTime(bench)) ? "expired" : key.status;
-  return isWhole ? "absent" : undefined;
+async function statusInList(bench: Workbench, id: string, service?: Service): Promise<string | undefined> {
+  const { key, isWhole } = await keyInList(bench, id, service);
+  if (key === undefined) return isWhole ? "absent" : undefined;
+  // The list calls a key active whose time is over.
+  const hasExpired = typeof key.expiresAt === "string" && Date.parse(key.expiresAt) <= serviceTime(bench);
+  return hasExpired ? "expired" : key.status;
 }
 
 /** @returns the key as the list shows it now, if it does; and whether the list, which has keys, leaves none out */
-async function keyInList(
-  bench: Workbench,
-  { id, service }: ListedKey,
-): Promise<{ readonly key: AccessKey | undefined; readonly isWhole: boolean }> {
-  const { clock } = bench;
-  const briefly = { clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
+async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
+  const briefly = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
   const { readAccessKey } = await import("../api/access-keys.ts");
   const keys = list.rows.map((row) => readAccessKey(row.value));
@@ -191,11 +178,6 @@ async function keyInList(
 
 /** When the list says that a key was last used; null: never; nothing if it does not say, or may not be read. */
 export async function lastUseOf(bench: Workbench, id: string): Promise<string | null | undefined> {
-  const found = await keyInList(bench, { id, service: bench.account.service }).catch(unlessHidden);
+  const found = await keyInList(bench, id).catch(unlessHidden);
   return found?.key?.lastUsedAt;
-}
-
-/** The list calls a key active whose time is over. */
-function hasExpired({ expiresAt }: AccessKey, now: number): boolean {
-  return typeof expiresAt === "string" && Date.parse(expiresAt) <= now;
 }

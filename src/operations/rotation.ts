@@ -1,17 +1,8 @@
-// The rotation of a client or key by replacement: another one is made and its secret delivered and proven, both work for a
-// time, then the old one is revoked. One entry with the creation as its child; every step is on disk, so that any crash is
-// finished later, and at every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
+// The rotation of a client or key by replacement: another one is made, delivered and proven, both work for a time, then the old
+// one is revoked. At every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
 import type { Service } from "../api/connect.ts";
 import { Failure, onFailure } from "../errors.ts";
-import {
-  type Entry,
-  type EntryProgress,
-  isInPlace,
-  isSettled,
-  nextStep,
-  overlapEnd,
-  rotatedBy,
-} from "../journal/entry.ts";
+import { type Entry, isInPlace, isSettled, nextStep, overlapEnd, rotatedBy } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { type Concurrency, rotatedTo, precedingRotation, settledRotations } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
@@ -24,22 +15,15 @@ import {
   type OneTimeSecret,
   placesOf,
 } from "../secrets/destination.ts";
-import {
-  admitPart,
-  type CreationContract,
-  type CreationOptions,
-  deliveredBefore,
-  finishCreation,
-  type Made,
-} from "./creation.ts";
+import { admitPart, type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
 import { rereadSecret } from "./delivery-recovery.ts";
-import { type Facts, isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
+import { isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { assertTrusted, seenAt } from "./acts/overwrite.ts";
 import { revokes, type Successor } from "./acts/revoke.ts";
-import { assertAsAsked, nounOf, releaseReserved } from "./secret-delivery.ts";
+import { assertAsAsked, nounOf, releaseReserved, type SecretDelivery } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
 import {
-  detailsOf,
+  entryFailure,
   holding,
   isInterruption,
   isoTime,
@@ -48,8 +32,8 @@ import {
   recoveryStep,
   saysNothingWasDone,
   serviceTime,
-  type Workbench,
   withReason,
+  type Workbench,
 } from "./workbench.ts";
 
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
@@ -66,7 +50,7 @@ export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayRe
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
   /** `--new`: leave an unfinished rotation of the same key alone. */
   readonly fresh?: boolean | undefined;
-  /** What becomes of an overlap that is not over: a short one is waited for (unless something else is said here). */
+  /** What becomes of an overlap that is not over; by default a short one is waited for. */
   readonly overlap?: "leave" | "end";
   /** The service as the profile is after its credential was replaced. */
   readonly reconnect?: () => Promise<Service>;
@@ -82,10 +66,10 @@ export interface Rotation {
   /** The intent of the new one's creation, without its place. */
   intent(): Intent;
   /** Proves the secret before it is delivered: for one that replaces a credential in use. */
-  readonly proveFirst?: CreationOptions["prove"];
-  /** Whether the new one may take the old one's place at all. @throws Failure if not */
+  readonly proveFirst?: SecretDelivery["prove"];
+  /** @throws Failure if the new one may not take the old one's place */
   checkNew?(child: Entry): Promise<void>;
-  /** One proof. @returns false if the profile knows no way to make it. @throws Failure if it was refused or without a response */
+  /** @returns false if the profile knows no way to prove it. @throws Failure if it was refused or without a response */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** When the old one was last used; nothing if the service does not say. */
   lastUse?(): Promise<string | null | undefined>;
@@ -97,7 +81,7 @@ export interface Rotated {
   readonly oldId: string;
   readonly newId: string;
   readonly oldRevoked: boolean;
-  /** When the old one is to be revoked, if the overlap was left to run: the rotation is `waiting`. */
+  /** When the old one is to be revoked, if the overlap was left to run. */
   readonly dueAt?: string;
   /** Id of the rotation's entry. */
   readonly entry: string;
@@ -123,14 +107,14 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
   const settledBefore = await settledRotations(bench.journal, intent);
   const { kind, lease, place } = await admitTo(bench, intent, {
     destination,
-    choice: { fresh },
+    fresh,
     isThere: async ({ entry }) => (await currentChild(bench.journal, entry))?.state === "done",
   });
   return holding(lease, async () => {
     if (kind === "resumed") {
       const what = intent.operation === "access_key.rotate" ? "replacement" : "rotation";
       bench.tell.note(`Resuming the unfinished ${what} ${lease.entry.id}.`);
-      await refuseBegunOtherwise({ bench, lease, asked, place });
+      await refuseBegunOtherwise(bench, lease.entry, { ...asked, place });
     } else {
       await assertFirstOfTwo(bench, lease, { wasActive: refuseOld === undefined, settledBefore, fresh });
       if (refuseOld !== undefined) throw await refuseOld(lease);
@@ -141,10 +125,7 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
 
 export const oneUseless = "two rotations would make the secret of one of them useless";
 
-/**
- * Refuses a rotation that another one goes before: the entry is the lock, and the one admitted first continues.
- * @throws Failure `conflict`; nothing was sent
- */
+/** @throws Failure `conflict` if another rotation was admitted first: that one continues, and nothing was sent */
 export async function assertFirstOfTwo(
   bench: Workbench,
   lease: EntryLease,
@@ -156,12 +137,12 @@ export async function assertFirstOfTwo(
   await recordAfterwards(bench, lease, { state: "refused" });
   const id = rotatedBy(entry);
   const noun = nounOf(entry);
-  const details = { ...detailsOf(lease.entry), nextCommand: shell`integ journal show ${first.id}` };
-  if (about.fresh !== true && !isSettled(first.state) && isInPlace(entry) && !isInPlace(first))
-    throw new Failure("conflict", `The key ${id} is being replaced: the rotation ${first.id} is unfinished.`, {
-      ...details,
-      meaning: `Nothing was sent: the replacement revokes this key at its end. ${flags.new} rotates it anyway.`,
-    });
+  const nextCommand = shell`integ journal show ${first.id}`;
+  if (about.fresh !== true && !isSettled(first.state) && isInPlace(entry) && !isInPlace(first)) {
+    const message = `The key ${id} is being replaced: the rotation ${first.id} is unfinished.`;
+    const meaning = `Nothing was sent: the replacement revokes this key at its end. ${flags.new} rotates it anyway.`;
+    throw entryFailure(lease.entry, "conflict", message, { meaning, nextCommand });
+  }
   const why =
     isInPlace(entry) || isInPlace(first)
       ? oneUseless
@@ -169,7 +150,8 @@ export async function assertFirstOfTwo(
   const does = isSettled(first.state)
     ? `has just rotated the ${noun} ${id}`
     : `rotates the ${noun} ${id} at this moment`;
-  throw new Failure("conflict", `Another process ${does}.`, { ...details, meaning: `Nothing was sent: ${why}.` });
+  const meaning = `Nothing was sent: ${why}.`;
+  throw entryFailure(lease.entry, "conflict", `Another process ${does}.`, { meaning, nextCommand });
 }
 
 /** A flag that was typed, and what the rotation was started with. */
@@ -191,34 +173,24 @@ export function overlapDifferences(
   { detail }: Entry,
   { overlapMs, unusedMs, keepOld = false }: Overlap & { readonly keepOld?: boolean },
 ): Difference[] {
-  const begun = { overlapMs: detail.overlap_ms ?? 0, keepOld: detail.keep_old === true };
+  const given = (isGiven: boolean): string => (isGiven ? "given" : "not given");
   return [
-    { flag: flags.overlap, begun: `${begun.overlapMs / 1000}s`, typed: `${overlapMs / 1000}s` },
+    { flag: flags.overlap, begun: `${(detail.overlap_ms ?? 0) / 1000}s`, typed: `${overlapMs / 1000}s` },
     { flag: flags.overlapUnused, begun: unusedIn(detail.overlap_unused_ms), typed: unusedIn(unusedMs) },
-    { flag: flags.keepOld, begun: begun.keepOld ? "given" : "not given", typed: keepOld ? "given" : "not given" },
+    { flag: flags.keepOld, begun: given(detail.keep_old === true), typed: given(keepOld) },
   ];
 }
 
-/**
- * Continues a rotation only as it was started: what was typed otherwise would be passed over in silence, and a narrower
- * scope or a shorter life be taken for granted.
- * @param about.place where the command wants the secret; nothing if that cannot take one
- * @throws Failure `usage`, naming both values; nothing was sent
- */
-export async function refuseBegunOtherwise({
-  bench,
-  lease: { entry },
-  asked,
-  place,
-}: {
-  readonly bench: Workbench;
-  readonly lease: EntryLease;
-  readonly asked: Pick<AskedRotation, "differences" | "wayOut">;
-  readonly place: DestinationRecord | undefined;
-}): Promise<void> {
-  const all = [...asked.differences(entry)];
+/** Continues a rotation only as it was started. @param about.place nothing if the destination cannot take a secret */
+export async function refuseBegunOtherwise(
+  bench: Workbench,
+  entry: Entry,
+  about: Pick<AskedRotation, "differences" | "wayOut"> & { readonly place: DestinationRecord | undefined },
+): Promise<void> {
+  const { differences, wayOut, place } = about;
+  const all = [...differences(entry)];
   const child = await currentChild(bench.journal, entry);
-  // Until the secret is delivered it goes where it is wanted now. The default, stdout, does not conflict with an earlier destination.
+  // Until the secret is delivered it goes where it is wanted now. The default, stdout, does not conflict with another place.
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
     all.push({ flag: "the destination of the secret", begun: namesOf(child.destination), typed: namesOf(place) });
   const others = all.filter(({ begun, typed }) => begun !== typed);
@@ -226,17 +198,14 @@ export async function refuseBegunOtherwise({
   const named = others.map(({ flag, begun, typed }) => `${flag} was ${begun}, and is ${typed} now`);
   const message = `The unfinished rotation ${entry.id} was started with other options: ${named.join("; ")}.`;
   throw new Failure("usage", message, {
-    meaning: `Nothing was sent. It continues as it was started; ${asked.wayOut(entry)}.`,
+    meaning: `Nothing was sent. It continues as it was started; ${wayOut(entry)}.`,
     ...recoveryStep(entry.id),
   });
 }
 
 const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "replaced"]);
 
-/**
- * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost one is replaced: until
- * then the lost one leads to it, and if its secret was found, it is the one that counts.
- */
+/** The newest creation that did not fail. One that replaces a lost one counts once the lost one is replaced, not found. */
 export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
   const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   const children = await journal.select({ all: true, parent: rotation.id, operation });
@@ -253,10 +222,12 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
   try {
     assertAnother(rotation, id);
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
-    const { resource_id: before } = lease.entry;
-    await lease.record({ resource_id: id, detail: forNewOne(lease.entry, id) });
-    // The agreement to end the overlap was about an earlier successor if the id differs.
-    const overlap = before === null || before === id ? rotation.options.overlap : "leave";
+    const { resource_id: before, detail } = lease.entry;
+    const isAnother = before !== null && before !== id;
+    // The proof, the agreement to end the overlap, and what was seen at destinations were about the earlier successor.
+    const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
+    await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
+    const overlap = isAnother ? "leave" : rotation.options.overlap;
     const dueAt = await untilOver({ ...rotation, options: { ...rotation.options, overlap } }, made);
     const rotated = { oldId, newId: id, receipt: made.secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
@@ -272,18 +243,7 @@ function idOf({ entry: { resource_id } }: Made): string {
   return resource_id ?? "";
 }
 
-/** What was proven of another new one, whose secret was lost since, says nothing of this one. */
-function forNewOne({ resource_id: before, detail }: Entry, id: string): Entry["detail"] {
-  return before === null || before === id
-    ? detail
-    : { ...detail, proven: undefined, overlap_until: undefined, gone: undefined };
-}
-
-/**
- * From the delivery of the new one's secret to the end of the old one. Its receipt is shown before anything is waited for,
- * whatever the rest comes to.
- * @returns when the old one is to be revoked, if the overlap is left to run
- */
+/** From the delivery of the new one's secret to the end of the old one. @returns when that is due, if the overlap is left to run */
 async function untilOver(rotation: Rotation, made: Made): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
@@ -295,7 +255,7 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
   // Right after the proof nothing was unused for long enough.
   const looks = made.secret === undefined && !isOldRevoked && lease.entry.detail.overlap_unused_ms !== undefined;
   const lastUsedAt = looks ? await rotation.lastUse?.() : undefined;
-  const step = stepAfterProof(rotation, { isOldRevoked }, lastUsedAt);
+  const step = stepAfterProof(rotation, isOldRevoked, lastUsedAt);
   const dueAt = step === "wait" ? lease.entry.detail.overlap_until : undefined;
   await show(dueAt);
   if (step === "end") return undefined;
@@ -313,24 +273,20 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
   return undefined;
 }
 
-function stepAfterProof(
-  { bench, lease, options }: Rotation,
-  { isOldRevoked }: Pick<Facts, "isOldRevoked">,
-  lastUsedAt?: string | null,
-): Step {
+function stepAfterProof({ bench, lease, options }: Rotation, isOldRevoked = false, lastUsedAt?: string | null): Step {
   const { detail } = lease.entry;
   const isOver = !detail.overlap_ms || overlapEnd(detail, lastUsedAt) <= serviceTime(bench);
   const isDue = options.overlap === "end" || isOver;
   return next(lease.entry, { child: { state: "done" }, isDue, isOldRevoked });
 }
 
-/** The proof of the new one, unless someone has revoked the old one meanwhile. @returns whether that is so: nothing is left to do */
+/** The proof of the new one, if anything is left to do. @returns whether someone has revoked the old one meanwhile */
 async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   const { bench, lease, creation, oldId } = rotation;
   const { state, detail } = lease.entry;
   const isOldRevoked = async (): Promise<boolean> => (await creation.statusOf(bench, oldId)) === "revoked";
   if (state !== "waiting" && detail.keep_old !== true) await rotation.checkNew?.(made.entry);
-  const step = stepAfterProof(rotation, {});
+  const step = stepAfterProof(rotation);
   if (step === "end") return false;
   if (step === "prove the new one") {
     if (isProofRefused(detail) && (await isOldRevoked())) return true;
@@ -346,40 +302,37 @@ async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
 async function makeNewOne(rotation: Rotation): Promise<Made> {
   const { bench, lease, creation, options, proveFirst: prove } = rotation;
   const { destination, waitMs, mayReplace, revokes, claimedBy } = options;
+  const { noun } = creation;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
     if (found !== undefined) await assertTrusted(bench, [found.id]);
-    if (found?.state === "done") return deliveredBefore(creation, bench, found);
-    if (found?.state === "unusable") throw newUnusable(creation, found);
+    if (found?.state === "done")
+      return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow(bench, found) };
+    if (found?.state === "unusable") {
+      assertAsAsked(found);
+      // What was called unusable once is not used (§4.2), whatever the service shows later.
+      const message = `The service called the new ${noun} ${found.resource_id} unusable: the old ${noun} is not revoked.`;
+      const meaning = `This rotation ends here, and the old ${noun} stays as it is.`;
+      throw entryFailure(found, "unusable", message, { meaning });
+    }
     const child = found
       ? await bench.journal.lease(found.id)
       : await admitPart(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
     try {
-      const destinationOf = (): Promise<Destination> => Promise.resolve(destination);
-      const asked = { destinationOf, waitMs, mayReplace, revokes, prove, claimedBy };
-      const made = await finishCreation(creation, { bench, lease: child }, asked);
+      const asked = { destinationOf: () => destination, waitMs, mayReplace, revokes, prove, claimedBy };
+      const made = await finishCreation(creation, { ...asked, bench, lease: child });
       const { entry, receipt } = made;
       if (made.kind !== "nothing_made")
         return { ...made, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
     } catch (error) {
-      throw error instanceof Failure ? inRotation(creation, error) : error;
+      throw error instanceof Failure ? inRotation(noun, error) : error;
     } finally {
       await child.release();
     }
   }
 }
 
-/** What was called unusable once is not used (§4.2), whatever the service shows later: the old one stays. */
-function newUnusable({ noun }: CreationContract, child: Entry): Failure {
-  assertAsAsked(child);
-  const message = `The service called the new ${noun} ${child.resource_id} unusable: the old ${noun} is not revoked.`;
-  return new Failure("unusable", message, {
-    ...detailsOf(child),
-    meaning: `This rotation ends here, and the old ${noun} stays as it is.`,
-  });
-}
-
-function inRotation({ noun }: CreationContract, error: Failure): Failure {
+function inRotation(noun: CreationContract["noun"], error: Failure): Failure {
   if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
   const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
   return new Failure(error.kind, error.message, { ...error.details, meaning });
@@ -389,23 +342,18 @@ function inRotation({ noun }: CreationContract, error: Failure): Failure {
 function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
-  throw new Failure(
-    "unusable",
-    `The service responded to the creation of a new ${noun} ${shown}: nothing was revoked.`,
-    {
-      meaning: `The ${noun} ${oldId} stays as it is. A secret that arrived was delivered.`,
-      hint: "Report the request id to the service's operator before you rotate again.",
-    },
-  );
+  const message = `The service responded to the creation of a new ${noun} ${shown}: nothing was revoked.`;
+  throw new Failure("unusable", message, {
+    meaning: `The ${noun} ${oldId} stays as it is. A secret that arrived was delivered.`,
+    hint: "Report the request id to the service's operator before you rotate again.",
+  });
 }
 
-/**
- * Shows that the new one works, before the old one is revoked. A proof that was refused is a result: it is recorded, and no
- * consent goes past it.
- */
+/** Shows that the new one works, before the old one is revoked. No consent goes past a proof that was refused. */
 async function prove(rotation: Rotation, made: Made): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
+  const { noun } = creation;
   const id = idOf(made);
   const mark = async (how: Proof): Promise<void> => {
     // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
@@ -419,24 +367,20 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   const tried = known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));
   if (tried === true) return mark("token exchange");
   if (tried !== false) {
-    if (tried.kind !== "auth") throw notProven(creation, { id, error: tried });
+    // No one answered: the new one exists and was delivered, so that something is left to do.
+    if (tried.kind !== "auth") {
+      const kind = isInterruption(tried) ? tried.kind : "pending";
+      const meaning = `The old ${noun} was not revoked; the new one's secret was delivered.`;
+      const message = withReason(`The new ${noun} ${id} could not be proven`, tried);
+      throw new Failure(kind, message, { ...tried.details, meaning });
+    }
     await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   }
   if (isProofRefused(lease.entry.detail)) throw refused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
-  const { noun } = creation;
   throw new Failure("pending", `The new ${noun} ${id} ${rotation.whyUnproven(known !== undefined)}.`, {
     meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,
     ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
-  });
-}
-
-/** A proof that no one answered: a new one exists and was delivered, so that something is left to do. */
-function notProven({ noun }: CreationContract, { id, error }: { id: string; error: Failure }): Failure {
-  const kind = isInterruption(error) ? error.kind : "pending";
-  return new Failure(kind, withReason(`The new ${noun} ${id} could not be proven`, error), {
-    ...error.details,
-    meaning: `The old ${noun} was not revoked; the new one's secret was delivered.`,
   });
 }
 
@@ -452,21 +396,16 @@ function refused({ creation, oldId }: Rotation, id: string, error: Failure | und
   });
 }
 
-export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<EntryProgress, "detail"> {
+export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<Entry, "detail"> {
   const until = isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
-/**
- * What is known of the new one when the old one is to be revoked. A proof speaks of its own moment: since then someone may have
- * revoked the new one, or the service disabled it, and the old one is the only one that works. A service that does not
- * say does not prevent it.
- * @throws Failure `unusable` if the new one does not work any more; nothing is revoked
- */
+/** A proof speaks of its own moment: since then someone may have revoked the new one, or the service disabled it. */
 async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   const { entry: child } = made;
   const id = idOf(made);
-  assertProfileHasIt(rotation, rotation.creation.noun, child);
+  assertProfileHasIt(rotation, child);
   const { detail } = rotation.lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   if (made.kind === "delivered" && !detail.overlap_ms) return { id, proof: proofIn(detail), missing, gone: [] };
@@ -474,20 +413,9 @@ async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child) };
 }
 
-/**
- * A rotation that was started to replace the credential of its own profile, and whose secret was sent elsewhere later.
- * @throws Failure `pending`: without the old one the profile could do nothing more
- */
+/** @throws Failure `pending` if the secret went elsewhere than to the profile whose credential it replaces */
 export function assertProfileHasIt(
-  {
-    bench: { account },
-    lease,
-    oldId,
-  }: Pick<Rotation, "oldId"> & {
-    readonly bench: { readonly account: Pick<Workbench["account"], "keyId" | "principal"> };
-    readonly lease: Pick<EntryLease, "entry">;
-  },
-  noun: CreationContract["noun"],
+  { bench: { account }, lease, oldId, creation: { noun } }: Rotation,
   child: Entry,
 ): void {
   const newId = child.resource_id ?? "";
@@ -496,26 +424,24 @@ export function assertProfileHasIt(
   if (hasIt || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
   const how =
     noun === "key" ? [flags.apiKeyStdin, flags.apiKeyId, newId] : [flags.clientId, "<id>", flags.clientSecretStdin];
-  throw new Failure(
-    "pending",
-    `Profile ${profile} does not have the new secret, which went to ${child.destination ? namesOf(child.destination) : "standard output"}.`,
-    {
-      meaning: `The old ${noun} ${oldId} is not revoked: profile ${profile} would be locked out.`,
-      hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run: ${shell`integ journal recover ${id}`}`,
-    },
-  );
+  const where = child.destination ? namesOf(child.destination) : "standard output";
+  const message = `Profile ${profile} does not have the new secret, which went to ${where}.`;
+  throw new Failure("pending", message, {
+    meaning: `The old ${noun} ${oldId} is not revoked: profile ${profile} would be locked out.`,
+    hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run: ${shell`integ journal recover ${id}`}`,
+  });
 }
 
 /** Whether a secret goes to a profile, so that a rotation of its own credential leaves it working. */
 export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
-  return destination !== null && placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
+  return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
 /** The destinations that the new one's secret was delivered to and that have not got it now, as far as anybody saw. */
 async function goneFrom({ bench, lease, creation }: Rotation, child: Entry): Promise<readonly string[]> {
   const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
   const { detail } = lease.entry;
-  for (const place of child.destination ? placesOf(child.destination) : []) {
+  for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place);
     // Another machine saw that its own place has lost the secret: this is true until it looks again.
@@ -550,10 +476,7 @@ async function assertWorks({ bench, oldId, creation }: Rotation, newId: string):
   });
 }
 
-/**
- * The rotation stands as its child does; what is not settled is resumed by `journal recover`.
- * @param made the new one, if its secret was delivered
- */
+/** The rotation stands as its child does. @param made the new one, if its secret was delivered */
 async function unfinished({ bench, lease, creation, oldId }: Rotation, error: unknown, made?: Made): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
@@ -569,24 +492,25 @@ async function unfinished({ bench, lease, creation, oldId }: Rotation, error: un
   await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
-  // What a step of it says of itself leads to the step; the rotation is resumed by its own id. What has to be looked at in the
-  // list of keys comes first.
+  // A step's own advice leads to the step, and what is to be looked at in the list of keys comes first.
   const isNamed =
     recovers === entry.id ||
     nextCommand === revokes(noun, oldId) ||
     (noun === "key" && (hint ?? nextCommand) !== undefined);
-  const own = isSettled(state) || isNamed ? null : nextStep(entry);
+  const isResumed = !isSettled(state) && !isNamed;
   // A credential that is missing or refused comes first: the recovery alone would end the same way again.
   const resumed =
-    error.kind === "auth" ? recoveryAfter(error, entry.id) : { hint: undefined, nextCommand: own ?? undefined };
+    error.kind === "auth"
+      ? recoveryAfter(error, entry.id)
+      : { hint: undefined, nextCommand: nextStep(entry) ?? undefined };
   const neither = `Neither ${noun} was revoked.`;
   const left = noun === "key" && state === "pending" ? "The old key was not revoked." : undefined;
-  const details = detailsOf(entry, {
+  const details = {
     ...error.details,
     meaning: error.details.meaning ?? (isInterruption(error) && isDelivered ? neither : left),
-    ...(own === null ? { hint, nextCommand } : resumed),
-  });
-  if (!isDelivered || !saysNothingWasDone(error)) throw new Failure(error.kind, error.message, details);
+    ...(isResumed ? resumed : {}),
+  };
+  if (!isDelivered || !saysNothingWasDone(error)) throw entryFailure(entry, error.kind, error.message, details);
   const message = withReason(`The new ${noun}'s secret is delivered; the old ${noun} is not revoked yet`, error);
-  throw new Failure("pending", message, { ...details, meaning: neither, cause: error });
+  throw entryFailure(entry, "pending", message, { ...details, meaning: neither, cause: error });
 }

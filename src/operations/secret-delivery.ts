@@ -1,6 +1,5 @@
-// How a one-time secret gets from the response to its destination, in the order that loses least: kept on this machine,
-// proven if that was asked for, delivered, recorded as done, and only then the copy destroyed (delivery-recovery.ts has the
-// way back to it after a crash).
+// How a one-time secret gets from the response to its destination, in the order that loses least: kept on this machine, proven
+// if that was asked for, delivered, recorded as done, and only then the copy destroyed. After a crash: delivery-recovery.ts.
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
 import { Failure, onFailure } from "../errors.ts";
@@ -17,7 +16,7 @@ import {
 import type { EntryLease } from "../journal/journal.ts";
 import { guessed } from "./acts/revoke.ts";
 import { type DestroyEvidence, destroy } from "./acts/destroy.ts";
-import { AtDestination, isAt, originOf, overwrite, type Overwriting, prepareOverwrite } from "./acts/overwrite.ts";
+import { AtDestination, isAt, overwrite, type Overwriting, prepareOverwrite } from "./acts/overwrite.ts";
 import {
   describeDestination,
   type Destination,
@@ -29,14 +28,15 @@ import {
   type SingleRecord,
 } from "../secrets/destination.ts";
 import {
-  detailsOf,
+  type DeliveryBench,
+  entryFailure,
   holding,
-  reasonOf,
   otherPlaces,
+  reasonOf,
   recordAfterwards,
+  type Tell,
   withReason,
   withRequestId,
-  type DeliveryBench,
   type Workbench,
 } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
@@ -49,6 +49,8 @@ export interface SecretDelivery {
   readonly destination: Destination;
   /** A secret that waits for a claim goes to the destination now: a person claims it, or the policy that it is for is applied. */
   readonly claimedBy?: "person" | "policy" | undefined;
+  /** Proves the secret before it is delivered: for one that replaces a credential in use. */
+  readonly prove?: ((secret: string) => Promise<void>) | undefined;
 }
 
 export interface SecretWork extends SecretDelivery {
@@ -56,8 +58,6 @@ export interface SecretWork extends SecretDelivery {
 }
 
 export interface DeliveryOptions {
-  /** Proves the secret before it is delivered: for one that replaces a credential in use. */
-  readonly prove?: (secret: string) => Promise<void>;
   /** What the response said of the resource, for the entry. */
   readonly learned: Partial<EntryProgress>;
   /** Of the response that brought the secret: shown with what becomes of it. */
@@ -65,11 +65,6 @@ export interface DeliveryOptions {
   /** An earlier process kept the secret. */
   readonly isKept?: boolean;
 }
-
-const undeliveredTexts: Readonly<Record<OneTimeSecret["kind"], string>> = {
-  oauth_client: "The client was created, but its secret could not be delivered",
-  access_key: "The service sent the secret, but it could not be delivered",
-};
 
 export function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["kind"] {
   return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
@@ -80,13 +75,12 @@ export function nounOf(entry: Pick<Entry, "operation">): "client" | "key" {
 }
 
 /**
- * Makes a destination ready for the secret of an entry. The destination is in the journal before anything is reserved
- * there, and the one that is left is cleared before it is forgotten: a crash in between leaves nothing unknown.
- * @param options.isKept the secret itself is safe elsewhere: what an earlier process wrote at another destination is removed too
- * @returns the destination with what was reserved there, for the caller's next record
+ * Makes a destination ready. It is in the journal before anything is reserved there, and the one that is left is cleared before
+ * it is forgotten: a crash in between leaves nothing unknown.
+ * @param options.isKept the secret is safe elsewhere: what an earlier process wrote at another destination is removed too
  */
 export async function reserveDestination(
-  bench: Overwriting & { readonly secrets: Pick<SecretKeeping, "removeReserve"> },
+  bench: Overwriting,
   lease: EntryLease,
   { destination, isKept = false }: { readonly destination: Destination; readonly isKept?: boolean },
 ): Promise<DestinationRecord> {
@@ -108,53 +102,43 @@ export async function reserveDestination(
 
 /** Only a file has a reserve that could be left behind. */
 function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
-  return record ? placesOf(record).filter(({ kind }) => kind === "file") : [];
+  return placesOf(record).filter(({ kind }) => kind === "file");
 }
 
-/**
- * Delivers a secret in hand, before anything else is said or complained about.
- * @throws Failure `undelivered` (kept for `journal claim`), or `secret_lost` if nothing at all would take it: then what
- * was reserved for it must stay, since the secret may be whole in there
- */
+/** @throws Failure `undelivered` (it is kept), or `secret_lost`: it may be whole in what was reserved, which stays */
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
-  { prove, learned, requestId, isKept: keptBefore = false }: DeliveryOptions,
+  { learned, requestId, isKept: keptBefore = false }: DeliveryOptions,
 ): Promise<void> {
   const { bench, lease, destination } = delivery;
   const isEscrowed = delivery.claimedBy === undefined && (await escrowMeanwhile(delivery, secret));
   const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));
   let evidence: AtDestination;
   try {
-    await prove?.(secret.secret);
-    const record = async (at: DestinationRecord): Promise<void> => {
-      await recordAfterwards(bench, lease, { destination: { ...at } });
-    };
-    const work = { destination, secret, origin: originOf(lease.entry), record };
-    evidence = await bench.clock.finishing(() => overwrite(bench, lease, work));
+    await delivery.prove?.(secret.secret);
+    evidence = await bench.clock.finishing(() => overwrite(bench, lease, destination, secret));
   } catch (error) {
-    throw withRequestId(
-      await keepUndelivered(delivery, secret, { isSafe: isKept || isEscrowed, learned, error }),
-      requestId,
-    );
+    const refusal = isKept || isEscrowed ? undefined : await whyNotKept(bench, lease.entry.id, secret);
+    const state = refusal === undefined ? "undelivered" : "secret_lost";
+    await recordAfterwards(bench, lease, { ...learned, state });
+    const { entry } = lease;
+    if (refusal === undefined) throw withRequestId(undelivered(entry, error, bench.secrets), requestId);
+    const message = `The secret could neither be delivered (${reasonOf(error)}) nor kept (${refusal}).`;
+    const step = { nextCommand: nextStep(entry) ?? undefined };
+    throw withRequestId(entryFailure(entry, "secret_lost", message, step), requestId);
   }
   await settleDelivered(delivery, learned, evidence);
 }
 
 /**
- * A file and a profile can be looked at after a crash. Standard output and a command leave nothing to look at: a copy
- * left for `claim` keeps a client, whose secret someone may have, from being taken for lost. A key has no receipt to
- * ask for, so its secret is kept in every case; and in a team's journal another machine that takes the entry over puts
- * its own destination in the place of the one with the trace.
+ * Standard output and a command cannot be looked at after a crash, a key has no receipt to ask for, in a team another machine
+ * may replace the destination, and one of several that is missing needs the secret itself.
  */
 function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): boolean {
   const { destination } = lease.entry;
-  return kind === "access_key" || bench.journal.isShared || destination === null || !leavesTrace(destination);
-}
-
-/** Several destinations leave a trace each, and one that is missing needs the secret itself. */
-function leavesTrace(destination: DestinationRecord): boolean {
-  return destination.kind !== "several" && describeDestination(destination).leavesTrace;
+  if (kind === "access_key" || bench.journal.isShared || destination === null) return true;
+  return destination.kind === "several" || !describeDestination(destination).leavesTrace;
 }
 
 /** If the team's journal cannot take a secret now, this machine delivers or keeps it. */
@@ -178,31 +162,8 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
   }
 }
 
-/** The end of a delivery that failed. @param how.isSafe the secret is kept or encrypted already */
-async function keepUndelivered(
-  { bench, lease }: SecretDelivery,
-  secret: OneTimeSecret,
-  how: { readonly isSafe: boolean; readonly learned: Partial<EntryProgress>; readonly error: unknown },
-): Promise<Failure> {
-  const refusal = how.isSafe ? undefined : await whyNotKept(bench, lease.entry.id, secret);
-  await recordAfterwards(bench, lease, {
-    ...how.learned,
-    state: refusal === undefined ? "undelivered" : "secret_lost",
-  });
-  if (refusal === undefined) return undelivered(lease.entry, how.error, bench.secrets);
-  const message = `The secret could neither be delivered (${reasonOf(how.error)}) nor kept (${refusal}).`;
-  return new Failure("secret_lost", message, {
-    ...detailsOf(lease.entry),
-    nextCommand: nextStep(lease.entry) ?? undefined,
-  });
-}
-
 /** A copy may be whole although its last step failed. */
-async function whyNotKept(
-  { secrets }: DeliveryBench,
-  entry: string,
-  secret: OneTimeSecret,
-): Promise<string | undefined> {
+async function whyNotKept({ secrets }: DeliveryBench, entry: string, secret: OneTimeSecret) {
   try {
     await secrets.keep(entry, secret);
     return undefined;
@@ -212,12 +173,7 @@ async function whyNotKept(
   }
 }
 
-/**
- * Records a secret that is at its destination as done, and destroys the copy. It is unknown if a receipt or the list has still
- * to name its client or key.
- * @param evidence without it the destinations are looked at
- * @throws Failure `unusable` if what it opens is not what was asked for: that is not done
- */
+/** Records a delivered secret, and destroys the copy. @param evidence without it the destinations are looked at */
 export async function settleDelivered(
   { bench, lease, claimedBy }: Omit<SecretDelivery, "destination">,
   learned: Partial<EntryProgress>,
@@ -235,10 +191,7 @@ export async function settleDelivered(
   if (!isClaimed) assertAsAsked(lease.entry);
 }
 
-/**
- * A rotation continues only now that a person has claimed the new secret, and says so first: a crash in between leaves one that
- * recovery looks into, never one that leads to a claim of nothing. If another process has it, that one sees the delivery.
- */
+/** A rotation says that it continues before its secret is claimed: a crash in between must not lead to a claim of nothing. */
 async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
@@ -247,15 +200,11 @@ async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<vo
     await holding(lease, () => recordAfterwards(bench, lease, { state: "pending", last_error: null }));
 }
 
-/**
- * A process that stood still for longer than its lease delivers what it had, and another one has continued the entry meanwhile.
- * @throws Failure `outcome_unknown` if that one did not find the secret: it may have revoked what the secret opens
- */
+/** @throws Failure `outcome_unknown` if another process continued after the lease, and did not find the secret */
 async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const now = await journal.find(entry.id).catch(() => undefined);
   if (now === undefined || now.sequence <= entry.sequence || now.state === "done") return;
-  throw new Failure("outcome_unknown", `Another process took over ${entry.id}, which is ${now.state} now.`, {
-    ...detailsOf(entry),
+  throw entryFailure(entry, "outcome_unknown", `Another process took over ${entry.id}, which is ${now.state} now.`, {
     meaning: `The secret was delivered, and what it opens may be revoked: do not use it before you know.`,
     nextCommand: shell`integ journal show ${entry.id}`,
   });
@@ -266,53 +215,40 @@ export function assertAsAsked(entry: Entry): void {
   const { detail, state, resource_id } = entry;
   if (detail.differs === undefined || state !== "unusable") return;
   const noun = nounOf(entry);
-  throw new Failure("unusable", `The ${noun} ${resource_id ?? ""} differs from the request: ${detail.differs}.`, {
-    ...detailsOf(entry),
+  const message = `The ${noun} ${resource_id ?? ""} differs from the request: ${detail.differs}.`;
+  throw entryFailure(entry, "unusable", message, {
     meaning: `Nothing was revoked, and a secret that arrived was delivered. Do not use this ${noun} before you know why the service responded so.`,
     hint: `Report the request id to the service's operator, then revoke this ${noun} or keep it.`,
   });
 }
 
-/**
- * Destroys the copy that is kept here, once the journal says that no one needs it: a crash leaves one too many, never
- * none. If the journal could not say so, the copy shows recovery that the secret is not lost.
- * @param evidence without it the destinations are looked at
- */
+/** Destroys the kept copy once the journal says that no one needs it: a crash leaves one too many, never none. */
 export async function destroyCopy(
-  { bench, lease }: Pick<SecretDelivery, "lease"> & { readonly bench: Destroying },
+  { bench, lease }: { readonly bench: Destroying; readonly lease: EntryLease },
   evidence?: DestroyEvidence,
 ): Promise<void> {
   const { entry } = lease;
   try {
     if (!(isSettled(entry.state) || wasClaimed(entry)) || !bench.secrets.isKept(entry.id)) return;
-    const shown = evidence ?? (await seenAtAll(bench, lease));
+    const shown = evidence ?? (await seenAtAll(bench, entry));
     if (shown !== undefined && (await destroy(bench, entry, shown))) return;
-    bench.tell.warn(copyStays(entry));
+    const { id } = entry;
+    bench.tell.warn(
+      `The copy of the secret of ${id} stays on this machine: nothing shows now that the secret is at its destination. To take it out: integ journal claim ${id}. To destroy it: integ journal forget ${id}`,
+    );
   } catch (error) {
     bench.tell.warn(withReason("The copy of the secret that was kept meanwhile could not be destroyed", error));
   }
 }
 
-type Destroying = Overwriting & {
-  readonly secrets: Pick<SecretKeeping, "isKept" | "destroyKept">;
-  readonly tell: Pick<Workbench["tell"], "warn">;
-};
-
-/** A copy stays although its entry is finished: nothing shows now that its secret is anywhere else. */
-export function copyStays({ id }: Pick<Entry, "id">): string {
-  return `The copy of the secret of ${id} stays on this machine: nothing shows now that the secret is at its destination. To take it out: integ journal claim ${id}. To destroy it: integ journal forget ${id}`;
-}
+type Destroying = Overwriting & { readonly tell: Pick<Tell, "warn"> };
 
 /** Looks at each destination now. @returns nothing if one of them does not have the secret, or cannot show it */
-export async function seenAtAll(
-  bench: Overwriting,
-  lease: Pick<EntryLease, "entry">,
-): Promise<AtDestination | undefined> {
-  const { destination } = lease.entry;
-  if (destination === null) return undefined;
+export async function seenAtAll(bench: Overwriting, entry: Entry): Promise<AtDestination | undefined> {
+  if (entry.destination === null) return undefined;
   const missing = new Failure("failed", "It is not there.");
-  return AtDestination.after(lease.entry.id, async () => {
-    for (const place of placesOf(destination)) if (!(await isAt(bench, lease, place))) throw missing;
+  return AtDestination.after(entry.id, async () => {
+    for (const place of placesOf(entry.destination)) if (!(await isAt(bench, entry, place))) throw missing;
   }).catch(onFailure(() => undefined));
 }
 
@@ -322,9 +258,10 @@ export function undelivered(
   because: unknown,
   { isEscrowed }: Pick<SecretKeeping, "isEscrowed">,
 ): Failure {
-  const isConflict = because instanceof Failure && because.kind === "conflict";
-  return new Failure(isConflict ? "conflict" : "undelivered", withReason(undeliveredTexts[kindOf(entry)], because), {
-    ...detailsOf(entry),
+  const kind = because instanceof Failure && because.kind === "conflict" ? "conflict" : "undelivered";
+  const arrived =
+    nounOf(entry) === "client" ? "The client was created, but its secret" : "The service sent the secret, but it";
+  return entryFailure(entry, kind, withReason(`${arrived} could not be delivered`, because), {
     meaning: isEscrowed(entry.id)
       ? "The secret is encrypted in the team's journal: any machine with an identity of its recipients can claim it."
       : "The secret is kept on this machine, readable by you alone, until you claim it.",
@@ -343,18 +280,15 @@ function claimStep({ id, destination, operation }: Entry): NextStep {
   return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }
 
-/**
- * The failure of a client or key that exists and whose secret is lost (exit 9).
- * @param requestId of the response that showed it without the secret, if that came just now
- */
+/** The failure of a client or key that exists and whose secret is lost (exit 9). */
 export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
 ): Failure {
   if (isGuess(entry)) return withRequestId(guessed(entry), requestId);
   const [message, meaning] = lostWords(entry, here === undefined ? [] : otherPlaces(entry, here));
-  const details = { ...detailsOf(entry), meaning, nextCommand: nextStep(entry) ?? undefined };
-  return withRequestId(new Failure("secret_lost", message, details), requestId);
+  const step = { meaning, nextCommand: nextStep(entry) ?? undefined };
+  return withRequestId(entryFailure(entry, "secret_lost", message, step), requestId);
 }
 
 /** @param others where a process may have kept it before it ended */
@@ -383,18 +317,15 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
-/**
- * Keeps a secret from a response that was cut or breaks the contract, before anything else is done: the service gave it,
- * and never shows it again.
- * @returns the id that it seems to belong to, and why it could not be kept
- */
+/** Keeps a secret from a response that was cut or breaks the contract. @returns whose it seems to be, and why it is not kept */
 export async function keepStray(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,
 ): Promise<{ readonly id: string; readonly refusal?: string }> {
   const kind = kindOf(lease.entry);
+  const firstId = /"id"\s*:\s*"([^"\\]{1,200})"/.exec(text)?.[1];
   const { id = "", clientId } =
-    kind === "oauth_client" ? readableIds(text) : { id: lease.entry.resource_id ?? firstIdIn(text) };
+    kind === "oauth_client" ? readableIds(text) : { id: lease.entry.resource_id ?? firstId };
   const receipt = kind === "oauth_client" ? text : JSON.stringify(id === "" ? { secret } : { id, secret });
   try {
     await bench.secrets.keep(lease.entry.id, { secret, kind, id, clientId, receipt });
@@ -405,14 +336,7 @@ export async function keepStray(
   }
 }
 
-function firstIdIn(text: string): string | undefined {
-  return /"id"\s*:\s*"([^"\\]{1,200})"/.exec(text)?.[1];
-}
-
-/**
- * Does work that reserves space for a secret, and releases it afterwards. A secret that could be kept nowhere may be whole in what
- * was reserved: that stays, and recovery looks there.
- */
+/** Releases space after work that reserves it. A secret that could be kept nowhere may be whole there: that stays. */
 export async function releasing<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
   const { bench, lease, destination } = delivery;
   let mayBeThere = false;
@@ -426,10 +350,7 @@ export async function releasing<T>(delivery: SecretDelivery, work: () => Promise
   }
 }
 
-/**
- * Releases what was reserved for a secret. This is cleanup: it does not change how the work ended, whatever the disk does;
- * what could not be released is reported, and `journal recover` releases it later.
- */
+/** Releases what was reserved for a secret, whatever the disk does: what stays is reported, and released by `recover` later. */
 export async function releaseReserved(
   { secrets, disk, tell }: DeliveryBench,
   { id }: Pick<Entry, "id">,

@@ -1,50 +1,45 @@
 // How a request of a change goes out: admitted with the place of its secret, sent when it is due and no one else may be
-// sending it, again as long as that may help; and what is said of one that was too early, or is not completed.
+// sending it, and again as long as that may help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { nextDelay, retryRead } from "../api/call/retry.ts";
 import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
-import type { Admission, AdmissionChoice, EntryLease, Intent, Journal } from "../journal/journal.ts";
+import type { Admission, AdmissionChoice, EntryLease, Intent } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
-  type Workbench,
   attemptedPlaces,
-  detailsOf,
+  entryFailure,
+  isInterruption,
   lastErrorOf,
   outcomeUnknown,
-  recordAfterwards,
-  recoveryStep,
-  type RecoveryStep,
-  isInterruption,
   prerequisite,
+  recordAfterwards,
   recoveryAfter,
   recoveryIn,
+  recoveryStep,
   saysNothingWasDone,
   standsUntilChanged,
+  type Workbench,
 } from "./workbench.ts";
 import { Failure, onFailure } from "../errors.ts";
-import { flags } from "../next-step.ts";
+import { type Advice, flags } from "../next-step.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 
-/** An admission, and where its secret is to go; nothing if no secret is to come. */
-export type PlacedAdmission = Admission & { readonly place?: DestinationRecord };
+interface Admitting extends AdmissionChoice {
+  readonly destination: Destination;
+  /** Whether an earlier process delivered the secret of that entry. */
+  readonly isThere: (lease: EntryLease) => Promise<boolean>;
+}
 
 /**
- * Admits work with the destination of its secret: a crash before anything is reserved there must not make recovery forget
- * it. The same command typed again finds the secret's file there, because an earlier process put it there: that work is
- * resumed. Only who holds the entry may look: looking can finish a delivery, and a running process is still at its own.
- * @param about.isThere whether an earlier process delivered the secret of that entry
- * @throws Failure of the destination, if it can take no secret and one is still to come
+ * Admits work with the destination of its secret. A destination that can take none may have it from an earlier process: that
+ * work is resumed. Only who holds the entry may look: looking can finish a delivery, and a running process is still at its own.
+ * @returns without a place if no secret is to come
  */
 export async function admitTo(
-  { journal }: { readonly journal: Pick<Journal, "admit" | "resume"> },
+  { journal }: Workbench,
   intent: Intent,
-  about: {
-    readonly destination: Destination;
-    readonly choice: AdmissionChoice;
-    readonly isThere: (lease: EntryLease) => Promise<boolean>;
-  },
-): Promise<PlacedAdmission> {
-  const { destination, choice, isThere } = about;
+  { destination, isThere, ...choice }: Admitting,
+): Promise<Admission & { readonly place?: DestinationRecord }> {
   let place: DestinationRecord;
   try {
     place = await destination.check();
@@ -63,27 +58,20 @@ export async function admitTo(
   return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
 }
 
-/**
- * An attempt is on disk before it leaves: from here on a crash leaves one whose outcome no one knows, and may leave its secret
- * on this machine and say so nowhere.
- */
+/** From here on a crash leaves an attempt whose outcome no one knows, and may leave its secret on this machine. */
 export async function recordAttempt(
   { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
-  about: {
-    readonly state: Entry["state"];
-    readonly place: DestinationRecord | undefined;
-    readonly detail: Entry["detail"];
-  },
+  { state, place, detail }: Pick<Entry, "state" | "detail"> & { readonly place: DestinationRecord | undefined },
 ): Promise<void> {
-  const { attempts, destination, detail } = lease.entry;
-  const { place, machine } = bench.secrets;
-  const attempted_at = [...new Set([...attemptedPlaces(bench, detail), place])];
-  const attempted_by = [...new Set([...(detail.attempted_by ?? []), machine.make()])];
+  const { attempts, destination, detail: before } = lease.entry;
+  const { place: here, machine } = bench.secrets;
+  const attempted_at = [...new Set([...attemptedPlaces(bench, before), here])];
+  const attempted_by = [...new Set([...(before.attempted_by ?? []), machine.make()])];
   await lease.record({
     attempts: attempts + 1,
-    state: about.state,
-    destination: about.place ? { ...about.place } : destination,
-    detail: { ...detail, attempted_at, attempted_by, ...about.detail },
+    state,
+    destination: place ? { ...place } : destination,
+    detail: { ...before, attempted_at, attempted_by, ...detail },
   });
 }
 
@@ -98,14 +86,10 @@ export async function readUntilAnswered<T>(
   return (await retryRead(read, options)).value;
 }
 
-/** Reasons that a repetition cannot change: a name, a certificate or a proxy stays wrong, and nothing to send stays nothing. */
+/** Reasons that a repetition cannot change. */
 const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
 
-/**
- * Milliseconds until the same request goes out again, or null if it does not: `--retry-for` is over, or no repetition
- * can help. The caller decides whether repeating is safe.
- * @param at `attempt` counts from 1; `startedAt` is what had elapsed at the first one
- */
+/** Milliseconds until the same request goes out again; null: it does not. @param at.attempt counts from 1 */
 export function delayBeforeNext(
   bench: Workbench,
   answer: Attempt<unknown>,
@@ -124,18 +108,17 @@ export function delayBeforeNext(
   });
 }
 
+type State = Entry["state"] | undefined;
+
 /** A request that brings a secret, sent until it is known what became of it. */
 export interface Sending<A, R> {
   /** How the entry stands if the next request changes nothing: what an earlier one may have done is not undone. */
-  readonly before: () => Entry["state"] | undefined;
+  readonly before: () => State;
   /** Puts in place what must be there before a request may leave; the attempt is on disk then. */
-  readonly ready: (before: Entry["state"] | undefined, attempt: number) => Promise<void>;
+  readonly ready: (before: State, attempt: number) => Promise<void>;
   readonly send: () => Promise<Attempt<A>>;
-  /** What a response means. @returns the end; or the failure that it is if the same request may go out later; nothing: it goes out now */
-  readonly read: (
-    answer: Attempt<A>,
-    before: Entry["state"] | undefined,
-  ) => Promise<{ readonly end: R } | Failure | undefined>;
+  /** What a response means. @returns the end; a failure if the same request may go out later; nothing: it goes out now */
+  readonly read: (answer: Attempt<A>, before: State) => Promise<{ readonly end: R } | Failure | undefined>;
   readonly again: string;
 }
 
@@ -176,7 +159,7 @@ export function assertMayContinue({ clock, disk }: Workbench): void {
 
 interface Standing {
   /** How an earlier request left the entry, if that may have changed something. */
-  readonly before: Entry["state"] | undefined;
+  readonly before: State;
   readonly met?: Failure;
 }
 
@@ -206,7 +189,7 @@ export async function endWithout(
   await recordAfterwards(bench, lease, { state, last_error, detail });
   if (state === "unknown") return outcomeUnknown(lease.entry, failure);
   if (state === "pending") return stillPending(lease.entry, failure);
-  return new Failure(failure.kind, failure.message, detailsOf(lease.entry, failure.details));
+  return entryFailure(lease.entry, failure.kind, failure.message, failure.details);
 }
 
 /** Waits, and says for what; Ctrl-C ends it with a Failure. */
@@ -219,68 +202,52 @@ export async function wait(bench: Workbench, ms: number, label: string): Promise
   }
 }
 
-// A request that the service refused as too early (429): nothing was changed, and the entry keeps the request, its key and the
-// time at which it may be sent again (§4.2, §8).
-
-/** True if the service itself refused the request as too early. A token endpoint that does leaves the request unsent. */
+/** True if the service itself refused the request as too early (429): nothing was changed, and the entry keeps the request. */
 export function isTooEarly({ kind, details }: Failure): boolean {
+  // A token endpoint that does leaves the request unsent.
   return kind === "rate_limited" && details.unsent !== true;
 }
 
-/**
- * Waits as the service asked, if `--retry-for` allows it. A clock that was set back since says nothing of how long is left:
- * the service is asked.
- * @throws Failure `rate_limited` if the wait is longer; nothing was sent
- */
+/** Waits as the service asked. @throws Failure `rate_limited` if that is longer than `--retry-for` allows */
 export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   const { clock, account, retryForMs } = bench;
   const until = entry.detail.put_off_until;
+  // A clock that was set back does not say how long is left.
   if (until === undefined || clock.now() < Date.parse(entry.updated_at)) return;
   const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
   const leftMs = Date.parse(until) - now;
   if (leftMs <= 0) return;
+  // A step of larger work is resumed by the id of that work; with the time that the wait takes, or it ends here again.
+  const minutes = [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`];
+  const step = recoveryStep(entry.parent ?? entry.id, leftMs > longestWaitMs ? [] : minutes);
+  const hint: Advice | undefined = leftMs > longestWaitMs ? `Wait until ${until}, then run the command.` : undefined;
   if (leftMs > retryForMs)
-    throw new Failure("rate_limited", `The service asked to wait until ${until}.`, {
-      ...detailsOf(entry, { unsent: true }),
+    throw entryFailure(entry, "rate_limited", `The service asked to wait until ${until}.`, {
+      unsent: true,
       meaning: isPutOff(entry)
         ? "Nothing was sent now, and nothing was changed before. The request and its key are saved."
         : "Nothing was sent now.",
-      ...stepAfter(entry, { leftMs, until }),
+      ...step,
+      hint,
     });
   await wait(bench, leftMs, "The service asked for this wait");
 }
 
-/** No one lets a command wait for days. */
+/** A command does not wait for days. */
 const longestWaitMs = 24 * 60 * 60_000;
 
-/** A step of larger work is resumed by the id of that work; with the time that the wait takes, or it ends here again. */
-function stepAfter({ id, parent }: Entry, { leftMs, until }: { leftMs: number; until: string }): RecoveryStep {
-  const resumed = parent ?? id;
-  if (leftMs > longestWaitMs) return { ...recoveryStep(resumed), hint: `Wait until ${until}, then run the command.` };
-  return recoveryStep(resumed, [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`]);
-}
-
-// A request that no one may repeat, of a process that lost its entry: it may still leave, or be under way.
-
-/**
- * Nothing is asked about a request that must not be repeated while a holder who lost the entry may still send it.
- * @throws Failure `outcome_unknown`, which says from when it can be asked
- */
+/** @throws Failure `outcome_unknown` while a holder who lost the entry may still send a request that must not be repeated */
 export function assertQuiet({ entry, quietUntil }: EntryLease): void {
   if (quietUntil === undefined || !mayHaveArrived(entry)) return;
   const message = `Another process may still be sending the request of ${entry.id}, until ${quietUntil} at the latest.`;
-  throw new Failure("outcome_unknown", message, {
-    ...detailsOf(entry),
+  throw entryFailure(entry, "outcome_unknown", message, {
     meaning: "Nothing was sent now. A check before that time would not be certain.",
     ...recoveryStep(entry.id),
   });
 }
 
-// A creation that the service accepted and has not completed (§4.2): the key is kept, the client inspected, nothing created
-// again.
-
 /**
- * Inspects the client until it has another status.
+ * Inspects a client that the service accepted and has not completed (§4.2) until it has another status.
  * @assumed §3.1 does not show how `pending` ends: the client is read again and again, and any other status is the end
  * @throws Failure `pending` once `waitMs` is over
  */
@@ -306,22 +273,16 @@ export async function untilNotPending(
   }
 }
 
-/**
- * @param because what ended the wait: an interruption keeps its own exit code (130, 143), since nothing is unknown; a
- * destination that can take no secret is reported with what fixes it
- */
+/** @param because what ended the wait: an interruption keeps its own exit code; what fixes a destination is said */
 export function stillPending(entry: Entry, because?: unknown): Failure {
   const failure = because instanceof Failure ? because : undefined;
   const isMissing = failure !== undefined && standsUntilChanged(failure);
   const stops = failure !== undefined && (saysNothingWasDone(failure) || isMissing) ? failure : undefined;
   const next = isMissing ? recoveryAfter(failure, entry.id) : { nextCommand: nextStep(entry) ?? undefined };
-  return new Failure(
-    failure !== undefined && isInterruption(failure) ? failure.kind : "pending",
-    `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`,
-    {
-      ...detailsOf(entry),
-      meaning: `The idempotency key is saved: integ creates no other one.${stops ? prerequisite(stops) : ""}`,
-      ...((stops && recoveryIn(stops.details)) ?? next),
-    },
-  );
+  const kind = failure !== undefined && isInterruption(failure) ? failure.kind : "pending";
+  const message = `The service accepted the creation and has not completed it yet.${stops ? ` ${stops.message}` : ""}`;
+  return entryFailure(entry, kind, message, {
+    meaning: `The idempotency key is saved: integ creates no other one.${stops ? prerequisite(stops) : ""}`,
+    ...((stops && recoveryIn(stops.details)) ?? next),
+  });
 }

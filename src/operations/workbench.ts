@@ -1,10 +1,9 @@
-// What every change works with: the account, the journal, the clock, the disk's health, and how a change reports what it
-// does and how it fails.
+// What every change works with: account, journal, clock and disk, and how a change reports what it does and how it fails.
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
-import { type ClientProof, type Entry, type EntryProgress, type KeyExchange } from "../journal/entry.ts";
-import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
+import type { ClientProof, Entry, EntryProgress, KeyExchange } from "../journal/entry.ts";
+import type { EntryLease, Journal } from "../journal/journal.ts";
 import { type Advice, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
@@ -38,10 +37,7 @@ export interface Account {
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
-  /**
-   * A rotation has delivered the secret of the new one and tried to prove it: its receipt, before anything is waited for.
-   * @param dueAt when the old one is to be revoked, ISO 8601 UTC; undefined if no overlap runs
-   */
+  /** A rotation's receipt, before anything is waited for. @param dueAt when the old one is to be revoked, if an overlap runs */
   made?(receipt: string, dueAt?: string): Promise<void>;
   /** A wait begins; the returned function ends it. */
   waiting(label: string, ms: number): () => void;
@@ -61,10 +57,7 @@ export interface Clock {
   random(): number;
   /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is started after it. */
   readonly interruption: AbortSignal;
-  /**
-   * Runs work whose response must not be thrown away: after the first Ctrl-C an exchange under way gets a few seconds
-   * more, after the second one none.
-   */
+  /** Runs work whose response must not be thrown away: after one Ctrl-C it gets a few seconds more, after two none. */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -83,10 +76,7 @@ export interface Workbench extends DeliveryBench {
   readonly retryForMs: number;
 }
 
-/**
- * Whether this process may still believe its disk. After a write or a sync that failed, no one knows what of it reached
- * the disk, and a later one that succeeds says nothing about it: no further change is sent, and a later process resumes.
- */
+/** Whether this process may still believe its disk: after one failed write or sync, a later success says nothing about it. */
 export class DiskHealth {
   #failure: string | undefined;
 
@@ -105,13 +95,12 @@ export class DiskHealth {
   }
 }
 
-type MadeFor = Pick<
-  Intent,
-  "profile" | "profile_id" | "principal" | "organization_id" | "region" | "base_url" | "service_version"
->;
-
-/** The part of an intent that the account decides: of work that begins. */
-export function madeFor(account: Account): MadeFor {
+/** The part of an intent that the account decides. Work that continues an entry's stays as that was started. */
+export function madeFor(account: Account | Entry) {
+  if ("base_url" in account) {
+    const { profile, profile_id, principal, organization_id, region, base_url, service_version } = account;
+    return { profile, profile_id, principal, organization_id, region, base_url, service_version };
+  }
   return {
     profile: account.profile,
     profile_id: account.profileId,
@@ -123,23 +112,14 @@ export function madeFor(account: Account): MadeFor {
   };
 }
 
-/** The same part of an intent that continues an entry's work: whatever is active now, it stays as it was started. */
-export function madeAs(entry: Entry): MadeFor {
-  const { profile, profile_id, principal, organization_id, region, base_url, service_version } = entry;
-  return { profile, profile_id, principal, organization_id, region, base_url, service_version };
-}
-
 /** The last moment that a date can name is the end of a wait that is longer. */
 export function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
 
 /** Says that the profile's own endpoint is used, and not the one that an entry names. */
-export function tellOtherEndpoint(
-  { account, tell }: Workbench,
-  begun: string | undefined,
-  now: string | undefined,
-): void {
+export function tellOtherEndpoint({ account, tell }: Workbench, begun: string | undefined, now: string): void {
+  if (begun === undefined || begun === now) return;
   if (begun === undefined || now === undefined || begun === now) return;
   tell.note(
     `Profile ${account.profile} gets tokens from ${now} now, and got them from ${begun} when this began: ${now} is used.`,
@@ -158,10 +138,7 @@ export function beganAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
-/**
- * How a lifetime that was asked for (`in 90d`) differs from what the request says, in words: its end was computed from the clock
- * of this machine, and the service's differs.
- */
+/** How a lifetime that was asked for (`in 90d`), computed with a wrong clock of this machine, differs from the request's. */
 export function lifetimeDifference(entry: Entry, expiresAt: string | undefined): string | undefined {
   const [, asked] = /^in (\d+) ms$/.exec(entry.detail.expiry ?? "") ?? [];
   const offset = entry.clock_offset_ms ?? 0;
@@ -194,11 +171,7 @@ export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) =>
   }
 }
 
-/**
- * Records what happened after something was sent. The change has happened whatever the disk does: a journal that cannot
- * be written is reported, and the result still reaches the person (a replay is safe).
- * @returns whether it is recorded
- */
+/** Records what has happened, whatever the disk does: the result still reaches the person. @returns whether it is recorded */
 export async function recordAfterwards(
   bench: DeliveryBench,
   lease: EntryLease,
@@ -217,11 +190,8 @@ export async function recordAfterwards(
     const { in_flight } = lease.entry.detail;
     lease.note({ ...learned, detail: { ...detail, in_flight } });
     const { id, idempotency_key } = lease.entry;
-    const isThere = await bench.journal.find(id).then(
-      () => true,
-      () => false,
-    );
-    const left = isThere
+    const found = await bench.journal.find(id).catch(() => undefined);
+    const left = found
       ? `It still has the entry ${id}. Next: integ journal recover ${id}`
       : `It no longer has the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
     bench.tell.warn(`The journal could not be updated. ${why} ${left}`);
@@ -239,15 +209,12 @@ export function withReason(what: string, error: unknown): string {
   return /^\p{Lu}/u.test(reason) ? `${what}. ${reason}` : `${what}: ${reason}`;
 }
 
-/** Adds where it happened and which entry keeps it to a failure's details. */
-export function detailsOf(entry: Entry, details: FailureDetails = {}): FailureDetails {
-  const here = { where: `profile ${entry.profile} (${entry.region})`, request: requestOf(entry, details) };
-  return { ...details, ...(details.where === undefined ? here : {}), entry: entry.id };
-}
-
-/** The request is named only if it, or an earlier attempt at it, may have left this machine. */
-function requestOf(entry: Entry, { unsent = false }: FailureDetails): string | undefined {
-  return unsent || entry.attempts === 0 ? undefined : `${entry.method} ${entry.path}`;
+/** A failure of an entry's work: where it happened, and the request if an attempt may have left this machine. */
+export function entryFailure(entry: Entry, kind: FailureKind, message: string, details: FailureDetails = {}): Failure {
+  const wasSent = details.unsent !== true && entry.attempts > 0;
+  const request = wasSent ? `${entry.method} ${entry.path}` : undefined;
+  const here = { where: `profile ${entry.profile} (${entry.region})`, request };
+  return new Failure(kind, message, { ...details, ...(details.where === undefined ? here : {}), entry: entry.id });
 }
 
 /** The failure with the id of the response that it followed from, if it has none of its own. */
@@ -291,18 +258,16 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
 
 /** The failure of a change whose outcome no one knows (exit 7). @param more instead of what is said of every such change */
 export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
-  return new Failure(
-    "outcome_unknown",
-    because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`,
-    detailsOf(entry, {
-      ...because.details,
-      // An earlier attempt was.
-      unsent: false,
-      meaning: `${whatUnknownMeans(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
-      ...(recoveryIn(because.details) ?? recoveryAfter(because, entry.id)),
-      ...more,
-    }),
-  );
+  const message =
+    because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`;
+  return entryFailure(entry, "outcome_unknown", message, {
+    ...because.details,
+    // An earlier attempt was.
+    unsent: false,
+    meaning: `${whatUnknownMeans(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
+    ...(recoveryIn(because.details) ?? recoveryAfter(because, entry.id)),
+    ...more,
+  });
 }
 
 /** The recovery as a command, unless something has to be done first: alone it would end the same way again. */
@@ -310,8 +275,8 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
   const isStanding = standsUntilChanged(because);
   const first = isStanding && typeof nextCommand === "string" ? nextCommand : undefined;
-  if (hint === undefined && first === undefined) return recoveryStep(entry);
-  if (!isStanding && prerequisite(because) === "") return recoveryStep(entry);
+  const isNeeded = isStanding || prerequisite(because) !== "";
+  if (!isNeeded || (hint === undefined && first === undefined)) return recoveryStep(entry);
   const words: Advice =
     hint === undefined
       ? `Run integ journal recover ${entry} afterwards.`
@@ -321,11 +286,9 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
 
 /** True of a refusal, and of a credential that is missing here: it is so again until a person changes something. */
 export function standsUntilChanged({ kind, details: { problem, unsent } }: Failure): boolean {
-  return (standing.has(kind) && problem !== undefined) || (kind === "auth" && unsent === true);
+  if (kind === "auth" && unsent === true) return true;
+  return problem !== undefined && (kind === "auth" || kind === "not_found" || kind === "conflict");
 }
-
-/** Refusals that stand until a person changes something. */
-const standing: ReadonlySet<FailureKind> = new Set(["auth", "not_found", "conflict"]);
 
 function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): string {
   if (idempotency_key !== null)

@@ -80,7 +80,7 @@ export function holdersOf(
     // A rotation in place made the old secret invalid everywhere.
     const isStale = made !== undefined && rotatedKeys.has(made);
     if (entry.detail.mode === "in_place" && state === "done" && made !== undefined) rotatedKeys.add(made);
-    for (const at of placesOf(destination!)) {
+    for (const at of placesOf(destination)) {
       const place = placeIn(at, entry);
       if (place === undefined || !places.has(place) || seen.has(place) || !isHere(entry, at)) continue;
       seen.add(place);

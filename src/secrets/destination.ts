@@ -173,7 +173,8 @@ export function describeDestination(record: SingleRecord): DestinationDescriptio
   }
 }
 
-export function placesOf(record: DestinationRecord): readonly SingleRecord[] {
+export function placesOf(record: DestinationRecord | null): readonly SingleRecord[] {
+  if (record === null) return [];
   return record.kind === "several" ? record.places.map(({ at }) => at) : [record];
 }
 

@@ -211,8 +211,8 @@ export const defects = [
     changes: [
       [
         "operations/sending.ts",
-        "detail: { ...detail, attempted_at, attempted_by, ...about.detail },",
-        "detail: { ...detail, ...about.detail },",
+        "detail: { ...before, attempted_at, attempted_by, ...detail },",
+        "detail: { ...before, ...detail },",
       ],
     ],
   },
@@ -255,8 +255,8 @@ export const defects = [
     changes: [
       [
         "operations/secret-delivery.ts",
-        'state: refusal === undefined ? "undelivered" : "secret_lost",',
-        'state: refusal === undefined ? "done" : "secret_lost",',
+        'const state = refusal === undefined ? "undelivered" : "secret_lost";',
+        'const state = refusal === undefined ? "done" : "secret_lost";',
       ],
     ],
   },
@@ -366,8 +366,8 @@ export const defects = [
     changes: [
       [
         "operations/creation.ts",
-        "await releaseReserved(bench, replacement.entry, destination);\n      throw error;\n    });",
-        "throw error;\n    });",
+        "await releaseReserved(bench, replacement.entry, destination);\n      throw error;",
+        "throw error;",
       ],
     ],
   },

@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { detailsOf, holding } from "../../operations/workbench.ts";
+import { entryFailure, holding } from "../../operations/workbench.ts";
 import { nounOf } from "../../operations/secret-delivery.ts";
 import { belonging, keptElsewhere, secretFieldOf, takeUp } from "../../operations/delivery-recovery.ts";
 import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
@@ -68,8 +68,8 @@ async function showClaim(context: Context, entry: Entry, typed: SecretOptions): 
 /** Refuses a secret with an unknown client id: a profile needs both. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
-  throw new Failure("usage", "The response that contained the secret was incomplete: its client id is not known yet.", {
-    ...detailsOf(entry),
+  const message = "The response that contained the secret was incomplete: its client id is not known yet.";
+  throw entryFailure(entry, "usage", message, {
     meaning: "The secret is still kept.",
     nextCommand: shell`integ journal recover ${entry.id}`,
   });

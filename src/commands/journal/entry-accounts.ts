@@ -73,7 +73,7 @@ export class EntryAccounts {
 
 /** A creation that does not change a profile's credential. */
 function keepsCredentials({ operation, destination }: Entry, asked: SecretOptions): boolean {
-  const places = [...asked.to, ...(destination ? placesOf(destination) : [])];
+  const places = [...asked.to, ...placesOf(destination)];
   return operation.endsWith(".create") && places.every(({ kind }) => kind !== "profile");
 }
 

@@ -276,7 +276,7 @@ async function destinationOf(
  * @throws Failure for an unrecorded destination that cannot take a secret
  */
 async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
-  const places = entry.destination ? placesOf(entry.destination) : [];
+  const places = placesOf(entry.destination);
   for (const option of options.to) {
     if (places.some((place) => isOptionFor(option, place, settings.cwd))) continue;
     const typed = await secrets.destination({ ...options, to: [option] }, async () => {});

@@ -80,7 +80,7 @@ export function ignoredNote(
   cwd: string,
 ): string | undefined {
   const own = entry.destination;
-  const places = own ? placesOf(own) : [];
+  const places = placesOf(own);
   const isRemembered = places.some((place) => describeDestination(place).option !== undefined);
   if (own === null || isNamed || !isRemembered) return undefined;
   if (to.every((option) => places.some((place) => isOptionFor(option, place, cwd)))) return undefined;

@@ -14,7 +14,7 @@ import {
 export async function writtenPlaces({ journal }: Pick<Context, "journal">): Promise<ReadonlySet<string>> {
   const paths = new Set<string>();
   for await (const { destination } of (await journal()).each({ states: ["done"] }))
-    for (const place of destination ? placesOf(destination) : []) if (place.kind === "file") paths.add(place.path);
+    for (const place of placesOf(destination)) if (place.kind === "file") paths.add(place.path);
   return paths;
 }
 

@@ -164,7 +164,7 @@ function revocationOf(entry: Entry, id: string | null | undefined): DryStep {
 }
 
 function deliveriesOf({ destination }: Entry): DryStep[] {
-  const places = destination ? placesOf(destination) : [];
+  const places = placesOf(destination);
   return places.map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }));
 }
 

@@ -38,8 +38,7 @@ export async function releaseSettled(
     try {
       if (secrets.isKept(entry.id)) await destroyLeft(bench, entry);
       else await secrets.release(entry.id);
-      for (const place of entry.destination ? placesOf(entry.destination) : [])
-        await secrets.removeReserve(place, entry.id);
+      for (const place of placesOf(entry.destination)) await secrets.removeReserve(place, entry.id);
     } catch (error) {
       context.output.warn(
         `Space that ${entry.id} reserved for its secret was not released: ${error instanceof Error ? error.message : ""}`,

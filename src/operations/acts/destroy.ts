@@ -1,10 +1,8 @@
-// The act `destroy`: the copy of a secret that is kept on this machine, or encrypted in a team's journal, is deleted. Nothing else
-// deletes one. That a delivery succeeded once, that a client is `disabled` or `expired`, or that a profile names it, is not
-// evidence: the copy may be the only one that is left.
+// The act `destroy`: the copy of a secret that is kept on this machine, or encrypted in a team's journal, is deleted. A delivery
+// that succeeded once, or a client that is `disabled` or `expired`, is not evidence: the copy may be the only one that is left.
 import type { Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
-import type { SecretKeeping } from "../../secrets/kept.ts";
-import type { AtDestination } from "./overwrite.ts";
+import type { AtDestination, Overwriting } from "./overwrite.ts";
 
 export type DestroyEvidence =
   /** The destinations accepted the secret in this process, or were seen with it. */
@@ -16,25 +14,17 @@ export type DestroyEvidence =
   /** A person typed `forget` or `claim`. */
   | { readonly typed: "forget" | "claim" };
 
-/**
- * Deletes what is kept of an entry's secret, if the evidence is one. Safe to repeat.
- * @returns false if it stays
- */
-export async function destroy(
-  bench: { readonly journal: Pick<Journal, "untrusted">; readonly secrets: Pick<SecretKeeping, "destroyKept"> },
-  entry: Pick<Entry, "id" | "resource_id">,
-  evidence: DestroyEvidence,
-): Promise<boolean> {
+type Opened = Pick<Entry, "id" | "resource_id">;
+
+/** Deletes what is kept of an entry's secret, if the evidence is one; safe to repeat. @returns false if it stays */
+export async function destroy(bench: Overwriting, entry: Opened, evidence: DestroyEvidence): Promise<boolean> {
   if (!(await isEvidence(bench.journal, entry, evidence))) return false;
   await bench.secrets.destroyKept(entry.id);
   return true;
 }
 
-async function isEvidence(
-  journal: Pick<Journal, "untrusted">,
-  { id, resource_id }: Pick<Entry, "id" | "resource_id">,
-  evidence: DestroyEvidence,
-): Promise<boolean> {
+async function isEvidence(journal: Journal, entry: Opened, evidence: DestroyEvidence): Promise<boolean> {
+  const { id, resource_id } = entry;
   if ("typed" in evidence) return true;
   if ("shown" in evidence) return evidence.shown === "revoked";
   if ("entry" in evidence) return evidence.entry === id;

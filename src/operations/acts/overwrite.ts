@@ -1,9 +1,8 @@
 // The act `overwrite`: what is at a secret's destination is replaced. Nothing else calls a destination's write. What is there at
-// the moment of the write decides: nothing, what integ delivered there for the same client or key, or what a person consented
-// to. What is remembered (a path, a name, an earlier `--force`) only says where to look.
+// the moment of the write decides; what is remembered (a path, a name, an earlier `--force`) only says where to look.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, revokedBy } from "../../journal/entry.ts";
+import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
 import {
@@ -22,13 +21,11 @@ import {
   type SingleRecord,
   withoutLastNewline,
 } from "../../secrets/destination.ts";
-import type { SecretKeeping } from "../../secrets/kept.ts";
 import { renderSecret } from "../../secrets/secret-format.ts";
+import type { DeliveryBench } from "../workbench.ts";
+import { recordAfterwards } from "../workbench.ts";
 
-export interface Overwriting {
-  readonly journal: Pick<Journal, "digests" | "select" | "unsettled" | "untrusted">;
-  readonly secrets: Pick<SecretKeeping, "completeDelivery" | "machine" | "allowed" | "isKept" | "readKept" | "reread">;
-}
+export type Overwriting = Pick<DeliveryBench, "journal" | "secrets">;
 
 /** A secret was accepted by each of its destinations in this process, or was seen there now: evidence for `destroy`. */
 export class AtDestination {
@@ -46,57 +43,40 @@ export class AtDestination {
 
 /** Writes the secret to each of its destinations. @throws Failure if one refuses it, or has what may not be replaced */
 export function overwrite(
-  bench: Overwriting,
+  bench: DeliveryBench,
   lease: EntryLease,
-  work: {
-    readonly destination: Destination;
-    readonly secret: OneTimeSecret;
-    readonly origin: SecretOrigin;
-    readonly record: (at: DestinationRecord) => Promise<void>;
-  },
+  destination: Destination,
+  secret: OneTimeSecret,
 ): Promise<AtDestination> {
-  const { destination, secret, origin, record } = work;
   const may = permission(bench, lease);
+  const record = async (at: DestinationRecord): Promise<void> => {
+    await recordAfterwards(bench, lease, { destination: { ...at } });
+  };
   return AtDestination.after(lease.entry.id, async () => {
     await assertMayGo(bench, lease, placesOf(destination.record));
-    await destination.deliver(secret, { origin, record, may });
+    await destination.deliver(secret, { origin: originOf(lease.entry), record, may });
   });
 }
 
-/**
- * Looks whether a place has what was delivered there. A file that a crash left without its name gets it now.
- * @throws Failure if that cannot be seen, or the name cannot be given: the secret may be there
- */
-export async function isAt(
-  bench: Overwriting,
-  lease: Pick<EntryLease, "entry">,
-  record: SingleRecord,
-): Promise<boolean> {
+/** Whether a place has what was delivered there. A file that a crash left unnamed gets its name. @throws Failure if unseen */
+export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
-  return hasDelivered(bench, lease, await provable(bench, lease.entry, record));
-}
-
-function hasDelivered(bench: Overwriting, lease: Pick<EntryLease, "entry">, record: SingleRecord): Promise<boolean> {
-  return bench.secrets.completeDelivery(record, permission(bench, lease));
+  return bench.secrets.completeDelivery(await provable(bench, entry, record), permission(bench, { entry }));
 }
 
 /** What a place shows of a secret that was delivered there. `unverified`: it cannot be looked at from here, or not at all. */
 export type Seen = "there" | "gone" | "unverified";
 
-/**
- * Looks at a place where a secret was delivered. What a later entry of the same item put there since is as good: who relies on
- * the place has that one.
- * @throws Failure if the place cannot be reached now
- */
+/** Looks again at a place. A later secret of the same item is as good. @throws Failure if it cannot be reached now */
 export async function seenAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<Seen> {
   const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
   if (isElsewhere || record.kind === "stdout" || record.kind === "command") return "unverified";
   const known = await provable(bench, entry, record);
   const proof = proofOf(known);
   if (proof === undefined || isWeak(proof)) return "unverified";
-  if (await hasDelivered(bench, { entry }, known)) return "there";
+  if (await isAt(bench, entry, known)) return "there";
   for (const later of await entriesOfItem(bench.journal, entry)) {
-    if (later.id <= entry.id || later.destination === null) continue;
+    if (later.id <= entry.id) continue;
     for (const place of placesOf(later.destination).filter((one) => isSameHere(one, record)))
       if ((await bench.secrets.reread(place)) !== undefined) return "there";
   }
@@ -108,7 +88,7 @@ function isWeak(proof: string): boolean {
   return proof.startsWith("after ");
 }
 
-/** Where the journal could not take the digest of what was delivered, the copy that is kept until it can says what that is. */
+/** Where the journal could not take the digest of what was delivered, the copy that is kept until then says what it is. */
 async function provable({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
   const isUnproven = (record.kind === "file" || record.kind === "profile" || record.kind === "store") && !record.proof;
   if (!isUnproven || !secrets.isKept(entry.id)) return record;
@@ -152,10 +132,11 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
         hint: "Name another destination, or have the one who made that list add this one.",
       });
     // Opened again by its name, a place is one of this machine; the entry says of which it is.
-    const asked = lease.entry.destination ? placesOf(lease.entry.destination) : [];
+    const asked = placesOf(lease.entry.destination);
     const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
     if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
-    if (isActing(place, lease.entry) && place.own !== true)
+    const isActing = place.kind === "profile" && place.profileId !== "" && place.profileId === lease.entry.profile_id;
+    if (isActing && place.own !== true)
       throw new Failure("usage", `The secret would replace the credential of ${name}, as which this work acts.`, {
         meaning: "The profile keeps its credential.",
         hint: `Add ${flags.yes} if that is what you want, or name another profile.`,
@@ -175,7 +156,7 @@ export async function assertPartMayGo(
   const ids = [parent, replaces].filter((id) => id !== null);
   await assertTrusted(bench, ids);
   for (const { id, destination } of await bench.journal.select({ all: true, ids }))
-    for (const asked of destination ? placesOf(destination) : [])
+    for (const asked of placesOf(destination))
       if (places.some((one) => isSamePlace(one, asked)) && isLocal(asked) && !isOfMachine(asked, bench))
         throw ofAnotherMachine(id, asked);
 }
@@ -186,17 +167,12 @@ export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, i
   if (forged !== undefined) throw untrusted(forged);
 }
 
-function isActing(place: SingleRecord, { profile_id }: Entry): place is Extract<SingleRecord, { kind: "profile" }> {
-  return place.kind === "profile" && place.profileId !== "" && place.profileId === profile_id;
-}
-
 /** A record without a machine id was written before the state folder had one, on this machine. */
 function isOfMachine(place: SingleRecord, { secrets }: Pick<Overwriting, "secrets">): boolean {
   const id = "machine" in place ? place.machine : undefined;
   return id === undefined || id === secrets.machine.find();
 }
 
-/** The failure of a place that is on a machine other than this one. */
 export function ofAnotherMachine(id: string, place: SingleRecord): Failure {
   const { name } = describeDestination(place);
   return new Failure("usage", `The secret of ${id} goes to ${name} of another machine.`, {
@@ -208,41 +184,33 @@ export function ofAnotherMachine(id: string, place: SingleRecord): Failure {
 
 /** The failure of an entry that permits nothing. */
 export function untrusted(id: string): Failure {
-  return new Failure(
-    "auth",
-    `The entry ${id} is untrusted: a record of it was not signed with a key of this journal.`,
-    {
-      entry: id,
-      meaning: "Nothing was sent, and no secret goes where it says.",
-      hint: `Look at what it asks for: integ journal show ${id}.`,
-      nextCommand: shell`integ journal trust ${id}`,
-    },
-  );
+  const message = `The entry ${id} is untrusted: a record of it was not signed with a key of this journal.`;
+  return new Failure("auth", message, {
+    entry: id,
+    meaning: "Nothing was sent, and no secret goes where it says.",
+    hint: `Look at what it asks for: integ journal show ${id}.`,
+    nextCommand: shell`integ journal trust ${id}`,
+  });
 }
 
 /** Of several unfinished entries for one destination the oldest continues. @throws Failure `pending` for another */
 async function assertFirst({ journal }: Overwriting, entry: Entry, places: readonly SingleRecord[]): Promise<void> {
   const lasting = places.filter(({ kind }) => kind !== "stdout" && kind !== "command");
   if (lasting.length === 0) return;
+  const isAmong = (place: SingleRecord): boolean => lasting.some((one) => isSameHere(one, place));
   const ahead = (await journal.unsettled()).filter(
-    (other) => other.id < entry.id && mayDeliver(other) && placesOf(other.destination!).some(among(lasting)),
+    (other) => other.id < entry.id && mayDeliver(other) && placesOf(other.destination).some(isAmong),
   );
   if (ahead.length === 0) return;
   const own = new Set((await entriesOfItem(journal, entry)).map(({ id }) => id));
   const first = ahead.findLast(({ id }) => !own.has(id));
   if (first === undefined) return;
-  const { name } = describeDestination(placesOf(first.destination!).find(among(lasting))!);
-  const step =
-    first.state === "undelivered" ? shell`integ journal claim ${first.id}` : shell`integ journal recover ${first.id}`;
+  const { name } = describeDestination(placesOf(first.destination).find(isAmong)!);
   throw new Failure("pending", `The secret of the unfinished entry ${first.id} goes to ${name}.`, {
     meaning: "Nothing was sent: the older entry is finished first, and its secret is not replaced.",
     hint: "Name another destination, or finish that entry first.",
-    nextCommand: step,
+    nextCommand: nextStep(first) ?? undefined,
   });
-}
-
-function among(places: readonly SingleRecord[]): (place: SingleRecord) => boolean {
-  return (place) => places.some((one) => isSameHere(one, place));
 }
 
 function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
@@ -252,8 +220,8 @@ function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
 }
 
 /** Its secret may still go to its destination. */
-function mayDeliver({ state, destination, operation }: Entry): boolean {
-  if (destination === null || operation.endsWith(".revoke")) return false;
+function mayDeliver({ state, operation }: Entry): boolean {
+  if (operation.endsWith(".revoke")) return false;
   return state === "open" || state === "unknown" || state === "pending" || state === "undelivered";
 }
 
@@ -276,23 +244,18 @@ async function isReplaceable(
   found: Exclude<Found, { is: "absent" }>,
 ): Promise<boolean> {
   const isKnown = (known: string | undefined): boolean => isKnownAs(found, known, journal.digests);
-  const ownPlaces = entry.destination ? placesOf(entry.destination).filter((place) => isSameHere(place, at)) : [];
+  const ownPlaces = placesOf(entry.destination).filter((place) => isSameHere(place, at));
   if ([at, ...ownPlaces].some((place) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found))) return true;
   if (isKnown("consent" in at ? at.consent : undefined)) return true;
   const item = await entriesOfItem(journal, entry);
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
   const isDelivered = ({ id, destination }: Entry): boolean =>
-    id !== entry.id &&
-    destination !== null &&
-    placesOf(destination).some((place) => isSameHere(place, at) && isKnown(proofOf(place)));
+    id !== entry.id && placesOf(destination).some((place) => isSameHere(place, at) && isKnown(proofOf(place)));
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
 /** The secret of a client or key of any item that was revoked: it opens nothing, for ever. */
-async function isRevoked(
-  journal: Pick<Journal, "select" | "untrusted">,
-  isDelivered: (entry: Entry) => boolean,
-): Promise<boolean> {
+async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolean): Promise<boolean> {
   const all = await journal.select({ all: true, archived: true });
   for (const { id, resource_id } of all.filter(isDelivered)) {
     const revoking = all.filter((one) => resource_id !== null && revokedBy(one) === resource_id);
@@ -302,7 +265,7 @@ async function isRevoked(
   return false;
 }
 
-async function isAnyTrusted(journal: Pick<Journal, "untrusted">, entries: readonly Entry[]): Promise<boolean> {
+async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promise<boolean> {
   if (entries.length === 0) return false;
   const unknown = await journal.untrusted(entries.map(({ id }) => id));
   return entries.some(({ id }) => !unknown.has(id));
@@ -318,11 +281,8 @@ function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
   return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
 }
 
-/**
- * The entries of the same item: of the policy's item, of the client or key that this one replaces, and so on backwards.
- * A rotation, its steps and what replaces a lost secret belong together.
- */
-async function entriesOfItem(journal: Pick<Journal, "select">, entry: Entry): Promise<readonly Entry[]> {
+/** The entries of the same item: of the policy's item, of the client or key that this one replaces, and so on backwards. */
+async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
   const looked = new Set<string>();
   const isSameAccount = ({ base_url, organization_id }: Entry): boolean =>
@@ -331,9 +291,9 @@ async function entriesOfItem(journal: Pick<Journal, "select">, entry: Entry): Pr
   while (next.length > 0) {
     const ids = new Set<string>();
     const resources = new Set<string>();
-    for (const { parent, replaces, replaced_by, resource_id, detail } of next) {
-      for (const id of [parent, replaces, replaced_by]) if (id !== null) ids.add(id);
-      for (const id of [resource_id, detail.old_client, detail.old_key, detail.key_id]) if (id) resources.add(id);
+    for (const one of next) {
+      for (const id of [one.parent, one.replaces, one.replaced_by]) if (id !== null) ids.add(id);
+      for (const id of [one.resource_id, rotatedBy(one)]) if (id) resources.add(id);
     }
     const item = next.includes(entry) ? entry.policy?.item : undefined;
     const come: Entry[] = [];
@@ -350,27 +310,18 @@ async function entriesOfItem(journal: Pick<Journal, "select">, entry: Entry): Pr
   return [...found.values()];
 }
 
-/** A name is the item's own only within one policy. */
+/** A name is the item's own only within one policy, and for one kind of credential. */
 function isSameItem(one: Entry, other: Entry): boolean {
-  return (one.policy?.id ?? null) === (other.policy?.id ?? null) && isSameKind(one, other);
-}
-
-function isSameKind(one: Entry, other: Entry): boolean {
-  return one.operation.split(".")[0] === other.operation.split(".")[0];
+  const isSameKind = one.operation.split(".")[0] === other.operation.split(".")[0];
+  return (one.policy?.id ?? null) === (other.policy?.id ?? null) && isSameKind;
 }
 
 /** The clients and keys that this work replaces, by their ids and client ids. */
 function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> {
   const above = item.filter(({ id }) => id === entry.id || id === entry.parent || id === entry.replaces);
   const ids = new Set<string>();
-  for (const { id, detail, resource_id } of above)
-    for (const old of [
-      detail.old_client,
-      detail.old_key,
-      detail.key_id,
-      id === entry.replaces ? resource_id : undefined,
-    ])
-      if (old) ids.add(old);
+  for (const one of above)
+    for (const old of [rotatedBy(one), one.id === entry.replaces ? one.resource_id : undefined]) if (old) ids.add(old);
   for (const { resource_id, detail } of item)
     if (resource_id !== null && ids.has(resource_id) && detail.client_id) ids.add(detail.client_id);
   return ids;

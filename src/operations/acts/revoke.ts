@@ -1,6 +1,5 @@
-// The act "revoke": the one place where a client or key stops working. Nothing is revoked without grounds. What passes is a
-// DELETE that may be repeated (§4.2, RFC 9110 §9.2.2) and is repeated until its end is seen, and the journal says at every moment
-// whether one may have arrived.
+// The act `revoke`: the one place where a client or key stops working, and only with grounds. It is a DELETE that may be repeated
+// (§4.2, RFC 9110 §9.2.2); the journal says at every moment whether one may have arrived.
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -11,7 +10,7 @@ import type { EntryLease } from "../../journal/journal.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 import type { Proof } from "../next.ts";
 import { assertMayContinue, delayBeforeNext, untilDue, wait } from "../sending.ts";
-import { detailsOf, lastErrorOf, recordAfterwards, type Workbench } from "../workbench.ts";
+import { entryFailure, lastErrorOf, recordAfterwards, type Workbench } from "../workbench.ts";
 import { send } from "./send.ts";
 
 /** Why a client or key may be revoked. */
@@ -38,27 +37,27 @@ interface Revoked {
   readonly "revoke key": AccessKey;
 }
 
-export interface Revocation<C extends keyof Revoked, R> {
+export interface Revoking {
+  readonly grounds: RevocationGrounds;
+  readonly lease: EntryLease;
+  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
+  readonly service?: Service | undefined;
+}
+
+export interface Revocation<C extends keyof Revoked, R> extends Revoking {
   readonly change: C;
   /** Resource id of what is revoked. */
   readonly id: string;
-  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
-  readonly service?: Service | undefined;
   /** @param earlier responses of this run @returns the end, or why it was not seen. Throws if no repetition can say more. */
   readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
-  readonly grounds: RevocationGrounds;
-  readonly lease: EntryLease;
 }
 
-/**
- * Sends until the end is seen, within `retryForMs`.
- * @throws Failure of the last attempt
- */
+/** Sends until the end is seen, within `retryForMs`. @throws Failure of the last attempt */
 export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
 ): Promise<R> {
-  assertGrounds(grounds, { entry: lease.entry, typed: revokes(change === "revoke key" ? "key" : "client", id) });
+  assertGrounds(grounds, lease.entry, revokes(change === "revoke key" ? "key" : "client", id));
   const startedAt = bench.clock.elapsed();
   await untilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
@@ -87,16 +86,13 @@ function isOwn({ operation }: Entry): boolean {
   return operation.endsWith(".revoke");
 }
 
-/** From the first request on it may be revoked, whatever the responses are: later no one takes that for someone else's doing. */
+/** From the first request on it may be revoked: later no one takes that for someone else's doing. */
 async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   const { operation, state, attempts, detail } = lease.entry;
+  const isOfRotation = operation.endsWith(".rotate");
   if (isOwn(lease.entry))
     await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });
-  else
-    await lease.record({
-      state: operation.endsWith(".rotate") ? "pending" : state,
-      detail: { ...detail, revoking: true },
-    });
+  else await lease.record({ state: isOfRotation ? "pending" : state, detail: { ...detail, revoking: true } });
 }
 
 /** The command that a person types to revoke a client or key. */
@@ -105,10 +101,7 @@ export function revokes(noun: "client" | "key", id: string): NextCommand {
 }
 
 /** @throws Failure if there are no grounds: what works stays */
-function assertGrounds(
-  grounds: RevocationGrounds,
-  { entry, typed }: { readonly entry: Entry; readonly typed: NextCommand },
-): void {
+function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: NextCommand): void {
   if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);
   if (grounds.kind !== "replaced") return;
   const { id, proof, missing, gone } = grounds.by;
@@ -129,8 +122,7 @@ function assertGrounds(
 
 /** The failure of a key that was found by its name and time: a person names it, or nothing is revoked. */
 export function guessed(entry: Entry): Failure {
-  return new Failure("secret_lost", `The key ${entry.resource_id} may be the one that ${entry.id} created.`, {
-    ...detailsOf(entry),
+  return entryFailure(entry, "secret_lost", `The key ${entry.resource_id} may be the one that ${entry.id} created.`, {
     meaning: "Nothing was revoked. Its name and time fit, and another person's key can look the same.",
     hint: "Look at it with integ keys list. Revoke and replace it only if its secret is nowhere in use.",
     nextCommand: nextStep(entry) ?? undefined,

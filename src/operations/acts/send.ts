@@ -4,12 +4,11 @@ import type { AccessKey, SecretAnswer } from "../../api/access-keys.ts";
 import { type Attempt, requestIdOf, retryAfterOf } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
-import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { proofIn } from "../next.ts";
 import { untrusted } from "./overwrite.ts";
-import { detailsOf, isoTime, type Workbench } from "../workbench.ts";
+import { entryFailure, isoTime, type Workbench } from "../workbench.ts";
 
 interface Answers {
   readonly "create client": OAuthClient;
@@ -36,9 +35,8 @@ const begunHere = new WeakSet<EntryLease>();
 const mostRequestIds = 100;
 
 /**
- * One exchange that changes something: its response must not be thrown away, also after a Ctrl-C; a person sees that it is
- * waited for. What the response says of itself and of the time goes into the entry with the next step.
- * @param about.service the profile's after its own credential was replaced
+ * One exchange that changes something: its response must not be thrown away, also after a Ctrl-C. What it says of itself and of
+ * the time goes into the entry with the next step.
  * @throws Failure if the evidence is missing; nothing was sent
  */
 export async function send<K extends keyof Answers>(
@@ -70,15 +68,9 @@ export async function send<K extends keyof Answers>(
 function assertMaySend({ clock, disk, account }: Workbench, entry: Entry): void {
   if (clock.interruption.aborted) throw clock.interruption.reason;
   disk.assertHealthy();
+  const otherAddress = `The entry ${entry.id} is of ${entry.base_url}, and the profile is of ${account.baseUrl}.`;
   if (entry.base_url !== account.baseUrl)
-    throw new Failure(
-      "auth",
-      `The entry ${entry.id} is of ${entry.base_url}, and the profile is of ${account.baseUrl}.`,
-      {
-        ...detailsOf(entry, { unsent: true }),
-        meaning: "Nothing was sent.",
-      },
-    );
+    throw entryFailure(entry, "auth", otherAddress, { unsent: true, meaning: "Nothing was sent." });
   const isOnDisk = entry.attempts > 0 || entry.detail.revoking === true || proofIn(entry.detail) !== undefined;
   if (!isOnDisk) throw new Error(`a request of ${entry.id} is not on disk`);
 }

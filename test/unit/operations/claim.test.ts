@@ -235,8 +235,9 @@ describe("a secret kept in another folder", () => {
     const { id } = entryWithSecret(world);
     world.kept.clear();
     world.entries[0] = { ...world.entries[0]!, ...elsewhere, resource_id: null };
+    const destination = world.destination();
     const end = await world.run(async (bench) =>
-      takenUp({ bench, lease: await bench.journal.lease(id), destination: world.destination(), waitMs: 0 }),
+      takenUp({ bench, lease: await bench.journal.lease(id), destination, destinationOf: () => destination }),
     );
     expect(end).toMatchObject({
       kind: "undelivered",

@@ -86,7 +86,7 @@ describe("a rotation typed with other options", () => {
     const { kind, failure } = await world.run(async (bench) => {
       const lease = await rotation(bench, child);
       const differences = () => pairs.map(([begun, typed]) => ({ flag: "--f", begun, typed }));
-      await refuseBegunOtherwise({ bench, lease, place, asked: { differences, wayOut: () => "go" } });
+      await refuseBegunOtherwise(bench, lease.entry, { differences, wayOut: () => "go", place });
     });
     if (words === undefined) expect(kind).toBe("done");
     else

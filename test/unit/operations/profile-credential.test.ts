@@ -1,6 +1,6 @@
 // Rotating the credential of the profile in use: the old one stays until the profile has the new one.
 import { describe, expect, it } from "vitest";
-import { assertProfileHasIt, isForProfile } from "../../../src/operations/rotation.ts";
+import { assertProfileHasIt, isForProfile, type Rotation } from "../../../src/operations/rotation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { DestinationRecord } from "../../../src/secrets/destination.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -39,7 +39,8 @@ function refusalOf({
   const entry = { id: "1rs6y1ys1e", profile: "prod", destination: wanted } as Entry;
   const child = { resource_id: "ak_new", destination: went, detail: { client_id: "cid_new" } } as unknown as Entry;
   try {
-    assertProfileHasIt({ bench: { account }, lease: { entry }, oldId: "ak_old" }, noun, child);
+    const rotation = { bench: { account }, lease: { entry }, oldId: "ak_old", creation: { noun } };
+    assertProfileHasIt(rotation as unknown as Rotation, child);
     return undefined;
   } catch (error) {
     if (error instanceof Failure) return error;

@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 import { reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
+import type { SecretKeeping } from "../../../src/secrets/kept.ts";
 import { plainDigests } from "../../model/in-memory.ts";
 import { machine } from "../../support/known-places.ts";
 import type { Destination, DestinationRecord } from "../../../src/secrets/destination.ts";
@@ -23,7 +24,7 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
     prepare: async (work: string) => (steps.push(["prepare", work]), { ...place, reserved: `.${work}` }),
   } as unknown as Destination;
   const journal = { unsettled: async () => [], digests: plainDigests } as unknown as Journal;
-  const secrets = {
+  const secrets: Partial<SecretKeeping> = {
     machine,
     reread: async () => undefined,
     completeDelivery: async () => false,
@@ -31,7 +32,10 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
     readKept: () => Promise.reject(new Error("nothing is kept")),
     removeReserve: async (...given: unknown[]) => void steps.push(["remove", ...given]),
   };
-  const taken = await reserveDestination({ journal, secrets }, lease, { destination, isKept });
+  const taken = await reserveDestination({ journal, secrets: secrets as SecretKeeping }, lease, {
+    destination,
+    isKept,
+  });
   return { steps, taken };
 }
 

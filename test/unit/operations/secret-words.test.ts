@@ -1,7 +1,6 @@
 // Messages about an undelivered secret in every case, and what is kept of one from a broken response.
 import { describe, expect, it } from "vitest";
 import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
-import { reserveBeforeRevocation } from "../../../src/operations/creation.ts";
 import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/operations/key.ts";
 import { clientReceipt } from "../../../src/operations/client.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -152,19 +151,6 @@ describe("space for a secret", () => {
       }
     },
   );
-
-  it.each([
-    [0, "refused"],
-    [1, "unknown"],
-  ])("that is missing before a revocation settles a replacement with %i attempts as %s", async (attempts, state) => {
-    const { world, kind } = await at(
-      { attempts },
-      (bench, lease, world) => reserveBeforeRevocation(bench, lease, world.destination("file")),
-      ["prepare"],
-    );
-    expect([kind, world.entries[0]!.state]).toEqual(["failed", state]);
-    expect(world.calls).toContain("release");
-  });
 });
 
 describe("a key", () => {

@@ -3,7 +3,6 @@ import { expect, it } from "vitest";
 import {
   beganAt,
   lifetimeDifference,
-  madeAs,
   madeFor,
   otherPlaces,
   serviceTime,
@@ -74,7 +73,7 @@ it("the account is part of the intent, and an entry's work keeps its original op
     ...made,
     ...rest,
   });
-  expect(madeAs(entry({ ...made, ...rest }))).toEqual({ ...made, ...rest });
+  expect(madeFor(entry({ ...made, ...rest }))).toEqual({ ...made, ...rest });
 });
 
 it.each([

@@ -6,6 +6,7 @@ import type { EntryLease, Intent } from "../../../../src/journal/journal.ts";
 import { type EntryFilter, fits } from "../../../../src/journal/lookup.ts";
 import type * as Destroy from "../../../../src/operations/acts/destroy.ts";
 import type * as Overwrite from "../../../../src/operations/acts/overwrite.ts";
+import type { DeliveryBench } from "../../../../src/operations/workbench.ts";
 import { Failure } from "../../../../src/errors.ts";
 import type {
   Destination,
@@ -55,7 +56,14 @@ let count = 0;
 
 function entryOf(operation: Operation, more: Partial<Entry> = {}): Entry {
   count += 1;
-  const intent = { operation, base_url: "https://api.example", organization_id: null, profile_id: "acting", ...more };
+  const intent = {
+    operation,
+    request_text: "{}",
+    base_url: "https://api.example",
+    organization_id: null,
+    profile_id: "acting",
+    ...more,
+  };
   const made = { id: `e${String(count).padStart(9, "0")}`, key: null, at: "2026-11-21T02:00:00.000Z" };
   return { ...newEntry({ detail: {}, parent: null, replaces: null, ...intent } as unknown as Intent, made), ...more };
 }
@@ -69,7 +77,7 @@ interface World {
 }
 
 function benchOf({ entry, others = [], untrusted = [], allowed }: World): {
-  readonly bench: Overwrite.Overwriting;
+  readonly bench: DeliveryBench;
   readonly lease: EntryLease;
 } {
   const all = [entry, ...others].toSorted((a, b) => (a.id < b.id ? 1 : -1));
@@ -88,7 +96,7 @@ function benchOf({ entry, others = [], untrusted = [], allowed }: World): {
     allowed: async () => (allowed === undefined ? [] : [{ from: "profile p", list: allowed }]),
   };
   const lease = { entry, isTrusted: async () => !untrusted.includes(entry.id) } as unknown as EntryLease;
-  return { bench: { journal, secrets }, lease };
+  return { bench: { journal, secrets } as unknown as DeliveryBench, lease };
 }
 
 async function endOf(work: () => Promise<unknown>): Promise<string> {
@@ -266,9 +274,8 @@ function entryCells(): Cell[] {
     cells.push({ name: `before the request: ${name}`, expected, run: prepare });
     if (expected === "refused (pending)") return;
     const secret = { secret: "s", kind: "oauth_client", id: "oac_1", receipt: "" } as const;
-    const origin = { entry: lease.entry.id, profile: "p", region: "eu" };
-    const work = { destination, secret, origin, record: async () => {} };
-    const deliver = ({ overwrite }: Acts): Promise<string> => endOf(() => overwrite.overwrite(bench, lease, work));
+    const deliver = ({ overwrite }: Acts): Promise<string> =>
+      endOf(() => overwrite.overwrite(bench, lease, destination, secret));
     cells.push({ name: `with the secret in hand: ${name}`, expected, run: deliver });
   };
   const entry = entryOf("oauth_client.create");
@@ -391,7 +398,7 @@ function destroyCells(): Cell[] {
         untrusted: async (ids: readonly string[]) => new Set(ids.filter((id) => untrusted.includes(id))),
       };
       const bench = { journal, secrets: { destroyKept: async (id: string) => void gone.push(id) } };
-      const isGone = await acts.destroy.destroy(bench, of, await evidence(acts));
+      const isGone = await acts.destroy.destroy(bench as unknown as DeliveryBench, of, await evidence(acts));
       return isGone && gone.join() === of.id ? "destroyed" : gone.length > 0 ? "another's" : "kept";
     },
   });

@@ -33,6 +33,7 @@ async function without(file: string, [from, to]: readonly [string, string], name
   const absolute = text
     .replace(from, to)
     .replaceAll('"../../', `"${source}/`)
+    .replaceAll('"../', `"${source}/operations/`)
     .replaceAll('"./', `"${source}/operations/acts/`);
   writeFileSync(path, absolute);
   const changed = (await import(/* @vite-ignore */ path)) as never;
@@ -56,11 +57,7 @@ describe("overwrite needs each of its conditions", () => {
       "if (isLocal(place) && !named.every((one) => isOfMachine(one, bench)))",
       "if (false)",
     ],
-    [
-      "a person agreed to give up the acting profile's own",
-      "if (isActing(place, lease.entry) && place.own !== true)",
-      "if (false)",
-    ],
+    ["a person agreed to give up the acting profile's own", "if (isActing && place.own !== true)", "if (false)"],
     ["the older entry goes first", "  await assertFirst(bench, lease.entry, places);\n", ""],
     ["of older entries", "other.id < entry.id && mayDeliver(other)", "mayDeliver(other)"],
     [
@@ -86,7 +83,7 @@ describe("overwrite needs each of its conditions", () => {
     ],
     ["of the same account", "!found.has(one.id) && isSameAccount(one)", "!found.has(one.id)"],
     ["of the same policy", "(one.policy?.id ?? null) === (other.policy?.id ?? null) && ", ""],
-    ["of a client or of a key", " && isSameKind(one, other)", ""],
+    ["of a client or of a key", " && isSameKind", ""],
     ["on the same machine", "return here === undefined || there === undefined || here === there;", "return true;"],
     ["of a client that was revoked", " || isRevoked(journal, isDelivered)", ""],
     ["by a revocation of that client", "revokedBy(one) === resource_id", "revokedBy(one) !== undefined"],

@@ -34,6 +34,13 @@ describe("a replacement", () => {
     expect([...world.reserves]).toEqual([]);
   });
 
+  it("whose destination cannot be prepared is refused: nothing is revoked, nothing stays reserved", async () => {
+    const world = new AWorld({ ...lostThen(), failing: ["prepare 2"] });
+    await replace(world);
+    expect([world.entries[1]!.state, [...world.reserves], world.account.requests]).toEqual(["refused", [], ["create"]]);
+    expect(world.calls.slice(world.calls.lastIndexOf("prepare"))).toContain("release");
+  });
+
   it("revokes the lost client before it creates another, under another key", async () => {
     const world = new AWorld(lostThen());
     expect((await replace(world)).value).toBe("delivered");
