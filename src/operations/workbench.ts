@@ -153,7 +153,7 @@ export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
 
-/** The places that sent the request. A path is no identity: an earlier state folder at this path had other kept secrets. */
+/** The places that sent the request. A path is not an identity: an earlier state folder at this path had other kept secrets. */
 export function attemptedPlaces(
   { secrets: { place, machine } }: Pick<Workbench, "secrets">,
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
