@@ -248,6 +248,11 @@ describe("a saved plan", () => {
 });
 
 describe("integ status", () => {
+  interface Status {
+    readonly topic: string;
+    readonly name: string;
+  }
+
   it("shows profile, unfinished changes, due rotations, slots and keys about to expire", async () => {
     write(policy(item("a"), item("b")));
     await apply("--only", "a");
@@ -288,6 +293,52 @@ describe("integ status", () => {
   it("needs no policy", async () => {
     expect((await integ("status")).code).toBe(0);
     expect((await integ("status", "-f", "none.yaml")).code).toBe(2);
+  });
+
+  it("has a row for what could not be read: keys, and the folder's own policy; a file that is named is exit 2", async () => {
+    const rowsNow = async (...words: string[]) => {
+      const { code, stdout, stderr } = await integ("status", "--json", "--retry-for", "0", ...words);
+      expect(code, stderr).toBe(0);
+      return (JSON.parse(stdout) as { data: object[] }).data;
+    };
+    for (const status of [401, 403, 500]) {
+      await service.fault(`GET /api/v1/access-keys status=${status} times=1`);
+      const unread = { topic: "key", name: "access keys", state: "unknown" };
+      expect(await rowsNow()).toMatchObject([
+        { topic: "profile" },
+        {
+          ...unread,
+          detail: expect.stringMatching(/^could not be read: /),
+          next_step: expect.stringMatching(/^integ /),
+        },
+      ]);
+    }
+    write("version: [1\n");
+    expect(await rowsNow()).toContainEqual({
+      topic: "policy",
+      name: "policy",
+      state: "unknown",
+      due_at: null,
+      next_step: "integ policy check",
+      detail: expect.stringMatching(/^integ\.yaml:2:1: not valid YAML/),
+    });
+    expect(await integ("status", "-f", "integ.yaml")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("leaves out the end of a key that is being replaced, or that a due item replaces", async () => {
+    const ends = async (): Promise<string[]> =>
+      (JSON.parse((await integ("status", "--json", "--expires-within", "31d")).stdout) as { data: Status[] }).data
+        .filter(({ topic }) => topic === "key")
+        .map(({ name }) => name);
+    write(key("{ before_expiry: 5d }"));
+    const [{ resource_id: id }] = rowsOf(await apply()) as [Row];
+    expect(await ends()).toContain(id);
+    await seconds(2);
+    write(key("{ every: 1s, overlap: 900ms }"));
+    expect(await ends()).not.toContain(id);
+    expect(resultsOf(await apply())).toEqual({ deploy: "waiting" });
+    rmSync(home.path("integ.yaml"));
+    expect(await ends()).not.toContain(id);
   });
 });
 

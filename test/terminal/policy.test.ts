@@ -1,6 +1,6 @@
 // `integ apply` at a terminal: it shows the plan, asks once, and shows each item's progress. Credentials without an item need a
 // separate yes each.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { homeWith, many } from "../crash/policy-scenes.ts";
@@ -74,6 +74,24 @@ describe("integ apply at a terminal", () => {
     const live = (await account.live()).map(({ id }) => id);
     expect([live.includes(first!), live.includes(second!)]).toEqual([false, true]);
   });
+});
+
+it("integ status at a terminal never says that nothing needs a person if it could not look", async () => {
+  const home = homeOf([]);
+  writeFileSync(home.path("integ.yaml"), "version: [1");
+  await service.fault("GET /api/v1/access-keys status=500 times=1");
+  const status = new Session(["status", "--retry-for", "0"], {
+    home,
+    env: { INTEG_ACCESS_TOKEN: service.us.access_token },
+  });
+  expect(await status.ended).toBe(0);
+  for (const words of [/policy: integ\.yaml:1:\d+/, /access keys: could not be read/])
+    expect(status.shown).toMatch(words);
+  await service.calm();
+  rmSync(home.path("integ.yaml"));
+  const without = new Session(["status"], { home });
+  expect(await without.ended).toBe(0);
+  expect(without.shown).toContain("Nothing needs you, as far as integ can see.");
 });
 
 describe("integ adopt --all at a terminal", () => {

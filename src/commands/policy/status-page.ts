@@ -9,6 +9,8 @@ export interface StatusItem {
   readonly what: string;
   readonly state: string;
   readonly command?: string | null | undefined;
+  /** When it is or was due, ISO 8601; undefined: now. */
+  readonly at?: string | null | undefined;
 }
 
 export interface LiveCredential {
@@ -25,6 +27,8 @@ export interface Status {
   readonly headline: readonly string[];
   readonly needed: readonly StatusItem[];
   readonly waiting: readonly StatusItem[];
+  /** Something was not looked at, because the profile cannot. */
+  readonly isPartial?: boolean | undefined;
   readonly credentials: readonly LiveCredential[];
   /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
@@ -49,18 +53,27 @@ const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
 const blank: PageLine = { margin: 0, text: "" };
 
 export function statusPage(status: Status, screen: Screen): PageLine[] {
-  const { headline, needed, waiting, slots } = status;
+  const { headline, waiting, slots, isPartial = false } = status;
+  const needed = status.needed.toSorted((a, b) => severity(a) - severity(b) || dateOf(a, status) - dateOf(b, status));
   return [
     { margin: 0, text: headline.join(" · ") },
     blank,
     ...(needed.length === 0
-      ? [{ margin: 0, text: "Nothing needs you." }]
+      ? [{ margin: 0, text: `Nothing needs you${isPartial ? ", as far as integ can see" : ""}.` }]
       : section("Needs you", needed, { ...screen, more: "integ status --json" })),
     ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, { ...screen, more: "integ journal list" })]),
     blank,
     ...credentialLines(status, screen),
     ...(slots.size === 0 ? [] : [blank, ...slotLines(slots, screen)]),
   ];
+}
+
+function severity({ mark }: StatusItem): number {
+  return mark === "✗" ? 0 : 1;
+}
+
+function dateOf({ at }: StatusItem, { nowMs }: Status): number {
+  return Date.parse(at ?? "") || nowMs;
 }
 
 function section(title: string, all: readonly StatusItem[], screen: Screen & { readonly more: string }): PageLine[] {

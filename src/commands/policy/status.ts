@@ -5,7 +5,7 @@ import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { dueAt, type Entry, needsAttention, nextStep, type Operation } from "../../journal/entry.ts";
-import type { Account } from "../../operations/workbench.ts";
+import { type Account, isInterruption } from "../../operations/workbench.ts";
 import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
@@ -22,7 +22,7 @@ import { stepForHeld } from "./held.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { type LiveCredential, type Status, type StatusItem, statusPage } from "./status-page.ts";
 import { readTextFile } from "./text-file.ts";
-import { addPolicyFile, fileWords, loadPolicy, standardFile } from "./policy-file.ts";
+import { fileWords, loadPolicy, standardFile } from "./policy-file.ts";
 
 const columns = [
   { path: "topic", heading: "topic", kind: "id" },
@@ -47,7 +47,8 @@ export const command = defineVerb({
   fields: columns.map(({ path }) => path),
   formats: ["openmetrics"],
   configure: (command) =>
-    addPolicyFile(command)
+    command
+      .option("-f, --file <path>", `Policy file (default: ${standardFile}, if it exists)`)
       .option("--expires-within <duration>", "Show keys that expire within this time", "14d")
       .option("--out <file>", "With -o openmetrics: replace this file in one step; other users may read it"),
   examples: [
@@ -55,27 +56,27 @@ export const command = defineVerb({
     { line: "integ status -o openmetrics --out integ.prom", does: "the same as samples, for a textfile collector" },
     { line: "integ status --json | jq '.data[] | select(.topic == \"policy\")'", does: "what is due, for a script" },
   ],
-  more: `What is due comes from the policy file, if there is one (default: ${standardFile}). The exit code is 0 if the status can be read, even if something is due. For a check that fails, use integ plan --exit-code or integ doctor.`,
+  more: `What is due comes from the policy file. The exit code is 0 if the status can be read, even if something is due. For a check that fails, use integ plan --exit-code or integ doctor.`,
   neverAsks: true,
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
     if (options.out !== undefined && given.output.format !== "openmetrics")
       throw new Failure("usage", "--out needs -o openmetrics.", { hint: "Use the shell for another format: > file." });
     if (options.out !== undefined) assertReplaceable(resolve(given.settings.cwd, options.out), options.out);
-    const isThere = options.file !== standardFile || existsSync(resolve(given.settings.cwd, options.file));
-    const policy = isThere ? (await loadPolicy(given, options.file)).policy : undefined;
+    const { policy, file, unread } = await policyOf(given, options.file);
     const context = policy === undefined ? given : actingFor(given, policy);
     const account = await accountOf(context);
     await mentionDamage(context);
     await mentionMove(context);
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
-    const { due, slots, clients } = policy
-      ? await planned(context, { policy, account, file: options.file })
-      : { due: [], ...(await knownClients(context, account)) };
+    const { due, slots, clients, covered } = policy
+      ? await planned(context, { policy, account, file })
+      : { due: [], covered: [], ...(await knownClients(context, account)) };
     const listed = await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
-    const ending = keyRows(listed, withinMs);
+    const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...replacedBy(unfinished)]) });
+    const unseen = [...unread, ...(listed.unread ?? [])];
     if (context.output.isScreen && context.output.format === "table" && context.output.fields === undefined) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
       const nowMs = listed.nowMs || context.clock.now();
@@ -89,13 +90,10 @@ export const command = defineVerb({
             region,
             baseUrl.replace(/^https:\/\//, ""),
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
-            ...(policy
-              ? [
-                  `policy ${options.file}, ${due.length === 0 ? "nothing" : due.length === 1 ? "1 change" : `${due.length} changes`} due`,
-                ]
-              : []),
+            ...(policy ? [`policy ${file}, ${countOf(due)} due`] : []),
           ],
-          ...itemsOf({ unfinished, due, ending }, { nowMs, time }),
+          ...itemsOf({ unfinished, due, ending, unseen }, { nowMs, time }),
+          isPartial: listed.isWithoutKeys,
           credentials: [...live.map(ofKey), ...clients],
           slots,
           nowMs,
@@ -110,6 +108,7 @@ export const command = defineVerb({
       ...due,
       ...[...slots].map(slotRow),
       ...ending,
+      ...unseen,
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
     await list.page(
@@ -118,6 +117,33 @@ export const command = defineVerb({
     await list.end({ nextPageToken: null, hasMore: false });
   },
 });
+
+/** The policy; if the folder's own file cannot be used, a row about it, since status has more to show. */
+async function policyOf(
+  context: Context,
+  typed: string | undefined,
+): Promise<{ readonly policy?: Policy; readonly file: string; readonly unread: readonly Row[] }> {
+  const file = typed ?? standardFile;
+  if (typed === undefined && !existsSync(resolve(context.settings.cwd, file))) return { file, unread: [] };
+  try {
+    return { ...(await loadPolicy(context, file)), unread: [] };
+  } catch (error) {
+    if (!(error instanceof Failure) || typed !== undefined || context.output.format === "openmetrics") throw error;
+    const why = error.message.replace(/\.$/, "");
+    return { file, unread: [unreadRow("policy", { name: "policy", why, next: shell`integ policy check` })] };
+  }
+}
+
+function countOf({ length }: readonly Row[]): string {
+  return length === 0 ? "nothing" : length === 1 ? "1 change" : `${length} changes`;
+}
+
+function unreadRow(
+  topic: Row["topic"],
+  { name, why, next }: { readonly name: string; readonly why: string; readonly next: string },
+): Row {
+  return { topic, name, state: "unknown", detail: why, due_at: null, next_step: next };
+}
 
 /** Refuses to replace a file that is not an earlier output of this command, such as a journal or a secret. */
 function assertReplaceable(path: string, typed: string): void {
@@ -206,6 +232,11 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
+/** Ids of the keys that unfinished changes replace or revoke. */
+function replacedBy(unfinished: readonly Unfinished[]): (string | undefined)[] {
+  return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
+}
+
 /** `create client`, `rotate key` */
 function workOf(operation: Operation): string {
   const [kind = "", verb] = operation.split(".");
@@ -225,10 +256,12 @@ interface Rows {
   readonly unfinished: readonly Unfinished[];
   readonly due: readonly Row[];
   readonly ending: readonly Row[];
+  /** What could not be read. */
+  readonly unseen: readonly Row[];
 }
 
 function itemsOf(
-  { unfinished, due, ending }: Rows,
+  { unfinished, due, ending, unseen }: Rows,
   { nowMs, time }: { readonly nowMs: number; readonly time: (iso: string) => string },
 ): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
@@ -241,16 +274,24 @@ function itemsOf(
       what: [workOf(operation), resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
       state: end === undefined ? `${stateWords[state] ?? state}, ${at}` : `the old one is revoked ${at}${used}`,
       command: isDue ? row.next_step : undefined,
+      at: end ?? updated_at,
     };
   };
   const ofPolicy = ({ name, state, detail = "", due_at, next_step }: Row): StatusItem => {
     const words = state === "wait" && due_at ? `${detail}, ${time(due_at)}` : detail;
-    return { mark: state === "wait" ? "·" : "!", what: name, state: words, command: next_step };
+    return { mark: state === "wait" ? "·" : "!", what: name, state: words, command: next_step, at: due_at };
   };
   const ofEnd = ({ name, state, detail, due_at, next_step }: Row): StatusItem => ({
     mark: state === "expired" ? "✗" : "!",
     what: `${name}${detail ? ` "${detail}"` : ""}`,
     state: `${state === "expired" ? "expired" : "expires"} ${time(due_at ?? "")}`,
+    command: next_step,
+    at: due_at,
+  });
+  const ofUnseen = ({ name, detail = "", next_step }: Row): StatusItem => ({
+    mark: "✗",
+    what: name,
+    state: detail,
     command: next_step,
   });
   const found = due.filter(({ state }) => state === "adopt");
@@ -262,11 +303,9 @@ function itemsOf(
   };
   const ofPolicies =
     found.length > 1 ? [adopted, ...due.filter((row) => !found.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
-  const items = [...unfinished.map(ofEntry), ...ofPolicies, ...ending.map(ofEnd)];
+  const items = [...unseen.map(ofUnseen), ...unfinished.map(ofEntry), ...ofPolicies, ...ending.map(ofEnd)];
   return {
-    needed: items
-      .filter(({ mark }) => mark !== "·")
-      .toSorted((a, b) => (a.mark === b.mark ? 0 : a.mark === "✗" ? -1 : 1)),
+    needed: items.filter(({ mark }) => mark !== "·"),
     waiting: items.filter(({ mark }) => mark === "·"),
   };
 }
@@ -312,12 +351,21 @@ async function dueRows(
 async function planned(
   context: Context,
   { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
-): Promise<{ readonly due: readonly Row[]; readonly slots: Slots; readonly clients: readonly LiveCredential[] }> {
+): Promise<{
+  readonly due: readonly Row[];
+  readonly slots: Slots;
+  readonly clients: readonly LiveCredential[];
+  /** Ids of the credentials that a due item replaces or revokes: they need no step of their own. */
+  readonly covered: readonly (string | undefined)[];
+}> {
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const plan = planPolicy(policy, observed, chosen({}));
   const due = await dueRows(context, plan, { profile: account.profile, file });
-  return { due, slots: slotsOf(observed), clients: liveClients(observed) };
+  const covered = plan.items
+    .filter(({ row: { action } }) => action !== "none" && action !== "adopt")
+    .map(({ decision }) => decision.current?.id);
+  return { due, slots: slotsOf(observed), clients: liveClients(observed), covered };
 }
 
 function slotsOf(observed: Observed): Slots {
@@ -353,10 +401,13 @@ function slotRow([name, count]: readonly [string, number]): Row {
   return { topic: "slots", name, state: `${count} of 20`, detail: "clients that the journal knows" };
 }
 
-function keyRows({ keys, nowMs }: ListedKeys, withinMs: number): Row[] {
+function keyRows(
+  { keys, nowMs }: ListedKeys,
+  { withinMs, except }: { readonly withinMs: number; readonly except: ReadonlySet<string | undefined> },
+): Row[] {
   return keys.flatMap(({ id = "", name, status, expiresAt }): Row[] => {
     const end = Date.parse(expiresAt ?? "");
-    if (status === "revoked" || Number.isNaN(end) || end - nowMs > withinMs) return [];
+    if (status === "revoked" || except.has(id) || Number.isNaN(end) || end - nowMs > withinMs) return [];
     const state = end <= nowMs ? "expired" : "expiring";
     const renewed = shell`integ keys rotate ${id} --by-replacement --expires-in 90d`;
     const next_step = state === "expired" ? shell`integ keys revoke ${id}` : renewed;
@@ -368,18 +419,30 @@ interface ListedKeys {
   readonly keys: readonly AccessKey[];
   /** By the service's clock, milliseconds since 1970; 0 if the keys could not be listed. */
   readonly nowMs: number;
+  /** The profile has no way to the legacy contract, so that it has no keys. */
+  readonly isWithoutKeys?: boolean;
+  readonly unread?: readonly Row[];
 }
 
-/** Lists the keys, or returns none for a profile without the legacy contract. */
+/** Lists the keys; returns none for a profile without the legacy contract, and a row that says so if they cannot be read. */
 async function listedKeys(context: Context): Promise<ListedKeys> {
+  const none = { keys: [], nowMs: 0 };
+  const profile = await context.profiles.active();
+  let isWithoutKeys = profile.organizationId === undefined || profile.keyExchange === undefined;
   try {
-    await (await context.profiles.active()).legacy();
+    await profile.legacy();
+    isWithoutKeys = false;
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     return { keys: value.rows.map((row) => readAccessKey(row.value)), nowMs: serviceNow(context, service) };
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    context.output.note(`Without access keys: ${error.message}`);
-    return { keys: [], nowMs: 0 };
+    if (!(error instanceof Failure) || isInterruption(error)) throw error;
+    if (isWithoutKeys || context.output.format === "openmetrics")
+      context.output.note(`Without access keys: ${error.message}`);
+    if (isWithoutKeys) return { ...none, isWithoutKeys };
+    const { nextCommand } = error.details;
+    const next = typeof nextCommand === "string" ? nextCommand : shell`integ doctor`;
+    const why = `could not be read: ${error.message.replace(/^Cannot list access keys: |\.$/g, "")}`;
+    return { ...none, unread: [unreadRow("key", { name: "access keys", why, next })] };
   }
 }

@@ -59,9 +59,28 @@ it("matches status-page.txt: a table with a timeline, or sentences on a narrow t
   await expect(pages.join("\n")).toMatchFileSnapshot("status-page.txt");
 });
 
+it("orders what needs a person by severity, then by date", async () => {
+  const items = (
+    [
+      ["!", "c", 3],
+      ["✗", "b", 9],
+      ["!", "d", 5],
+      ["✗", "a", -1],
+    ] as const
+  ).map(([mark, what, days]) => ({
+    mark,
+    what,
+    state: "",
+    at: inDays(days),
+  }));
+  const text = await statusAt({ ...morning, needed: items }, 80);
+  expect(text.match(/^  [✗!] [abcd]\b/gm)).toEqual(["  ✗ a", "  ✗ b", "  ! c", "  ! d"]);
+});
+
 it("reports an empty account, and sorts 3,000 credentials by their end", async () => {
   const empty = { ...morning, needed: [], waiting: [], credentials: [], slots: new Map<string, number>() };
   expect(await statusAt(empty, 80)).toContain("Nothing needs you.");
+  expect(await statusAt({ ...empty, isPartial: true }, 80)).toContain("Nothing needs you, as far as integ can see.");
   const many = Array.from({ length: 3000 }, (_, index) => key(`ak_${index}`, "", [1, 1, 3000 - index]));
   const text = await statusAt({ ...morning, credentials: many }, 80);
   expect(text).toContain("ak_2999");
