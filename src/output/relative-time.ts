@@ -14,7 +14,7 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
 /** Longest relative time of this century: `in 119 minutes`, `59 seconds ago`. */
 export const relativeTimeWidth = 14;
 
-/** An ISO 8601 time relative to `nowMs`, rounded: `3 days ago`, `in 2 hours`, `just now`. Other texts stay unchanged. */
+/** An ISO 8601 time relative to `nowMs`, rounded down: `3 days ago`, `in 2 hours`, `just now`. Other texts stay unchanged. */
 export function relativeTime(time: string, nowMs: number): string {
   const then = iso.test(time) ? Date.parse(time) : Number.NaN;
   if (Number.isNaN(then)) return time;
@@ -25,10 +25,16 @@ export function relativeTime(time: string, nowMs: number): string {
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/** A rounded duration: `10 seconds`, `80 minutes`, `36 hours`, `90 days`. */
-export function roundedDuration(ms: number): string {
-  const [name, unit] = units.find(([, each, below]) => Math.round(ms / each) < below) ?? units.at(-1)!;
-  const count = Math.max(1, Math.round(ms / unit));
+/**
+ * A duration rounded down, so that nothing is promised to last longer than it does: `10 seconds`, `80 minutes`, `36 hours`,
+ * `90 days`. What was typed as 90 days and is seen a moment later still counts as 90.
+ * @param isExact no months or years, as for a limit of a policy
+ */
+export function roundedDuration(ms: number, isExact = false): string {
+  const known = isExact ? units.slice(0, 4) : units;
+  const wholeOf = (unit: number): number => Math.floor(ms / unit + 0.001);
+  const [name, unit] = known.find(([, each, below]) => wholeOf(each) < below) ?? known.at(-1)!;
+  const count = Math.max(1, wholeOf(unit));
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 

@@ -1,6 +1,7 @@
 // Decides the next action for one item, from observations only.
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { overlapEnd } from "../journal/entry.ts";
+import { roundedDuration } from "../output/relative-time.ts";
 import { describeDestination } from "../secrets/destination.ts";
 import { type Holder, placeIn, placeOf } from "./holders.ts";
 import type { SeenCredential, Observed } from "./observed.ts";
@@ -440,11 +441,7 @@ export function shortDuration(ms: number): string {
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;
 }
 
-const unitNames: Readonly<Record<string, string>> = { d: "day", h: "hour", m: "minute", s: "second" };
-
 /** The duration in words: `61 days`, `5 hours`. */
 export function longDuration(ms: number): string {
-  const short = shortDuration(ms);
-  const count = short.slice(0, -1);
-  return `${count} ${unitNames[short.slice(-1)]}${count === "1" ? "" : "s"}`;
+  return ms < 1000 ? "0 seconds" : roundedDuration(ms, true);
 }

@@ -118,26 +118,38 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
       ? []
       : [{ margin: 4, text: `and ${sorted.length - shown.length} more: integ report` }];
   const name = ({ name: of = "" }: LiveCredential): string => screen.measure.fit(visibleText(of), 24);
-  const columns = [
-    columnOf(["", ...shown], (one) => (typeof one === "string" ? "Credentials" : `    ${one.id}`), screen),
-    columnOf(["", ...shown], (one) => (typeof one === "string" ? one : name(one)), screen),
-    columnOf(["", ...shown], (one) => (typeof one === "string" ? "age" : ageOf(one, nowMs)), screen),
-    columnOf(["", ...shown], (one) => (typeof one === "string" ? "last used" : usedOf(one, timed)), screen),
-    columnOf(["", ...shown], (one) => (typeof one === "string" ? "expires" : expiryOf(one, timed)), screen),
+  const column = (heading: string, text: (one: LiveCredential) => string): ReturnType<typeof columnOf> =>
+    columnOf(["", ...shown], (one) => (typeof one === "string" ? heading : text(one)), screen);
+  const ids = column("Credentials", ({ id }) => `    ${id}`);
+  const expiries = column("expires", (one) => expiryOf(one, timed));
+  // The timeline matters most: where there is no space for it, these are left out from the first on.
+  const optional = [
+    column("", name),
+    column("last used", (one) => usedOf(one, timed)),
+    column("age", (one) => ageOf(one, nowMs)),
   ];
-  const width = columns.reduce((sum, column) => sum + column.width + 2, 0);
-  if (screen.isPlain || width > screen.width)
+  const widthOf = (columns: readonly { readonly width: number }[]): number =>
+    columns.reduce((sum, { width }) => sum + width + 2, 0);
+  const tables = [0, 1, 2, 3].map((from) => {
+    const [names, used, ages] = optional.map((one, index) => (index < from ? [] : [one]));
+    return [ids, ...names!, ...ages!, ...used!, expiries];
+  });
+  const [table] = tables.flatMap((columns) => {
+    const scale = scales.find(({ length }) => widthOf(columns) + length <= screen.width);
+    return scale === undefined ? [] : [{ columns, scale }];
+  });
+  if (screen.isPlain || table === undefined)
     return [
       { margin: 0, text: "Credentials" },
       ...shown.map((one): PageLine => ({ ...markOf(one, { nowMs, soonMs }), text: sentenceOf(one, timed) })),
       ...rest,
     ];
-  const scale = scales.find(({ length }) => width + length <= screen.width);
+  const { columns, scale } = table;
   const lineOf = (index: number): string => columns.map(({ cells }) => cells[index]).join("  ");
   return [
-    { margin: 0, isWhole: true, text: [lineOf(0), scale ?? ""].join("  ").trimEnd() },
+    { margin: 0, isWhole: true, text: `${lineOf(0)}  ${scale}` },
     ...shown.map((one, index): PageLine => {
-      const bar = scale === undefined ? "" : barOf(one, { nowMs, columns: scale.length });
+      const bar = barOf(one, { nowMs, columns: scale.length });
       // The cells of the first column leave space for the mark.
       return {
         ...markOf(one, { nowMs, soonMs }),

@@ -74,7 +74,8 @@ describe("relative times", () => {
     [-(90 * day - 1000), "in 90 days"],
     [-(24 * 60 * minute - 1000), "in 24 hours"],
     [-(365 * day - 1000), "in 1 year"],
-    [-200 * day, "in 7 months"],
+    [-(7 * day - 60 * minute), "in 6 days"],
+    [-200 * day, "in 6 months"],
   ])("%d ms", (ms, expected) => {
     expect(ago(ms)).toBe(expected);
   });

@@ -486,7 +486,11 @@ describe("one item", () => {
     ],
     ...(
       [
-        ["wait", /until it is unused for 1 day, then revokes it: ak_1 was last used 3 hours ago/, at(now - 3 * hour)],
+        [
+          "wait",
+          /until it is unused for 24 hours, then revokes it: ak_1 was last used 3 hours ago/,
+          at(now - 3 * hour),
+        ],
         ["revoke_old", /the overlap is over, and ak_1 is revoked: ak_1 was never used/, null],
         ["wait", /then revokes it: the API does not show when ak_1 was last used/, undefined],
       ] as const

@@ -51,6 +51,7 @@ async function statusAt(status: Status, columns: number, env: Record<string, str
 it("matches status-page.txt: a table with a timeline, or sentences on a narrow terminal and without graphics", async () => {
   const screens: readonly (readonly [string, number, Record<string, string>])[] = [
     ["wide", 140, {}],
+    ["100 columns", 100, {}],
     ["80 columns", 80, {}],
     ["40 columns", 40, {}],
     ["a terminal that cannot be drawn on", 120, { TERM: "dumb" }],
@@ -58,6 +59,21 @@ it("matches status-page.txt: a table with a timeline, or sentences on a narrow t
   const pages = await Promise.all(screens.map(async ([what, ...at]) => `${what}\n\n${await statusAt(morning, ...at)}`));
   await expect(pages.join("\n")).toMatchFileSnapshot("status-page.txt");
 });
+
+it.each([
+  [39, 120],
+  [39, 100],
+  [12, 80],
+])(
+  "draws the timeline of ids of %i characters at %i columns: other columns are left out for it",
+  async (length, columns) => {
+    const credentials = morning.credentials.map((one) => ({ ...one, id: one.id.padEnd(length, "0") }));
+    const text = await statusAt({ ...morning, credentials }, columns);
+    expect(text).toMatch(/expires +now ·· 30|expires +now ······ 30/);
+    expect(text).toMatch(/in 6[01] days +█/);
+    expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
+  },
+);
 
 it("orders what needs a person by severity, then by date", async () => {
   const items = (
