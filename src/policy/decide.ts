@@ -144,7 +144,10 @@ function decideOverlap(
   if (current !== undefined && current.status !== "active") return end(`the new one, ${made}, is ${current.status}`);
   if (dueMs <= observed.nowMs)
     return { ...end(`the overlap is over, and ${old} is revoked${unused}`), rechecksUse: unusedMs !== undefined };
-  const until = unusedMs === undefined ? "the overlap ends" : `it is unused for ${longDuration(unusedMs)}`;
+  const until =
+    unusedMs === undefined
+      ? `the overlap ends in ${longDuration(dueMs - observed.nowMs)}`
+      : `it is unused for ${longDuration(unusedMs)}`;
   return {
     ...common,
     action: "wait",
@@ -254,15 +257,17 @@ function holdIfOccupied(decision: Decision, observed: Observed, { items }: Decis
   const isAdoptable = step.do === "create" && kind === item.kind && !isUnfinished && issuer === undefined;
   const isFree = other === undefined || (itemOf(other).policy === item.policy && !items.has(other));
   if (isAdoptable && current !== undefined && isFree) {
-    const [whose, when] =
-      other === undefined ? ["", ""] : [` (item ${itemOf(other).name})`, " if you renamed the item"];
+    const reason =
+      other === undefined
+        ? `exists as ${current.id}, not adopted`
+        : `the secret of ${current.id} (item ${itemOf(other).name}) is at its destination: adopt it if you renamed the item, or choose another destination`;
     return {
       ...decision,
       current,
       holder,
       action: "adopt",
       step: nothing,
-      reason: `the secret of ${current.id}${whose} is at its destination: adopt it${when}, or choose another destination`,
+      reason,
       state: current.status,
       hold: "not_adopted",
       choices: other === undefined ? [current] : undefined,

@@ -1,6 +1,6 @@
 // The first policy file for existing credentials, which `integ policy init` writes.
 import { flags } from "../next-step.ts";
-import { type ItemKind, nameOf } from "./works.ts";
+import { freeName, type ItemKind } from "./works.ts";
 
 export interface DraftItem {
   readonly kind: ItemKind;
@@ -93,13 +93,5 @@ function durationText(ms: number): string {
 /** A unique name per item, made from the credential's name and the characters allowed in names. */
 function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
-  return new Map(
-    items.map((item) => {
-      const base = nameOf(item.called, item.kind);
-      let name = base;
-      for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
-      taken.add(name);
-      return [item, name];
-    }),
-  );
+  return new Map(items.map((item) => [item, freeName(item.called, item.kind, taken)]));
 }

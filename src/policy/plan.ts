@@ -58,6 +58,8 @@ export interface Unmanaged {
   readonly kind: PolicyItem["kind"];
   readonly id: string;
   readonly name: string | null;
+  readonly service_account_id: string | null;
+  readonly state: "active" | "pending" | "expired";
   readonly created_at: string | null;
   readonly ownership: "own" | "maybe" | "other";
 }
@@ -153,7 +155,7 @@ function rowOf(
 
 function unmanagedIn(
   { items }: Policy,
-  { works, clients, keys }: Observed,
+  { works, clients, keys, nowMs }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
   // The item's own row mentions its client or key.
@@ -168,10 +170,12 @@ function unmanagedIn(
   const of = (kind: PolicyItem["kind"], seen: Observed["clients"]): Unmanaged[] =>
     [...seen.values()]
       .filter(({ id, status }) => (status === "active" || status === "pending") && !managed.has(id))
-      .map(({ id, name = null, createdAt = null, ownership }) => ({
+      .map(({ id, name = null, serviceAccount = null, status, createdAt = null, expiresAt, ownership }) => ({
         kind,
         id,
         name,
+        service_account_id: serviceAccount,
+        state: Date.parse(expiresAt ?? "") <= nowMs ? "expired" : status === "pending" ? "pending" : "active",
         created_at: createdAt,
         ownership,
       }));

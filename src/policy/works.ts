@@ -59,6 +59,27 @@ export function nameOf(called: string, kind: ItemKind): string {
   return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
 }
 
+interface Called {
+  readonly kind: ItemKind;
+  readonly id: string;
+  readonly name?: string | null | undefined;
+  readonly serviceAccount?: string | null | undefined;
+}
+
+/** What a credential's item is named after: a key's own name; a client has none, so its service account's. */
+export function calledOf({ kind, id, name, serviceAccount }: Called): string {
+  return (kind === "access_key" ? name : serviceAccount?.replace(/^sa_/, "")) ?? id;
+}
+
+/** An item's name that no other item has. @param taken gets it */
+export function freeName(called: string, kind: ItemKind, taken: Set<string>): string {
+  const base = nameOf(called, kind);
+  let name = base;
+  for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
+  taken.add(name);
+  return name;
+}
+
 export function itemKey({ policy, kind, name }: ItemRef): string {
   return `${policy}/${kind}/${name}`;
 }

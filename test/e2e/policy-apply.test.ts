@@ -361,7 +361,10 @@ describe("integ oauth-clients audit", () => {
     const found = await integ("oauth-clients", "audit", "--json");
     expect(found.code).toBe(10);
     expect(rowsOf(found)).toMatchObject([
-      { id: `undeclared:${id}`, remedy: `integ adopt oauth-client ${id} --name ${id}` },
+      {
+        id: `undeclared:${id}`,
+        remedy: `integ adopt oauth-client ${id} --name ${service.us.service_account_id.slice(3)}`,
+      },
     ]);
     await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
     expect(rowsOf(await integ("oauth-clients", "audit", "--json"))).toMatchObject([

@@ -1,7 +1,7 @@
 // The audit's rules for OAuth clients, judged from the journal and the service. Pure.
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
-import { nameOf } from "../../policy/works.ts";
+import { calledOf, freeName } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
@@ -21,6 +21,8 @@ export interface ClientAuditLimits {
   readonly nowMs: number;
   /** Ids of clients that belong to an item of a policy file or of the journal. */
   readonly declared: ReadonlySet<string>;
+  /** Names of items; gets the suggested ones. */
+  readonly names: Set<string>;
 }
 
 const slots = 20;
@@ -35,7 +37,7 @@ export function auditClients(clients: readonly SeenCredential[], limits: ClientA
 
 function findingOf(
   client: SeenCredential,
-  { maxAgeMs, nowMs, declared }: ClientAuditLimits,
+  { maxAgeMs, nowMs, declared, names }: ClientAuditLimits,
 ): ClientFinding | undefined {
   const { id, status, serviceAccount = null, createdAt, ownership } = client;
   const found = (
@@ -73,7 +75,7 @@ function findingOf(
   if (declared.has(id)) return undefined;
   return found("undeclared", "low", {
     message: "no item of a policy is about it",
-    remedy: shell`integ adopt oauth-client ${id} --name ${nameOf(id, "oauth_client")}`,
+    remedy: shell`integ adopt oauth-client ${id} --name ${freeName(calledOf({ kind: "oauth_client", id, serviceAccount }), "oauth_client", names)}`,
   });
 }
 

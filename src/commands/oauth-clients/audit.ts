@@ -1,4 +1,5 @@
 import { Failure } from "../../errors.ts";
+import { itemOf } from "../../policy/works.ts";
 import { parseLifetime } from "../options/global.ts";
 import { observe } from "../policy/observe.ts";
 import { workbenchOf } from "../running/change.ts";
@@ -39,7 +40,8 @@ export const command = defineVerb({
       [...observed.works.values()].flatMap(({ candidates, waiting }) => [...candidates, waiting?.old ?? ""]),
     );
     const clients = [...observed.clients.values()];
-    const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared });
+    const names = new Set([...observed.works.keys()].map((key) => itemOf(key).name));
+    const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared, names });
     const printed = { columns, empty: "No findings." };
     if (options.fix) {
       if (context.output.format === "table") await printFindings(context, findings, printed);

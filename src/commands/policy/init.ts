@@ -7,7 +7,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
+import { calledOf, itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { KnownDestinations } from "./known-destination.ts";
@@ -94,7 +94,7 @@ function knownClients(known: Known): DraftItem[] {
     .map(({ id, service_account_id, scopes }) => ({
       kind: "oauth_client",
       id,
-      called: service_account_id.replace(/^sa_/, ""),
+      called: calledOf({ kind: "oauth_client", id, serviceAccount: service_account_id }),
       lines: [
         `service_account: ${JSON.stringify(service_account_id)}`,
         `scopes: ${JSON.stringify(scopes)}`,

@@ -5,7 +5,7 @@ import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
-import { nameOf } from "../../policy/works.ts";
+import { calledOf, freeName } from "../../policy/works.ts";
 import { fileWords } from "./policy-file.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
@@ -44,27 +44,33 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
 
 export function reportPlanNotes(
   { output }: Context,
-  { opensAt, unmanaged }: Plan,
+  { opensAt, unmanaged, items }: Plan,
   { file, isPage = false }: { readonly file: string; readonly isPage?: boolean },
 ): void {
   if (opensAt !== undefined)
     output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
   if (unmanaged.length === 0) return;
+  const next = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
   // The page lists them.
-  if (isPage) output.note(`Adopt or revoke the clients and keys in no item: ${adoption(unmanaged[0]!, file)}`);
-  else output.note(unmanagedNote(unmanaged, file));
+  if (isPage) output.note(`Adopt or revoke the clients and keys in no item: ${next}`);
+  else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
 }
 
-function unmanagedNote(unmanaged: readonly Unmanaged[], file: string): string {
+function unmanagedWords(unmanaged: readonly Unmanaged[]): string {
   const shown = unmanaged.slice(0, 10).map(({ id, name }) => (name === null ? id : `${id} (${name})`));
   const more = unmanaged.length > shown.length ? ` and ${unmanaged.length - shown.length} more` : "";
   const what = unmanaged.length === 1 ? "1 client or key is" : `${unmanaged.length} clients and keys are`;
-  return `${what} in no item of the policy: ${shown.join(", ")}${more}. Next: ${adoption(unmanaged[0]!, file)}`;
+  return `${what} in no item of the policy: ${shown.join(", ")}${more}`;
 }
 
-function adoption({ kind, id, name }: Unmanaged, file: string): NextCommand {
+function adoption(
+  { kind, id, name, service_account_id: serviceAccount, state, ownership }: Unmanaged,
+  { file, taken }: { readonly file: string; readonly taken: Set<string> },
+): NextCommand {
+  if (kind === "access_key" && state === "expired" && ownership === "other") return shell`integ keys revoke ${id}`;
   const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
-  return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${nameOf(name ?? id, kind)}`;
+  const item = freeName(calledOf({ kind, id, name, serviceAccount }), kind, taken);
+  return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${item}`;
 }
 
 /** @throws Failure `conflict` if a service account would exceed its slots */

@@ -277,10 +277,13 @@ function itemsOf(
       at: end ?? updated_at,
     };
   };
-  const ofPolicy = ({ name, state, detail = "", due_at, next_step }: Row): StatusItem => {
-    const words = state === "wait" && due_at ? `${detail}, ${time(due_at)}` : detail;
-    return { mark: state === "wait" ? "·" : "!", what: name, state: words, command: next_step, at: due_at };
-  };
+  const ofPolicy = ({ name, state, detail = "", due_at, next_step }: Row): StatusItem => ({
+    mark: state === "wait" ? "·" : "!",
+    what: name,
+    state: detail,
+    command: next_step,
+    at: due_at,
+  });
   const ofEnd = ({ name, state, detail, due_at, next_step }: Row): StatusItem => ({
     mark: state === "expired" ? "✗" : "!",
     what: `${name}${detail ? ` "${detail}"` : ""}`,
@@ -294,7 +297,7 @@ function itemsOf(
     state: detail,
     command: next_step,
   });
-  const found = due.filter(({ state }) => state === "adopt");
+  const found = due.filter(({ state, next_step }) => state === "adopt" && next_step?.startsWith("integ adopt "));
   const adopted: StatusItem = {
     mark: "!",
     what: `${found.length} items`,

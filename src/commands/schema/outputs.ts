@@ -320,7 +320,15 @@ export const outputs: Readonly<Record<string, Output>> = {
       only: z.array(text),
       data: z.array(planRow),
       unmanaged: z.array(
-        z.looseObject({ kind: itemKind, id: text, name: textOrNull, created_at: timeOrNull, ownership: text }),
+        z.looseObject({
+          kind: itemKind,
+          id: text,
+          name: textOrNull,
+          service_account_id: textOrNull,
+          state: text,
+          created_at: timeOrNull,
+          ownership: text,
+        }),
       ),
       made_from: z.record(text, text),
     }),

@@ -188,10 +188,7 @@ describe("a command", () => {
 describe("a reason", () => {
   const [to, at] = destinations["file"]!;
   it.each([
-    [
-      "a client that was made by hand",
-      "the secret of oc_other is at its destination: adopt it, or choose another destination",
-    ],
+    ["a client that was made by hand", "exists as oc_other, not adopted"],
     [
       "the same item under another name",
       "the secret of oc_other (item renamed) is at its destination: adopt it if you renamed the item, or choose another destination",

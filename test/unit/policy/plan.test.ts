@@ -470,7 +470,11 @@ describe("one item", () => {
         ],
         clients: [seen("oc_1"), seen("oc_2")],
       },
-      { action: "wait", state: "waiting", reason: "integ keeps oc_1 until the overlap ends, then revokes it" },
+      {
+        action: "wait",
+        state: "waiting",
+        reason: "integ keeps oc_1 until the overlap ends in 60 minutes, then revokes it",
+      },
     ],
     [
       "whose overlap is over",

@@ -1,6 +1,8 @@
 // The page of a plan: `plan-page.txt` shows each screen at three widths for readers.
 import { afterEach, expect, it, vi } from "vitest";
 import { planPage } from "../../../../src/commands/policy/plan-page.ts";
+import { reportPlanNotes } from "../../../../src/commands/policy/rows.ts";
+import type { Context } from "../../../../src/context.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
 import { deliveries, holdersOf, placeOf } from "../../../../src/policy/holders.ts";
 import type { SeenCredential } from "../../../../src/policy/observed.ts";
@@ -143,6 +145,25 @@ function planOf({ items, entries = [], clients = [], keys = [], over = {}, missi
   const policy = { id: own, items, maxFailures: 3, changesPerRun: 20, keepFreeSlots: 0, unmanaged: "report" } as const;
   return planPolicy(policy, observed, { ...choice, includeOwn: false, ...over });
 }
+
+it.each([
+  [
+    "a key, by its name",
+    { keys: [seen("ak_1", 1, { name: "deploy (ci)" })] },
+    "adopt access-key ak_1 --name deploy-ci",
+  ],
+  ["a client, by its service account", { clients: [seen("oac_1", 1)] }, "adopt oauth-client oac_1 --name 1"],
+  ["an expired key", { keys: [seen("ak_1", 9, { expiresAt: new Date(now).toISOString() })] }, "keys revoke ak_1"],
+  [
+    "a name that an item has",
+    { items: [key("a")], keys: [seen("ak_1", 1, { name: "a" })] },
+    "adopt access-key ak_1 --name a-2",
+  ],
+])("says what to do with what is in no item: %s", (_what, screen: Partial<Screen>, step) => {
+  const { output, stderr } = stage({ tty: true, columns: 120 });
+  reportPlanNotes({ output } as Context, planOf({ items: [], ...screen }), { file: "integ.yaml", isPage: true });
+  expect(stderr.text).toContain(`in no item: integ ${step}\n`);
+});
 
 async function shown(screen: Screen, columns: number, env: Record<string, string> = {}): Promise<string> {
   const { output, stdout } = stage({ tty: true, columns, env });
