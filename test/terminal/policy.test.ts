@@ -47,6 +47,16 @@ describe("integ apply at a terminal", () => {
     const again = new Session(["apply"], { home, columns });
     expect(await again.ended).toBe(0);
     expect(again.written).not.toContain("changes of");
+    expect(again.shown).toContain("No changes. 3 items are as");
+    // Only what changes is shown: the counts have the others.
+    writeFileSync(
+      home.path("integ.yaml"),
+      readFileSync(home.path("integ.yaml"), "utf8").replaceAll("item-2", "item-3"),
+    );
+    const one = new Session(["apply", "--yes"], { home, columns });
+    expect(await one.ended).toBe(0);
+    expect(one.shown).toMatch(/item-3/);
+    expect(one.shown).not.toMatch(/item-[01]/);
   });
 
   it("asks for each client without an item with --revoke-unmanaged", async () => {
@@ -109,7 +119,8 @@ describe("integ adopt --all at a terminal", () => {
     }
     const asked = new Session(["adopt", "--all"], { home });
     await asked.seen(/adopt 2 existing credentials as items of integ\.yaml\?/);
-    for (const id of ids) expect(asked.written).toContain(`adopt (exists as ${id}, not adopted)`);
+    for (const id of ids) expect(asked.shown).toMatch(new RegExp(`\\? item-\\d +exists as ${id}, not adopted`));
+    expect(asked.written).not.toContain("Note: item-");
     expect((await home.integ(["adopt", "oauth-client", ids[0]!, "--name", "other"])).code).toBe(0);
     asked.type("y");
     expect(await asked.ended).toBe(0);

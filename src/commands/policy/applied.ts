@@ -9,6 +9,7 @@ import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import { type AppliedItem, runnable } from "./apply-plan.ts";
 import { adoptionCommands, stepForAllHeld } from "./held.ts";
+import { planPage, unchangedWords } from "./plan-page.ts";
 
 export const appliedColumns = [
   { path: "name", heading: "name", kind: "id" },
@@ -30,18 +31,25 @@ export async function agree(
 ): Promise<void> {
   const doing = runnable(plan);
   if (doing.length === 0) return;
-  if (output.interactive)
+  const isAdoption = doing.every(({ decision: { step } }) => step.do === "adopt");
+  if (output.interactive && isAdoption && isTable(output))
+    await output.page(({ width }) => planPage({ plan: { ...plan, items: doing, unmanaged: [] }, file, as, width }));
+  else if (output.interactive)
     for (const { row, decision } of doing.slice(0, 50)) {
       const to = decision.step.do === "adopt" ? "" : ` → ${row.destinations.join(", ")}`;
       output.note(`${row.name}: ${row.action} (${row.reason})${to}`);
     }
-  const isAdoption = doing.every(({ decision: { step } }) => step.do === "adopt");
   const [verb, one, several] = isAdoption
     ? ["adopt", "existing credential as an item", "existing credentials as items"]
     : ["apply", "change", "changes"];
   const what = `${doing.length} ${doing.length === 1 ? one : several}`;
   if (!(await output.confirm(`${as}: ${verb} ${what} of ${file}?`, { destructive: true })))
     throw new Failure("usage", `Nothing was ${isAdoption ? "adopted" : "applied"}: the answer was no.`);
+}
+
+/** True if a person reads the results as a table. */
+function isTable({ isScreen, format, fields }: Context["output"]): boolean {
+  return isScreen && format === "table" && fields === undefined;
 }
 
 function resultOf({ planned, outcome, postponed }: AppliedItem): string {
@@ -72,7 +80,7 @@ export async function printApplied(
   applied: readonly AppliedItem[],
   { file, empty = "The policy has no items." }: { readonly file: string; readonly empty?: string },
 ): Promise<void> {
-  const rows = applied.map((item) => {
+  const rowOf = (item: AppliedItem): string => {
     const { name, kind, action, resource_id, due_at, entry } = item.planned.row;
     const work = item.outcome?.entry;
     return JSON.stringify({
@@ -87,12 +95,15 @@ export async function printApplied(
       choices: adoptionCommands(item.planned.decision, file),
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
-  });
-  const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty, isWhole: true };
+  };
+  // The line of counts has the unchanged ones.
+  const shown = isTable(output) ? applied.filter((item) => resultOf(item) !== "none") : applied;
+  const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
+  const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
   const { list } = output.report(view);
-  await list.page(pageOf(rows));
+  await list.page(pageOf(shown.map(rowOf)));
   await list.end({ nextPageToken: null, hasMore: false });
-  await output.summary("integ apply", view, rows);
+  await output.summary("integ apply", view, applied.map(rowOf));
 }
 
 export function reportOutcomes({ output }: Context, applied: readonly AppliedItem[], nowMs: number): void {

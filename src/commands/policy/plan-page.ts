@@ -115,11 +115,13 @@ function summary({ items, unmanaged }: Plan, file: string): string {
   const others = unmanaged.length === 0 ? [] : [`${unmanaged.length} in no item (left as they are)`];
   const { length: unchanged } = kinds.filter((kind) => kind === "unchanged" || kind === "changed");
   if (parts.length === 0 && items.length === 0) return `${file} has no items: nothing is compared.`;
-  if (parts.length === 0) {
-    const are = items.length === 1 ? "1 item is" : `${items.length} items are`;
-    return `No changes. ${are} as ${file} says.${others.length === 0 ? "" : ` ${others.join("")}.`}`;
-  }
+  if (parts.length === 0)
+    return `${unchangedWords(items.length, file)}${others.length === 0 ? "" : ` ${others.join("")}.`}`;
   return `Plan: ${[...parts, `${unchanged} unchanged`, ...others].join(", ")}.`;
+}
+
+export function unchangedWords(count: number, file: string): string {
+  return `No changes. ${count === 1 ? "1 item is" : `${count} items are`} as ${file} says.`;
 }
 
 function counted(count: number, noun: string): string {
