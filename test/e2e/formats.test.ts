@@ -97,8 +97,11 @@ describe("markdown", () => {
     const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
     const view = { columns: [{ path: "name", heading: "name" }], singular: "row", plural: "rows" };
     const list = markdown.list(view, { sink } as unknown as ListTarget);
-    await list.page(pageOf([JSON.stringify({ name: "a|b\n<img src=x onerror=y> [l](javascript:z) `c` @all **d**" })]));
+    await list.page(
+      pageOf([JSON.stringify({ name: "a|b\n<img src=x onerror=y> [l](javascript:z) `c` @all **d** a@b.example #1" })]),
+    );
     expect(text.split("\n")).toHaveLength(4);
+    expect(text).toContain(String.raw`a&#64;b.example \#1`);
     expect(text).toContain(String.raw`a\|b`);
     for (const part of ["<img", "[l]", " `c`", "@all", "**d**"]) expect(text).not.toContain(part);
   });

@@ -54,7 +54,8 @@ function line(texts: readonly string[]): string {
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;" };
 
 function escaped(text: string): string {
-  return text.replaceAll(/[&<>@]/g, (sign) => entities[sign]!).replaceAll(/[\\`*_[\]|~!#]/g, String.raw`\$&`);
+  // One pass, because the entity of @ contains a sign that is escaped.
+  return text.replaceAll(/[&<>@\\`*_[\]|~!#]/g, (sign) => entities[sign] ?? `\\${sign}`);
 }
 
 /** An HTML element, because a backtick in the text cannot end it. */
