@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { ListTarget } from "../../src/output/formats/format.ts";
+import { view } from "../../src/commands/report/report.ts";
 import { html } from "../../src/output/formats/html.ts";
 import { pageOf } from "../../src/output/row-page.ts";
 import { Home, root } from "../support/program.ts";
@@ -131,19 +132,25 @@ it("3,000 credentials take 150 MB at most", async () => {
 
 const hostile = `</td><script>document.title="hacked"</script><img src=x onerror='document.title="hacked"'>"&'`;
 
-/** A page of this many credentials, the first with a hostile name. */
+/** A page of this many credentials, the first with a hostile name, the second with a long one. */
 async function page(count: number): Promise<string> {
   let text = "";
   const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
-  const columns = ["kind", "id", "name", "created_at", "expires_at", "note"].map((path) => ({ path, heading: path }));
   const target = { sink, now: () => Date.parse("2026-11-27T00:00:00Z") } as unknown as ListTarget;
-  const list = html.list({ columns, singular: "row", plural: "access review" }, target);
+  const list = html.list(view, target);
   const rows = Array.from({ length: count }, (_, index) => ({
     kind: "access_key",
-    id: `ak_${index}`,
-    name: index === 0 ? hostile : `key ${index}`,
+    id: `ak_000000000000${index}`,
+    name: [hostile, "n".repeat(250)][index] ?? `key ${index}`,
+    owner: "service-account-owner@us.sandbox.example",
+    permissions: ["entity:read", "entity:write", "cohort:read"],
+    status: ["active", "active", "active", "revoked", "expired"][index % 5],
     created_at: `2026-0${1 + (index % 9)}-01T00:00:00.000Z`,
+    last_used_at: "2026-11-01T00:00:00.000Z",
     expires_at: index % 3 === 0 ? null : `2027-0${1 + (index % 9)}-01T00:00:00.000Z`,
+    delivered_to: ["/srv/build/secrets/production/client.secret"],
+    proof: "written and synced",
+    policy_item: "warehouse-loader",
     note: "n".repeat(200),
   }));
   await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
@@ -162,6 +169,17 @@ describe("the HTML page", () => {
     expect(text).toContain("<svg");
   });
 
+  it("colours a key that is not valid unlike a valid one, and says which colour is which", async () => {
+    const text = await page(10);
+    const colourOf = (key: string): string | undefined =>
+      new RegExp(String.raw`fill="(#\w+)"><title>${key}:`).exec(text)?.[1];
+    const keys = { valid: "key 2", "not active": "key 8", expired: "key 4", "without an expiry": "key 6" };
+    for (const [words, key] of Object.entries(keys))
+      expect(text).toContain(`<b style="color:${colourOf(key)}">■</b> ${words}`);
+    expect(new Set(Object.values(keys).map(colourOf)).size).toBe(4);
+    expect(text).toContain(", revoked</title>");
+  });
+
   it.skipIf(!existsSync(chromium))(
     "fits a phone and a desktop browser, prints on few pages, and runs no script in a name",
     async () => {
@@ -171,9 +189,11 @@ describe("the HTML page", () => {
       writeFileSync(paper, await page(60));
       execFileSync(chromium, [...flags, `--print-to-pdf=${printed}`, `file://${paper}`], { stdio: "ignore" });
       const pdf = readFileSync(printed, "latin1");
-      // Two pictures and three pages of rows: none is empty or clipped.
-      expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([5, true]);
-      const probe = "<script>document.title+=document.documentElement.scrollWidth-innerWidth</script>";
+      // Two pictures and eight pages of rows: none is empty or clipped.
+      expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([10, true]);
+      // Excess width of the page and its table, the height of the timeline's text, and the number of cells with text below their label.
+      const probe = `<script>const all=(s)=>[...document.querySelectorAll(s)],box=document.querySelector("table").parentNode;
+document.title+=" "+[document.documentElement.scrollWidth-innerWidth,box.scrollWidth-box.clientWidth,Math.min(...all("svg text").map((one)=>one.getBoundingClientRect().height)),all("td span").filter((one)=>innerWidth<700&&one.offsetLeft<one.parentNode.offsetLeft+120).length].map(Math.floor)</script>`;
       const dump = async (text: string, width: number): Promise<string> => {
         const file = at.path(`page-${width}.html`);
         writeFileSync(file, text);
@@ -187,7 +207,14 @@ describe("the HTML page", () => {
       for (const width of [400, 1400]) {
         const shown = await dump(text, width);
         expect(shown).toContain("&lt;/td&gt;&lt;script&gt;");
-        expect(/<title>integ: access review(-?\d+)<\/title>/.exec(shown)?.[1], `${width}`).toMatch(/^(?:0|-\d+)$/);
+        const measured = /<title>integ: access review (.*)<\/title>/.exec(shown)?.[1]?.split(",").map(Number);
+        const [tooWide = 1, tableTooWide = 1, textHeight = 0, misplaced] = measured ?? [];
+        expect([tooWide <= 0, tableTooWide <= 0, textHeight >= 11, misplaced], `${width}: ${measured}`).toEqual([
+          true,
+          true,
+          true,
+          0,
+        ]);
       }
     },
     180_000,

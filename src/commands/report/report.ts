@@ -31,7 +31,7 @@ const columns: readonly Column[] = [
   { path: "note", heading: "note", kind: "sentence" },
 ];
 
-const view: ListView = { columns, singular: "row", plural: "access review" };
+export const view: ListView = { columns, singular: "row", plural: "access review" };
 
 interface Row {
   /** `report`: the whole; `unknown`: a fact that the report lacks; `change`: since the date. */

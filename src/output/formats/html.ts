@@ -8,15 +8,15 @@ import { type CellColumn, cellColumns, cellOf, personCell } from "./cells.ts";
 import type { Formatter, ListTarget, ListView } from "./format.ts";
 
 const style = `body{font:15px/1.5 system-ui,sans-serif;margin:1rem auto;max-width:90rem;padding:0 1rem;color:#1a1a1a;background:#fff}
-h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}svg{width:100%;height:auto;display:block}
-.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}
-th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #ddd;overflow-wrap:break-word}td:last-child{overflow-wrap:anywhere;min-width:16rem}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}svg{width:100%;min-width:1000px;height:auto;display:block}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px}
+th,td{text-align:left;vertical-align:top;padding:.3rem .4rem;border-bottom:1px solid #ddd;overflow-wrap:anywhere;min-width:6em}td:last-child{min-width:13em}th,td.short{overflow-wrap:normal;min-width:0}
 th button{font:inherit;font-weight:600;border:0;background:none;padding:0;cursor:pointer}thead{background:#f3f3f3}td span{display:inline-block;white-space:nowrap}
 @media screen and (max-width:700px){thead{display:none}tr{display:block;border-bottom:2px solid #999;padding:.5rem 0}
-td{display:grid;grid-template-columns:8rem 1fr;border:0;padding:.1rem 0;min-width:0;overflow-wrap:anywhere}td:last-child{min-width:0}td::before{content:attr(data-name);color:#555}}
+table{font-size:15px}td{display:grid;grid-template-columns:8rem 1fr;border:0;padding:.1rem 0}td:last-child{min-width:0}td span{grid-column:2}td::before{content:attr(data-name);color:#555}}
 @page{size:A4 landscape;margin:10mm}
-@media print{body{max-width:none;margin:0;padding:0;font-size:8px}tr,svg{break-inside:avoid}h2{break-after:avoid}.scroll{overflow:visible}
-th,td,td:last-child{min-width:0;padding:1px 3px;overflow-wrap:anywhere}th,td.short{white-space:nowrap}th button{display:none}th::before{content:attr(data-name)}}`;
+@media print{body{max-width:none;margin:0;padding:0;font-size:8px}svg{min-width:0}tr,svg{break-inside:avoid}h2{break-after:avoid}.scroll{overflow:visible}
+table{font-size:8px}th,td,td:last-child{padding:1px 3px}th,td.short{white-space:nowrap}th button{display:none}th::before{content:attr(data-name)}}`;
 
 const script = `for(const b of document.querySelectorAll("th button"))b.onclick=()=>{const t=b.closest("table"),i=b.parentNode.cellIndex,r=[...t.tBodies[0].rows],d=b.dataset.down=b.dataset.down==="1"?"0":"1";r.sort((x,y)=>x.cells[i].textContent.localeCompare(y.cells[i].textContent)*(d==="1"?1:-1));t.tBodies[0].append(...r)}`;
 
@@ -101,8 +101,23 @@ const barsOfPicture = 30;
 
 interface Life {
   readonly name: string;
+  readonly status: string;
   readonly from: number;
+  /** NaN: without an expiry. */
   readonly until: number;
+}
+
+const colours = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
+
+// Signs instead of painted boxes, because browsers print no backgrounds.
+const legend = `<p>${Object.entries(colours)
+  .map(([words, colour]) => `<b style="color:${colour}">■</b> ${words}`)
+  .join(" &nbsp; ")}</p>`;
+
+function stateOf({ status, until }: Life, nowMs: number): keyof typeof colours {
+  if (!["", "active", "expired"].includes(status)) return "not active";
+  if (status === "expired" || until <= nowMs) return "expired";
+  return Number.isNaN(until) ? "without an expiry" : "valid";
 }
 
 /** Empty for a row without a creation time. */
@@ -114,7 +129,7 @@ function lifetimesIn(row: JsonText): Life[] {
   };
   const [from, until] = [Date.parse(text("created_at")), Date.parse(text("expires_at"))];
   const isNone = ["change", "report"].includes(text("kind")) || Number.isNaN(from);
-  return isNone ? [] : [{ name: text("name") || text("id"), from, until }];
+  return isNone ? [] : [{ name: text("name") || text("id"), status: text("status"), from, until }];
 }
 
 /** Bars from creation to expiry; one without an expiry reaches the edge. */
@@ -123,23 +138,24 @@ function timeline(lives: readonly Life[], nowMs: number): string {
   const first = Math.min(...lives.map(({ from }) => from), nowMs);
   const last = Math.max(...lives.map(({ until }) => (Number.isNaN(until) ? 0 : until)), nowMs + 30 * 86_400_000);
   const at = (ms: number): number => left + ((ms - first) / (last - first)) * (width - left);
-  const bars = lives.map(({ name, from, until }, index) => {
+  const bars = lives.map((life, index) => {
+    const { name, status, from, until } = life;
     const [x, end] = [at(from), Number.isNaN(until) ? width : at(until)];
     const y = (index % barsOfPicture) * lineHeight + 24;
-    const colour = until <= nowMs ? "#b3261e" : Number.isNaN(until) ? "#8a6d00" : "#2e6f40";
+    const colour = colours[stateOf(life, nowMs)];
     const label = name.length > longestName ? `${name.slice(0, longestName - 1)}…` : name;
     const words = Number.isNaN(until) ? "without an expiry" : `until ${day(until)}`;
-    return `<text x="0" y="${y + 10}">${escaped(label)}</text><rect x="${x.toFixed(1)}" y="${y}" width="${Math.max(2, end - x).toFixed(1)}" height="10" fill="${colour}"><title>${escaped(name)}: from ${day(from)}, ${words}</title></rect>`;
+    return `<text x="0" y="${y + 10}">${escaped(label)}</text><rect x="${x.toFixed(1)}" y="${y}" width="${Math.max(2, end - x).toFixed(1)}" height="10" fill="${colour}"><title>${escaped(name)}: from ${day(from)}, ${words}${status && `, ${escaped(status)}`}</title></rect>`;
   });
   const now = at(nowMs).toFixed(1);
   const pictureOf = (some: readonly string[]): string => {
     const height = some.length * lineHeight + 30;
-    return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="When each credential was created and when it expires" font-size="11"><line x1="${now}" x2="${now}" y1="16" y2="${height}" stroke="#555" stroke-dasharray="3"/><text x="${left}" y="11">${day(first)}</text><text x="${now}" y="11" text-anchor="middle">now</text><text x="${width}" y="11" text-anchor="end">${day(last)}</text>${some.join("")}</svg>`;
+    return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="When each credential was created and when it expires" font-size="12"><line x1="${now}" x2="${now}" y1="16" y2="${height}" stroke="#555" stroke-dasharray="3"/><text x="${left}" y="11">${day(first)}</text><text x="${now}" y="11" text-anchor="middle">now</text><text x="${width}" y="11" text-anchor="end">${day(last)}</text>${some.join("")}</svg>`;
   };
   const pictures = bars.flatMap((_, from) =>
     from % barsOfPicture === 0 ? [pictureOf(bars.slice(from, from + barsOfPicture))] : [],
   );
-  return `<h2>Timeline</h2>${pictures.join("\n")}`;
+  return `<h2>Timeline</h2>${legend}<div class="scroll">${pictures.join("\n")}</div>`;
 }
 
 function day(ms: number): string {
