@@ -1,9 +1,7 @@
 import type { Context } from "../../context.ts";
-import { invalidValue } from "../../errors.ts";
 import { type Entry, isSettled, operations, settledStates, unfinishedStates } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
-import { isTime } from "../../api/json/iso-time.ts";
-import { parseLifetime } from "../options/global.ts";
+import { sinceOf } from "../options/since.ts";
 import { mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
 import { inPages } from "../../output/row-page.ts";
@@ -84,22 +82,6 @@ function filterOf({ clock }: Context, { all, state, operation, actor, since }: F
     actor,
     since: since === undefined ? undefined : sinceOf(since, clock.now()),
   };
-}
-
-/** @throws Failure `usage` if the value is neither a time nor a duration */
-function sinceOf(typed: string, now: number): string {
-  if (isTime(typed)) return new Date(typed).toISOString();
-  if (/^\d{4}-/.test(typed))
-    throw invalidValue("--since", typed, {
-      why: "it is not a time with a zone",
-      hint: "Write it like --since 2026-11-01T00:00:00Z.",
-    });
-  if (!/^[\dP.]/i.test(typed.trim()))
-    throw invalidValue("--since", typed, {
-      why: "it is neither a duration nor a time with a zone",
-      hint: "Write a duration (7d, 36h) or a time (2026-11-01T00:00:00Z).",
-    });
-  return new Date(now - parseLifetime(typed, "--since")).toISOString();
 }
 
 function whyEmpty(profile: string | undefined): string {

@@ -1,4 +1,7 @@
 // Waivers: findings that are accepted until a date.
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { type Finding, type RuleName, ruleNames, timeOf } from "./audit-rules.ts";
 
@@ -27,6 +30,28 @@ export interface Waived {
 const longestMs = 366 * 86_400_000;
 
 const example = '{"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}';
+
+/** The waivers of `--waivers`; none without the option. */
+export function waiversIn(context: Context, path: string | undefined): Waiver[] {
+  return path === undefined ? [] : readWaivers(textOf(context, path), { path, now: context.clock.now() });
+}
+
+/** A larger file is not a waiver file. */
+const longestFile = 1024 * 1024;
+
+function textOf(context: Context, path: string): string {
+  try {
+    const bytes = readFileSync(resolve(context.settings.cwd, path));
+    if (bytes.length > longestFile) throw new Failure("usage", `--waivers: ${path} is too large for a waiver file.`);
+    return bytes.toString("utf8");
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT")
+      throw new Failure("usage", `--waivers: file not found: ${path}.`, { hint: "Name a file that exists." });
+    throw new Failure("usage", `--waivers: ${path} cannot be read (${code ?? "unknown error"}).`);
+  }
+}
 
 /**
  * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date, valid to its end in UTC, or a time;

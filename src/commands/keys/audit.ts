@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import type { KeysAudit } from "./audit-all.ts";
 import type { Caller, Finding, Severity, Thresholds } from "./audit-rules.ts";
 import { findingColumns } from "./keys.ts";
@@ -51,12 +49,9 @@ export const command = defineVerb({
       expiresWithinMs: parseLifetime(options.expiresWithin, "--expires-within"),
     };
     const { isAsBadAs } = await import("./audit-rules.ts");
-    const { readWaivers } = await import("./audit-waivers.ts");
+    const { waiversIn } = await import("./audit-waivers.ts");
     const { auditKeys, countOf } = await import("./audit-all.ts");
-    const waivers =
-      options.waivers === undefined
-        ? []
-        : readWaivers(textOf(context, options.waivers), { path: options.waivers, now: context.clock.now() });
+    const waivers = waiversIn(context, options.waivers);
     const profile = await context.profiles.active();
     const service = await context.connect(profile);
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
@@ -88,23 +83,6 @@ export const command = defineVerb({
 function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
   const own = { keyId: profile.keyId, rows, now };
   return { name: callerOf(profile), takesSecret: isKept(profile), ownership: ownershipIn(own) };
-}
-
-/** A larger file is not a waiver file. */
-const longestFile = 1024 * 1024;
-
-function textOf(context: Context, path: string): string {
-  try {
-    const bytes = readFileSync(resolve(context.settings.cwd, path));
-    if (bytes.length > longestFile) throw new Failure("usage", `--waivers: ${path} is too large for a waiver file.`);
-    return bytes.toString("utf8");
-  } catch (error) {
-    if (error instanceof Failure) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT")
-      throw new Failure("usage", `--waivers: file not found: ${path}.`, { hint: "Name a file that exists." });
-    throw new Failure("usage", `--waivers: ${path} cannot be read (${code ?? "unknown error"}).`);
-  }
 }
 
 const view: ListView = {
