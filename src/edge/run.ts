@@ -359,7 +359,11 @@ function invalidChoice(message: string): InvalidChoice | undefined {
   const argument = /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/s;
   const [, flag, placeholder = "", value, choices] = option.exec(message) ?? [];
   if (flag !== undefined)
-    return { what: optionName(flag, placeholder), value: value!, hint: `Choose one of ${choices}.` };
+    return {
+      what: optionName(flag, placeholder),
+      value: value!,
+      hint: flag === "output" && value === "md" ? "Write -o markdown." : `Choose one of ${choices}.`,
+    };
   const [, typed, name, allowed] = argument.exec(message) ?? [];
   return name === undefined ? undefined : { what: name, value: typed!, hint: `Choose one of ${allowed}.` };
 }
