@@ -1,5 +1,6 @@
 // The access review: every credential with its facts, in four formats, and an HTML page for an auditor.
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -36,10 +37,10 @@ interface Row {
 
 const rowsIn = (text: string): Row[] => (JSON.parse(text) as { data: Row[] }).data;
 
-async function withClient(at: Home): Promise<string> {
+async function withClient(at: Home, file = "client.secret"): Promise<string> {
   const account = service.us.service_account_id;
   const words = ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"];
-  const made = await at.integ([...words, "--secret-file", "client.secret"]);
+  const made = await at.integ([...words, "--secret-file", file, "--new"]);
   return (JSON.parse(made.stdout) as { id: string }).id;
 }
 
@@ -71,8 +72,57 @@ describe("integ report", () => {
     const kinds = async (since: string): Promise<string[]> =>
       rowsIn((await at.integ(["report", "--json", "--since", since])).stdout).map(({ kind }) => kind);
     expect(await kinds("2020-01-01")).toContain("change");
-    expect(await kinds("2999-01-01")).not.toContain("change");
-    expect((await at.integ(["report", "--since", "yesterday"])).code).toBe(2);
+    const other = { INTEG_BASE_URL: service.eu.base_url, INTEG_ORGANIZATION_ID: service.eu.organization_id };
+    const elsewhere = await at.integ(["report", "--json", "--since", "2020-01-01"], { env: other });
+    expect(rowsIn(elsewhere.stdout).map(({ kind }) => kind)).not.toContain("change");
+    expect(elsewhere.stdout).toContain("The changes are those of this journal");
+    for (const wrong of ["yesterday", "2026-02-30", "2026-07-01T10:00:00", "2999-01-01"])
+      expect((await at.integ(["report", "--since", wrong])).code, wrong).toBe(2);
+  });
+
+  it("marks what the journal of another machine says, and warns of it", async () => {
+    const [one, other] = [home(), home()];
+    const id = await withClient(one);
+    await one.integ(["journal", "export", "--out", one.path("journal.ndjson")]);
+    expect((await other.integ(["journal", "import", one.path("journal.ndjson")])).code).toBe(0);
+    const { stdout, stderr } = await other.integ(["report", "--json", "--since", "2020-01-01"]);
+    expect(stderr).toContain("is untrusted");
+    const [client, change] = [(row: Row) => row.id === id, (row: Row) => row.kind === "change"].map((is) =>
+      rowsIn(stdout).find(is),
+    );
+    expect(client?.proof).toBe("untrusted: written and synced");
+    for (const row of [client, change]) expect(row?.note).toMatch(/^Untrusted: .*not proven/);
+    expect((await one.integ(["report", "--json"])).stdout).not.toContain("ntrusted");
+  });
+
+  it("has revoked clients, clients that cannot be read, missing items and accepted exceptions", async () => {
+    const at = home();
+    const [gone, broken] = [await withClient(at), await withClient(at, "other.secret")];
+    expect((await at.integ(["oauth-clients", "revoke", gone, "--yes"])).code).toBe(0);
+    const { data } = JSON.parse((await at.integ(["keys", "list", "--json"])).stdout) as { data: { id: string }[] };
+    const waived = { rule: "no_expiry", key: data[0]!.id, until: "2026-12-31", reason: "replaced soon" };
+    writeFileSync(at.path("waivers.json"), JSON.stringify({ waivers: [waived, { ...waived, key: "ak_none" }] }));
+    const item = `service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: { file: a.secret }`;
+    writeFileSync(
+      at.path("integ.yaml"),
+      `version: 1\nid: pol_04dea76e76f3a978\noauth_clients:\n  loader:\n    ${item}\n`,
+    );
+    await service.fault(`GET /v1/oauth_clients/${broken} status=500`);
+    onTestFinished(() => service.calm());
+    const ended = await at.integ(["report", "--json", "--waivers", "waivers.json", "--retry-for", "0"]);
+    expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining(`The client ${broken} could not be read`)]);
+    const rows = rowsIn(ended.stdout);
+    const noted = (id: string): Row | undefined => rows.find((row) => row.id === id);
+    expect(noted(gone)).toMatchObject({ status: "revoked", owner: service.us.service_account_id });
+    expect(noted(broken)).toMatchObject({ kind: "unknown", note: expect.stringContaining("could not be read") });
+    expect(noted("loader")).toMatchObject({ kind: "policy_item", status: "missing", permissions: ["entity:read"] });
+    expect(noted(data[0]!.id)?.note).toContain("no_expiry: accepted until 2026-12-31: replaced soon.");
+    expect(noted("ak_none")?.note).toContain("No such key was listed.");
+    expect(rows[0]?.note).toMatch(/ as access key .*, organization \S+, against/);
+    const [, ...others] = JSON.parse(ended.stdout).data as unknown[];
+    const digest = createHash("sha256").update(JSON.stringify(others)).digest("hex");
+    expect(rows[0]?.note).toContain(digest);
+    expect(rows.filter(({ note }) => note === "")).toEqual([]);
   });
 
   it("reports that the keys could not be listed, and shows the rest", async () => {
@@ -96,9 +146,18 @@ describe("integ report", () => {
       for (const id of ids) expect(text, name).toContain(id);
     }
     const before = readFileSync(at.path("r.html"));
-    expect((await at.integ(["report", "--out", "r.html"])).code).toBe(1);
+    // Refused before anything is requested: no service is there.
+    const env = { INTEG_BASE_URL: "http://127.0.0.1:1" };
+    const refused = async (...words: string[]): Promise<string> => {
+      const { code, stderr } = await at.integ(["report", ...words], { env });
+      expect(code, stderr).toBe(2);
+      return stderr;
+    };
+    expect(await refused("--out", "r.html")).toContain("--out r-2.html");
+    expect(await refused("-o", "csv", "--out", "s.html")).toContain("does not fit");
+    expect(await refused("-o", "md")).toContain("Write -o markdown.");
     expect(readFileSync(at.path("r.html"))).toEqual(before);
-    expect((await at.integ(["report", "--out", "no-folder/r.html"])).code).toBe(1);
+    expect(await refused("--out", "no-folder/r.html")).toContain("mkdir -p no-folder");
     expect(existsSync("/dev/full") && (await at.integ(["report", "--out", "/dev/full"])).code).not.toBe(0);
     expect(readdirSync(at.folder).filter((name) => name.startsWith("r."))).toHaveLength(4);
   });

@@ -1,18 +1,28 @@
 // `integ report`: the access review, with all known credentials and a row for each fact that the report lacks.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { extname, resolve } from "node:path";
+import { dirname, extname, join, parse, resolve } from "node:path";
 import { readAccessKey } from "../../api/access-keys.ts";
+import { isDate } from "../../api/json/iso-time.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import { type Entry, resourcesOf } from "../../journal/entry.ts";
+import { type Entry, resourcesOf, revokedBy } from "../../journal/entry.ts";
+import { quotedWord, shell } from "../../next-step.ts";
+import type { Account } from "../../operations/workbench.ts";
 import type { Column, Format, ListView } from "../../output/formats/format.ts";
+import { roundedDuration } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";
+import { eachInParallel } from "../../parallel.ts";
+import type { Policy } from "../../policy/policy.ts";
+import { isOf, itemKey, type ItemWorks, kindOf, worksByName } from "../../policy/works.ts";
 import { describeDestination, placesOf } from "../../secrets/destination.ts";
-import { observe } from "../policy/observe.ts";
+import { untrustedWords } from "../journal/view.ts";
+import { type Waiver, waiversIn } from "../keys/audit-waivers.ts";
+import { sinceOf } from "../options/since.ts";
+import { scopeOf } from "../policy/observe.ts";
 import { addPolicyFile, loadPolicy, standardFile } from "../policy/policy-file.ts";
 import { accountOf, mentionDamage } from "../running/change.ts";
-import { read } from "../running/read.ts";
+import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 
 const columns: readonly Column[] = [
@@ -35,7 +45,7 @@ export const view: ListView = { columns, singular: "row", plural: "access review
 
 interface Row {
   /** `report`: the whole; `unknown`: a fact that the report lacks; `change`: since the date. */
-  readonly kind: "report" | "oauth_client" | "access_key" | "change" | "unknown";
+  readonly kind: "report" | "oauth_client" | "access_key" | "policy_item" | "change" | "unknown";
   readonly id: string;
   readonly name?: string | null | undefined;
   readonly owner?: string | null | undefined;
@@ -57,19 +67,22 @@ export const command = defineVerb({
   configure: (command) =>
     addPolicyFile(command)
       .option("--since <date>", "Show the changes of the journal since this date too, like 2026-07-01")
+      .option("--waivers <file>", "Show the accepted exceptions of this file, as keys audit reads it")
       .option("--out <file>", "Write to a new file; its suffix chooses the format (.html, .csv, .json, .md)"),
   examples: [
     { line: "integ report --out review.html", does: "one page to read, sort and print" },
     { line: "integ report --since 2026-07-01 -o csv", does: "the same rows, with what changed, for a spreadsheet" },
     { line: "integ report --json | jq '.data[] | select(.kind == \"unknown\")'", does: "what the report cannot say" },
   ],
-  more: "Each client and key with its owner, permissions, age, use, expiry, deliveries and policy item. Each unknown fact has a row.",
+  more: "Each client and key with its owner, permissions, age, use, expiry, deliveries and policy item; each item of the policy file. Each unknown fact has a row.",
   neverAsks: true,
   async run(context, { options }) {
-    const since = sinceOf(options.since);
-    const { out } = options;
+    const { out, since: typed } = options;
+    const since = typed === undefined ? undefined : pastTime(typed, context.clock.now());
     const format = out === undefined ? context.output.format : formatOf(out, context.output);
-    const texts = await rowsOf(context, { file: options.file, since });
+    if (out !== undefined) assertNew(out, context.settings.cwd);
+    const waivers = options.waivers === undefined ? undefined : waiversIn(context, options.waivers);
+    const texts = await rowsOf(context, { file: options.file, since, waivers });
     const print = async (list: ReturnType<Context["output"]["list"]>): Promise<void> => {
       await list.page(pageOf(texts));
       await list.end({ nextPageToken: null, hasMore: false });
@@ -82,11 +95,11 @@ export const command = defineVerb({
   },
 });
 
-function sinceOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const ms = Date.parse(text);
-  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(ms)) return new Date(ms).toISOString();
-  throw invalidValue("--since", text, { why: "it is not a date", hint: "Write it like --since 2026-07-01." });
+/** A date is its first moment, UTC. */
+function pastTime(text: string, now: number): string {
+  const since = isDate(text) ? new Date(text).toISOString() : sinceOf(text, now);
+  if (Date.parse(since) <= now) return since;
+  throw invalidValue("--since", text, { why: "it is in the future", hint: "Name a date that has passed." });
 }
 
 const suffixes: Readonly<Record<string, Format>> = {
@@ -95,14 +108,33 @@ const suffixes: Readonly<Record<string, Format>> = {
   ".json": "json",
   ".ndjson": "ndjson",
   ".md": "markdown",
+  ".yaml": "yaml",
 };
 
 function formatOf(path: string, { typedFormat }: Context["output"]): Format {
-  const format = typedFormat ?? suffixes[extname(path).toLowerCase()];
+  const named = suffixes[extname(path).toLowerCase()];
+  const format = typedFormat ?? named;
+  if (named !== undefined && format !== named)
+    throw new Failure("usage", `The format ${format} does not fit the name ${path}.`, {
+      hint: `Leave the format out for ${named}, or name another file.`,
+    });
   if (format !== undefined && format !== "table") return format;
   throw new Failure("usage", `The format of ${path} is not known.`, {
     hint: "Name a file that ends with .html, .csv, .json or .md.",
   });
+}
+
+/** Refuses, before anything is requested, a file that could not be created at the end. */
+function assertNew(typed: string, cwd: string): void {
+  const path = resolve(cwd, typed);
+  const { dir, name, ext } = parse(typed);
+  if (existsSync(path))
+    throw new Failure("usage", `--out: ${typed} already exists.`, {
+      meaning: "It was not changed.",
+      hint: `Name a new file, like --out ${quotedWord(join(dir, `${name}-2${ext}`))}.`,
+    });
+  if (!existsSync(dirname(path)))
+    throw new Failure("usage", `--out: the folder ${dir} does not exist.`, { nextCommand: shell`mkdir -p ${dir}` });
 }
 
 async function writeReport({ output, settings }: Context, path: string, text: string): Promise<void> {
@@ -124,55 +156,157 @@ async function writeReport({ output, settings }: Context, path: string, text: st
 interface Wanted {
   readonly file: string;
   readonly since: string | undefined;
+  readonly waivers: readonly Waiver[] | undefined;
 }
 
 /** Rows as JSON text, the summary first. */
-async function rowsOf(context: Context, { file, since }: Wanted): Promise<string[]> {
+async function rowsOf(context: Context, { file, since, waivers }: Wanted): Promise<string[]> {
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
   await mentionDamage(context);
-  const { observed, entries } = await observe(context, { policy: policy ?? noItems, account });
+  const journal = await context.journal();
+  const entries = (await journal.entries()).filter((entry) => isOf(entry, scopeOf(account)));
+  const untrusted = await journal.untrusted(entries.map(({ id }) => id));
+  if (untrusted.size > 0) context.output.warn(untrustedWords([...untrusted].slice(0, 5), untrusted.size));
   const known = knownOf(entries);
-  // Sorted, because the digest covers the rows and responses arrive in any order.
-  const clients = [...observed.clients.values()]
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .map(
-      ({ id, status, serviceAccount, scopes, createdAt }): Row => ({
-        kind: "oauth_client",
-        id,
-        owner: serviceAccount,
-        permissions: scopes,
-        status,
-        created_at: createdAt,
-        ...known.get(id),
-        note: "The API does not say when a client was last used, nor when it expires.",
-      }),
-    );
+  const clients = await clientRows(context, { account, entries, known, untrusted });
+  const credentials = [...clients, ...(await keyRows(context, known))];
+  const nowMs = serviceNow(context, account.service);
   const rows = [
-    ...clients,
-    ...(await keyRows(context, known)),
+    ...withExceptions(credentials, waivers ?? [], nowMs),
+    ...itemRows(policy, { works: worksByName(entries, scopeOf(account)), credentials }),
     ...changesSince(entries, since),
-    ...unknownRows({ hasPolicy: policy !== undefined, since }),
+    ...unknownRows({ hasPolicy: policy !== undefined, hasWaivers: waivers !== undefined, since }),
   ];
-  const texts = rows.map((row) => JSON.stringify(row));
+  const doubted = new Set(
+    entries.flatMap((entry) => (untrusted.has(entry.id) ? [entry.id, ...resourcesOf(entry), entry.policy?.item] : [])),
+  );
+  const texts = rows.map((row) => JSON.stringify(doubted.has(row.id) ? withDoubt(row) : row));
   const digest = createHash("sha256")
     .update(`[${texts.join(",")}]`)
     .digest("hex");
-  const { profile, region, baseUrl } = account;
-  const { path } = await context.journal();
-  const made = new Date(observed.nowMs).toISOString();
+  const { profile, region, baseUrl, principal, keyId, organizationId } = account;
+  const made = new Date(nowMs).toISOString();
+  const as = principal === undefined ? `access key ${keyId ?? "(id not known)"}` : `client ${principal}`;
   const about: Row = {
     kind: "report",
     id: digest.slice(0, 16),
     owner: `profile ${profile} (${region})`,
     created_at: made,
-    note: `Made ${made} against ${baseUrl}, with the journal ${path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
+    note: `Made ${made} as ${as}, organization ${organizationId ?? "not known"}, against ${baseUrl}, with the journal ${journal.path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
   };
   return [JSON.stringify(about), ...texts];
 }
 
-const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
+function withDoubt({ note = "", proof, ...row }: Row): Row {
+  const doubt = "Untrusted: what the journal says of it is not proven by this machine's journal key.";
+  return { ...row, proof: proof && `untrusted: ${proof}`, note: `${doubt} ${note}`.trim() };
+}
+
+interface Found {
+  readonly account: Account;
+  readonly entries: readonly Entry[];
+  readonly known: ReadonlyMap<string, Known>;
+  readonly untrusted: ReadonlySet<string>;
+}
+
+/** Failures of a whole report, unlike one of a single client. */
+const ends: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
+
+/** All clients that the journal names. It may name thousands that were revoked, which are not requested. */
+async function clientRows(context: Context, { account, entries, known, untrusted }: Found): Promise<Row[]> {
+  const ofClients = entries.filter(({ operation }) => kindOf(operation) === "oauth_client");
+  const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
+  const revoked = new Map(ofClients.flatMap((entry) => (untrusted.has(entry.id) ? [] : [[revokedBy(entry), entry]])));
+  const rows = new Map<string, Row>();
+  for (const { operation, resource_id: id, request_text, created_at } of ofClients) {
+    const end = id === null ? undefined : revoked.get(id);
+    if (id === null || end === undefined) continue;
+    const request = operation.endsWith(".create") || operation.endsWith(".adopt") ? JSON.parse(request_text) : {};
+    const { service_account_id: owner, scopes: permissions } = request as {
+      service_account_id?: string;
+      scopes?: string[];
+    };
+    const created = operation.endsWith(".create") ? { created_at } : {};
+    const note = `From the journal, which has its revocation of ${end.updated_at}.`;
+    rows.set(id, {
+      ...(rows.get(id) ?? { kind: "oauth_client", id, status: "revoked", ...known.get(id), note }),
+      ...(owner && { owner, permissions }),
+      ...created,
+    });
+  }
+  const asked = [...ids].filter((id) => typeof id === "string").filter((id) => !rows.has(id));
+  const where = await whereOf(context);
+  const progress = context.output.progress(`Reading ${asked.length} clients`);
+  try {
+    await eachInParallel(asked, 16, async (id) => {
+      const what = { what: `get OAuth client ${id}`, where };
+      try {
+        const { value } = await readAnswer(context, what, () => account.service.oauthClients.get(id));
+        const { status, service_account_id: owner, scopes: permissions, created_at } = value;
+        const note = "The API does not say when a client was last used, nor when it expires.";
+        rows.set(id, { kind: "oauth_client", id, owner, permissions, status, created_at, ...known.get(id), note });
+      } catch (error) {
+        if (!(error instanceof Failure) || ends.has(error.kind)) throw error;
+        if (error.kind === "not_found") {
+          const note = "The service does not know this client, which the journal names.";
+          rows.set(id, { kind: "oauth_client", id, status: "absent", ...known.get(id), note });
+          return;
+        }
+        const note = `The client ${id} could not be read: ${error.message}`;
+        context.output.warn(note);
+        rows.set(id, { kind: "unknown", id, ...known.get(id), note });
+      }
+    });
+  } finally {
+    progress.done();
+  }
+  // Sorted, because the digest covers the rows and responses arrive in any order.
+  return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Adds to each key its exceptions, and a row for an exception of any other key. */
+function withExceptions(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
+  const words = ({ rule, until, endsAt, reason }: Waiver): string =>
+    `${rule}: ${endsAt > nowMs ? "accepted until" : "was accepted until"} ${until}: ${reason ?? "no reason given"}.`;
+  const ids = new Set(rows.map(({ id }) => id));
+  return [
+    ...rows.map((row) => {
+      const own = waivers.filter(({ key }) => key === row.id).map(words);
+      return own.length === 0 ? row : { ...row, note: [row.note, ...own].filter(Boolean).join(" ") };
+    }),
+    ...waivers
+      .filter(({ key }) => !ids.has(key))
+      .map((one): Row => ({ kind: "unknown", id: one.key, note: `No such key was listed. ${words(one)}` })),
+  ];
+}
+
+/** What the policy says of each item, with the status of its credential. */
+function itemRows(
+  policy: Policy | undefined,
+  { works, credentials }: { readonly works: ReadonlyMap<string, ItemWorks>; readonly credentials: readonly Row[] },
+): Row[] {
+  return (policy?.items ?? []).map((item) => {
+    const id = works.get(itemKey(item))?.candidates[0];
+    const { everyMs, beforeExpiryMs } = item.rotate ?? {};
+    const note = [
+      id === undefined ? "The journal has no credential of this item." : `Its credential is ${id}.`,
+      everyMs !== undefined && `Rotated every ${roundedDuration(everyMs)}.`,
+      beforeExpiryMs !== undefined && `Rotated ${roundedDuration(beforeExpiryMs)} before its expiry.`,
+      item.rotate === undefined && "It is not rotated.",
+    ];
+    return {
+      kind: "policy_item",
+      id: item.name,
+      owner: item.kind === "oauth_client" ? item.serviceAccount : undefined,
+      permissions: item.scopes,
+      status: id === undefined ? "missing" : (credentials.find((row) => row.id === id)?.status ?? "not known"),
+      policy_item: item.name,
+      note: note.filter(Boolean).join(" "),
+    };
+  });
+}
 
 type Known = Pick<Row, "delivered_to" | "proof" | "policy_item">;
 
@@ -228,7 +362,7 @@ async function keyRows(context: Context, known: ReadonlyMap<string, Known>): Pro
         status,
         ...of,
         ...known.get(id),
-        note: note.filter(Boolean).join(" "),
+        note: note.filter(Boolean).join(" ") || undefined,
       };
     });
     const more: Row = { kind: "unknown", id: "access_keys", note: "The service has more keys than it listed." };
@@ -251,16 +385,26 @@ function changesSince(entries: readonly Entry[], since: string | undefined): Row
       status: state,
       created_at: updated_at,
       policy_item: entry.policy?.item,
-      note: resourcesOf(entry).join(", "),
+      note: resourcesOf(entry).join(", ") || undefined,
     }));
 }
 
-function unknownRows({ hasPolicy, since }: { readonly hasPolicy: boolean; readonly since: string | undefined }): Row[] {
+interface Included {
+  readonly hasPolicy: boolean;
+  readonly hasWaivers: boolean;
+  readonly since: string | undefined;
+}
+
+function unknownRows({ hasPolicy, hasWaivers, since }: Included): Row[] {
+  const changes =
+    since === undefined
+      ? "Changes are not included: add --since."
+      : "The changes are those of this journal: changes in the console, by machines with another journal, and pruned entries are not in it.";
   const rows: [id: string, note: string | false][] = [
     ["oauth_clients", "The API has no list of clients: this report has only clients that the journal knows."],
     ["policy", !hasPolicy && "No policy file was read: the report cannot show which credentials should exist."],
-    ["exceptions", "Accepted exceptions are in the waiver file of integ keys audit, which this report does not read."],
-    ["changes", since === undefined && "Changes are not included: add --since."],
+    ["exceptions", !hasWaivers && "Accepted exceptions are not included: add --waivers."],
+    ["changes", changes],
   ];
   return rows.flatMap(([id, note]) => (note === false ? [] : [{ kind: "unknown", id, note }]));
 }

@@ -343,7 +343,7 @@ export const outputs: Readonly<Record<string, Output>> = {
   profile: { schema: profile, printedBy: ["profiles add", "profiles edit", "profiles list", "profiles show"] },
   report_row: {
     schema: z.looseObject({
-      kind: z.enum(["report", "oauth_client", "access_key", "change", "unknown"]),
+      kind: z.enum(["report", "oauth_client", "access_key", "policy_item", "change", "unknown"]),
       id: text,
       name: textOrNull.optional(),
       owner: textOrNull.optional(),
