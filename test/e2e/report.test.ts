@@ -266,9 +266,9 @@ document.title+=" "+[document.documentElement.scrollWidth-innerWidth,box.scrollW
       for (const width of [400, 1400]) {
         const shown = await dump(text, width);
         expect(shown).toContain("&lt;/td&gt;&lt;script&gt;");
-        const measured = /<title>integ: access review (.*)<\/title>/.exec(shown)?.[1]?.split(",").map(Number);
-        const [tooWide = 1, tableTooWide = 1, textHeight = 0, misplaced] = measured ?? [];
-        expect([tooWide <= 0, tableTooWide <= 0, textHeight >= 11, misplaced], `${width}: ${measured}`).toEqual([
+        const measured = /<title>integ: access review (.*)<\/title>/.exec(shown)?.[1]?.split(",").map(Number) ?? [];
+        const [tooWide = 1, tableTooWide = 1, textHeight = 0, misplaced] = measured;
+        expect([tooWide <= 0, tableTooWide <= 0, textHeight >= 11, misplaced], `${width}: ${measured.join()}`).toEqual([
           true,
           true,
           true,

@@ -238,7 +238,7 @@ async function clientRows(context: Context, { account, entries, known, untrusted
   }
   const asked = [...ids].filter((id) => typeof id === "string").filter((id) => !rows.has(id));
   const where = await whereOf(context);
-  const progress = context.output.progress(`Reading ${asked.length} clients`);
+  const progress = context.output.progress("Reading the clients");
   try {
     await eachInParallel(asked, 16, async (id) => {
       const what = { what: `get OAuth client ${id}`, where };
