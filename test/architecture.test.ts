@@ -107,6 +107,7 @@ const table: Readonly<Record<string, Room>> = {
   profiles: {
     rooms: ["errors.ts", "next-step.ts", "disk"],
     types: ["api"],
+    rules: ["api/http/redaction.ts"],
     packages: ["zod", "conf", "@napi-rs/keyring"],
   },
   output: {

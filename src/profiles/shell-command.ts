@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { Failure } from "../errors.ts";
 import { hasTerminal, killCommand } from "./command-end.ts";
 import { childEnvironment } from "./child-environment.ts";
+import { shownOutput } from "./command-output.ts";
 import type { Environment } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
 
@@ -30,7 +31,9 @@ export interface ShellOptions {
   /** Standard input; empty by default. */
   readonly input?: string;
   readonly timeLimitMs: number;
-  /** Receives the command's standard error, and with `echo` its output. Never contains integ's secrets. */
+  /** What the command is given in secret, which is masked in what it prints; by default its input. */
+  readonly secrets?: readonly string[];
+  /** Receives the command's standard error, and with `echo` its output, without `secrets`. */
   readonly onStderr?: (chunk: Buffer) => void;
   /** Passes the output to `onStderr` instead of keeping it. */
   readonly echo?: boolean;
@@ -148,9 +151,11 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const output: Buffer[] = [];
   const left: Buffer[] = [];
   let size = 0;
+  const given = options.secrets ?? (options.input === undefined ? [] : [options.input]);
+  const shown = shownOutput((chunk) => options.onStderr?.(chunk), { env: options.env, given });
   const keep = (chunk: Buffer): void => {
     size += chunk.length;
-    if (options.echo === true) options.onStderr?.(chunk);
+    if (options.echo === true) shown.add(chunk);
     else if (size <= outputLimitBytes) output.push(chunk);
     // A program that keeps writing gets a broken pipe.
     else child.stdout?.destroy();
@@ -158,7 +163,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const [, stdout, stderr, report] = child.stdio;
   const streams = Promise.all([
     collect(stdout, keep),
-    collect(stderr, (chunk) => options.onStderr?.(chunk)),
+    collect(stderr, shown.add),
     collect(report, (chunk) => left.push(chunk)),
   ]);
   // `unread` and the status report a command that did not read its input, so ignore the broken pipe.
@@ -167,6 +172,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const ended = await endOf(child, streams, { ...options, leadsGroup, env }).catch((error: unknown) => {
     throw new Failure("failed", "The shell could not be started.", { cause: error });
   });
+  shown.end(Buffer.concat(output), typeof ended === "string" || ended.exitCode !== 0);
   if (ended === "cancelled") throw options.signal?.reason;
   if (ended === "late") {
     throw new Failure(

@@ -20,7 +20,7 @@ export type CommandTarget = Omit<Extract<DestinationOption, { kind: "command" }>
 
 export interface CommandTools {
   readonly env: Environment;
-  /** Receives the command's output, which is not part of the result. */
+  /** Receives the command's output, which is not part of the result, with the secret masked. */
   readonly onStderr: (chunk: Uint8Array) => void;
   /** Default 60 s. */
   readonly commandLimitMs?: number | undefined;
@@ -64,7 +64,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     async deliver(secret, delivery) {
       const shell = { ...tools, facts: variablesOf(secret, delivery) };
       const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
-      await give(target.command, text, shell);
+      await give(target.command, { text, secret: secret.secret }, shell);
       if (target.check) await seen(target.check, { secret: secret.secret, shell });
     },
     async release() {},
@@ -114,13 +114,18 @@ function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery,
 /** The tools of a delivery, with the facts for the command. */
 type DeliveryTools = CommandTools & { readonly facts: Environment };
 
-async function give(command: string, text: string, tools: DeliveryTools): Promise<void> {
+async function give(
+  command: string,
+  { text, secret }: { readonly text: string; readonly secret: string },
+  tools: DeliveryTools,
+): Promise<void> {
   let run: ShellRun;
   try {
     run = await runShell(command, {
       env: tools.env,
       facts: tools.facts,
       input: text,
+      secrets: [secret],
       timeLimitMs: tools.commandLimitMs ?? 60_000,
       onStderr: tools.onStderr,
       echo: true,
@@ -144,7 +149,7 @@ async function seen(
   let run: ShellRun;
   try {
     const { env, facts, onStderr, signal, commandLimitMs = 60_000 } = shell;
-    run = await runShell(command, { env, facts, onStderr, signal, timeLimitMs: commandLimitMs });
+    run = await runShell(command, { env, facts, onStderr, signal, secrets: [secret], timeLimitMs: commandLimitMs });
   } catch (error) {
     throw notSeen("did not show the secret", error instanceof Failure ? error.message : "");
   }

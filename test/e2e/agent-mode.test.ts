@@ -103,6 +103,28 @@ describe("agent mode", () => {
     expect(readFileSync(at.path("late.secret"), "utf8")).not.toBe("");
   });
 
+  it("prints nothing of a secret that a command repeats", async () => {
+    const at = home();
+    const take = "tee -a kept; echo >> kept";
+    const commands = [
+      client("--secret-command", take),
+      client("--new", "--secret-command", `(${take}) >&2`),
+      client("--new", "--secret-command", take, "--secret-check-command", "tail -n1 kept >&2; tail -n1 kept"),
+      client("--new", "--secret-command", `${take}; exit 1`),
+    ];
+    const ends: Ended[] = [];
+    for (const words of commands) ends.push(await at.integ(words));
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 12]);
+    const { data } = JSON.parse((await at.integ(["journal", "list"])).stdout) as { data: { id: string }[] };
+    for (const { id } of data) ends.push(await at.integ(["journal", "claim", id, "--secret-command", take]));
+    const canaries = new Canaries();
+    for (const secret of readFileSync(at.path("kept"), "utf8").match(/.+/g) ?? []) canaries.add("kept", secret);
+    expect(canaries.secrets).toBeGreaterThanOrEqual(4);
+    const outputs = ends.map(({ stdout, stderr }) => stdout + stderr);
+    expect(outputs.flatMap((output) => canaries.search("output", output))).toEqual([]);
+    expect(outputs.map((output) => output.includes("***"))).toEqual([false, false, false, true, false]);
+  });
+
   it("prints none of the secrets that its commands create", async () => {
     const at = home();
     const canaries = new Canaries();

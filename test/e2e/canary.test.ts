@@ -45,7 +45,10 @@ describe("canary secrets of OAuth clients", () => {
     await ends(0, home, createWords(), { stdout: ["client secret"], env: { GITHUB_ACTIONS: "true" } });
     for (const [format, file] of files) {
       await ends(0, home, createWords("--secret-file", file, "--secret-format", format));
-      const taker = world.teller("taker", `umask 077; cat > '${home.path(`${file}.taken`)}'`);
+      const taker = world.teller(
+        "taker",
+        `umask 077; tee '${home.path(`${file}.taken`)}'; cat '${home.path(`${file}.taken`)}' >&2`,
+      );
       await ends(0, home, createWords("--secret-command", taker, "--secret-format", format));
     }
     await ends(
@@ -66,7 +69,7 @@ describe("canary secrets of OAuth clients", () => {
 
   it("stay kept after the destination fails, until they are claimed", async () => {
     const home = world.home(world.env);
-    const broken = world.teller("broken", "cat > /dev/null; echo no >&2; exit 3");
+    const broken = world.teller("broken", "cat >&2; echo no >&2; exit 3");
     for (const to of [["--secret-file", "out/claimed"], ["--secret-command", "cat > /dev/null"], []]) {
       await ends(12, home, createWords("--secret-command", broken, "--new"));
       const entry = unsettledOf(home);

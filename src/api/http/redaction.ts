@@ -27,14 +27,14 @@ function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: 
 }
 
 /** Masks each secret in every encoding; returns the same buffer if it contains none. */
-export function withoutSecrets(body: Buffer, secrets: readonly string[]): Buffer {
+export function withoutSecrets(body: Buffer, secrets: readonly string[], shownAs = mask): Buffer {
   const text = body.toString("latin1");
-  const shown = withoutText(text, secrets);
+  const shown = withoutText(text, secrets, shownAs);
   return shown === text ? body : Buffer.from(shown, "latin1");
 }
 
 /** @param text one character per byte */
-function withoutText(text: string, secrets: readonly string[]): string {
+function withoutText(text: string, secrets: readonly string[], shownAs = mask): string {
   const needles = secrets.flatMap((secret) => [secret, Buffer.from(secret).toString("latin1")]);
   const spans = needles.flatMap((needle) => spansOf(needle, text));
   if (/[\\%&]/.test(text)) {
@@ -45,7 +45,7 @@ function withoutText(text: string, secrets: readonly string[]): string {
   let shown = "";
   let end = 0;
   for (const [from, to] of spans.sort(([a], [b]) => a - b)) {
-    if (from >= end) shown += text.slice(end, from) + mask;
+    if (from >= end) shown += text.slice(end, from) + shownAs;
     end = Math.max(end, to);
   }
   return shown + text.slice(end);

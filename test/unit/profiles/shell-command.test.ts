@@ -103,6 +103,46 @@ async function environmentOf(env: Environment): Promise<string[]> {
   return lines.filter((line) => !/^(?:_|PWD|OLDPWD|SHLVL)=/.test(line)).toSorted();
 }
 
+/** The shown output of a command. */
+async function shownOf(command: string, more: Partial<ShellOptions>): Promise<string> {
+  const shown: Buffer[] = [];
+  const onStderr = (chunk: Buffer): void => void shown.push(chunk);
+  await runShell(command, { ...options, onStderr, env: { PATH: process.env.PATH }, ...more });
+  return Buffer.concat(shown).toString();
+}
+
+describe("a secret that a command repeats", () => {
+  const input = "canary/of+this.test=that-is-long-enough-to-be-wrapped-by-base64~~~~";
+  const given = { input, echo: true };
+
+  it.each([
+    ["as it is", "echo before; cat; echo; echo after >&2", "***"],
+    ["in pieces", "read s; printf '%.9s' $s; sleep 0.2; echo ${s#?????????}", "***"],
+    ["in lines", "fold -w 7; echo", "***"],
+    ["in base64", "base64", /^\*\*\*[\w=]{0,4}$/],
+    ["in base64 after other text", "(printf a; cat) | base64", /^\w\w\*\*\*[\w=]{0,4}$/],
+    ["in base64 between other text", "(printf ab; cat; printf '\\n') | base64", /^\w{3}\*\*\*[\w=]{0,4}$/],
+    ["in JSON", String.raw`sed 's|/|\\/|; s|.*|"&"|'; echo`, '"***"'],
+  ])("%s is masked", async (_how, command, seen) => {
+    const lines = (await shownOf(command, given)).trim().split("\n");
+    expect(lines.find((line) => line.includes("***"))).toMatch(seen);
+    expect(lines.filter((line) => !/^(?:before|after)$/.test(line))).toHaveLength(1);
+  });
+
+  it("is not shown beyond 64 KiB, where it could be cut", async () => {
+    expect(await shownOf("yes | head -c 70000; cat", given)).toBe(
+      "(The command printed over 64 KiB, which are not shown.)\n",
+    );
+  });
+
+  it("is shown to an agent only if it failed", async () => {
+    const env = { PATH: process.env.PATH, INTEG_AGENT: "1" };
+    expect(await shownOf("cat; echo why >&2", { ...given, env })).toBe("");
+    expect(await shownOf("cat; echo why >&2; exit 1", { ...given, env })).toMatch(/\*\*\*.*why|why\n\*\*\*/s);
+    expect(await shownOf("echo a-printed-key >&2; echo a-printed-key; exit 1", { env })).toBe("***\n");
+  });
+});
+
 describe("a command that receives a secret", () => {
   it.each([
     ["that reads late", "sleep 1;"],
