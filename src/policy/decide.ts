@@ -147,7 +147,7 @@ function decideOverlap(
   const until =
     unusedMs === undefined
       ? `the overlap ends in ${longDuration(dueMs - observed.nowMs)}`
-      : `it is unused for ${longDuration(unusedMs)}`;
+      : `it is unused for ${longDuration(unusedMs)} since the rotation`;
   return {
     ...common,
     action: "wait",

@@ -492,7 +492,7 @@ describe("one item", () => {
       [
         [
           "wait",
-          /until it is unused for 24 hours, then revokes it: ak_1 was last used 3 hours ago/,
+          /until it is unused for 24 hours since the rotation, then revokes it: ak_1 was last used 3 hours ago/,
           at(now - 3 * hour),
         ],
         ["revoke_old", /the overlap is over, and ak_1 is revoked: ak_1 was never used/, null],
