@@ -5,7 +5,7 @@ import { addSecretOptions } from "../commands/options/secrets.ts";
 import type { HelpTopic } from "../completion/help-topics.ts";
 import { type EntryState, isSettled } from "../journal/entry.ts";
 import type { secretFormats } from "../secrets/secret-format.ts";
-import { storeKinds } from "../secrets/destination.ts";
+import { type StoreKind, storeKinds } from "../secrets/destination.ts";
 import { isGlobal, optionDescription, optionsSection, type Section, sectionsText, wrapped } from "./help-screen.ts";
 
 type Text = readonly (string | Section)[];
@@ -101,7 +101,9 @@ function secretsText(program: Command, helper: Help): Text {
     { heading: "Formats (--secret-format):", items: Object.entries(formats) },
     {
       heading: "Stores (--secret-to):",
-      items: Object.values(storeKinds).map(({ form, what }) => [form, what] as const),
+      items: Object.values<StoreKind>(storeKinds).flatMap(({ form, what, more }) =>
+        Object.entries({ [form]: what, ...more }),
+      ),
     },
     "If a delivery fails, the secret is kept on this machine, readable by you alone (exit 12): integ journal claim <id> delivers it.",
     "If a response is lost, so is its secret (exit 9): integ journal recover <id> --replace-lost-secret revokes the client and creates another.",

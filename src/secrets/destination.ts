@@ -350,6 +350,10 @@ export const storeKinds = {
     pattern: /^github:.+\/.+#.+$/u,
     isAnyCase: true,
     what: "A secret of GitHub Actions",
+    more: {
+      "github:org/<organization>#<NAME>":
+        "A secret of an organization, for its private repositories; ?visibility=all, ?visibility=private or ?repositories=api,web behind the name decides otherwise",
+    },
     proof: "changed, as GitHub says",
   },
   k8s: {
@@ -373,6 +377,8 @@ export interface StoreKind {
   /** Upper and lower case mean the same address. */
   readonly isAnyCase?: boolean;
   readonly what: string;
+  /** Further forms of its addresses, and what they are. */
+  readonly more?: Readonly<Record<string, string>>;
   /** The evidence that a secret arrived. */
   readonly proof: string;
 }
