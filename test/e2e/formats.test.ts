@@ -38,10 +38,15 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
 const schema = JSON.parse(readFileSync(join(root, "test/contract/sarif-2.1.0-schema.txt"), "utf8")) as object;
 const isSarif = new Ajv({ strict: false, validateFormats: false }).compile(schema);
 
+interface SarifRule {
+  readonly id: string;
+  readonly shortDescription: { readonly text: string };
+}
+
 interface Sarif {
   readonly version: string;
   readonly runs: readonly {
-    readonly tool: { readonly driver: { readonly name: string; readonly rules: readonly { readonly id: string }[] } };
+    readonly tool: { readonly driver: { readonly name: string; readonly rules: readonly SarifRule[] } };
     readonly results: readonly {
       readonly ruleId: string;
       readonly level: string;
@@ -68,11 +73,13 @@ describe("sarif", () => {
     expect(prints).toEqual(data.map(({ id }) => id));
     expect(again.results.map((result) => result.partialFingerprints["findingId/v1"])).toEqual(prints);
     const rules = new Set(first.tool.driver.rules.map(({ id }) => id));
+    const tooOld = first.tool.driver.rules.find(({ id }) => id === "too_old");
+    expect(tooOld?.shortDescription.text).toBe("Credential audit: too old");
     for (const { ruleId, level, message } of first.results) {
       expect([rules.has(ruleId), ["error", "warning", "note"].includes(level), message.text]).toEqual([
         true,
         true,
-        expect.stringMatching(/\w/),
+        expect.stringMatching(/[^.\s]\. Next: \w/),
       ]);
     }
   });

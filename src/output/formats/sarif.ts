@@ -19,7 +19,10 @@ export const sarif: Formatter = {
 
 function documentOf(rows: readonly JsonText[]): string {
   const results = rows.map(resultOf);
-  const rules = [...new Set(results.map(({ ruleId }) => ruleId))].map((id) => ({ id }));
+  const rules = [...new Set(results.map(({ ruleId }) => ruleId))].map((id) => ({
+    id,
+    shortDescription: { text: `Credential audit: ${id.replaceAll("_", " ")}` },
+  }));
   const run = { tool: { driver: { name: "integ", rules } }, results };
   const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
   return `${JSON.stringify({ $schema: schema, version: "2.1.0", runs: [run] })}\n`;
@@ -40,7 +43,7 @@ function resultOf(row: JsonText) {
   return {
     ruleId,
     level: levels[text("severity") ?? ""] ?? "warning",
-    message: { text: [text("message"), remedy].filter(Boolean).join(" ") },
+    message: { text: [text("message"), remedy].filter(Boolean).join(". Next: ") },
     locations: [
       {
         // Code scanning requires a file; a credential only has a name.
