@@ -94,6 +94,12 @@ describe("keys audit", () => {
     expect(lines.every(({ object, id }) => object === "finding" && typeof id === "string")).toBe(true);
     const table = await at.integ(["keys", "audit"]);
     expect(table.stdout.split("\n")[0]).toContain("WHAT TO DO");
+    const chosen = await audit(at, "--fields", "severity,key_id");
+    const { data } = JSON.parse(chosen.stdout) as Audit;
+    expect(data).toHaveLength(lines.length);
+    expect(data[0]).toEqual({ severity: "high", key_id: "ak_us_expired" });
+    const yaml = await at.integ(["keys", "audit", "--fields", "severity,key_id", "-o", "yaml"]);
+    expect(yaml.stdout).toContain('severity: high');
   });
 
   it("neutralizes hostile text from the service", async () => {

@@ -145,9 +145,9 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `${judged} of ${keys} keys judged; revoked ones are left out.`;
 }
 
-/** One document contains the notes. */
-function isOneDocument({ format }: Context["output"]): boolean {
-  return format === "json" || format === "yaml";
+/** One document contains the notes. Chosen fields are those of the findings. */
+function isOneDocument({ format, fields }: Context["output"]): boolean {
+  return (format === "json" || format === "yaml") && fields === undefined;
 }
 
 async function found(
