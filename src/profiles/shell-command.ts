@@ -207,8 +207,12 @@ export async function secretFromCommand(
 ): Promise<string> {
   const { flag, profile } = options;
   const what = `${flag} of profile ${profile}`;
-  const hint: Advice = `Correct the command, or store another in the profile with ${flag}.`;
-  const details = { hint, nextCommand: shell`integ help profiles edit` };
+  const isVariable = !flag.startsWith("--");
+  const hint: Advice = isVariable
+    ? `Correct the command in ${flag}.`
+    : `Correct the command, or store another in the profile with ${flag}.`;
+  const nextCommand = isVariable ? shell`integ help environment` : shell`integ help profiles edit`;
+  const details = { hint, nextCommand };
   let run: ShellRun;
   try {
     run = await runShell(command, options);

@@ -22,20 +22,25 @@ const leewayMs = 60_000;
 
 /**
  * Authenticates with an assertion that a command printed.
- * @throws Failure `auth` if it is not a JWT or has expired; the message contains no part of the signature
+ * @throws Failure `auth` if it is not a JWT, has expired or is not valid yet; the message contains no part of the signature
  */
-export function assertionAuthentication(assertion: string, nowMs: number): AuthenticatedBy {
+export function assertionAuthentication(assertion: string, { nowMs, ...expected }: Checked): AuthenticatedBy {
   const payload = payloadOf(assertion);
   if (payload === undefined)
     throw new Failure("auth", "The client assertion is not a signed JWT.", {
       meaning: "It has to be three parts in base64url with dots between them. Nothing was sent.",
       hint: "Check what the command prints: the assertion alone.",
     });
-  const claims = claimsText(payload);
+  const claims = claimsText(payload, expected);
   if (typeof payload.exp === "number" && payload.exp * 1000 < nowMs - leewayMs)
     throw new Failure("auth", "The client assertion has expired.", {
       meaning: `${claims} Nothing was sent.`,
       hint: "Check that the command gets a new assertion at each call, and that this machine's clock is right.",
+    });
+  if (typeof payload.nbf === "number" && payload.nbf * 1000 > nowMs + leewayMs)
+    throw new Failure("auth", "The client assertion is not valid yet.", {
+      meaning: `${claims} Nothing was sent.`,
+      hint: "Check that this machine's clock is right, and what the command asks for.",
     });
   return {
     by(_server, client, body) {
@@ -48,6 +53,13 @@ export function assertionAuthentication(assertion: string, nowMs: number): Authe
   };
 }
 
+/** The time, and what an assertion for this exchange says. */
+interface Checked extends Expected {
+  readonly nowMs: number;
+}
+
+type Expected = Pick<TokenEndpoint, "tokenEndpoint" | "issuer"> & { readonly clientId: string };
+
 function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undefined {
   const parts = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(assertion);
   if (parts === null) return undefined;
@@ -59,17 +71,37 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
   }
 }
 
-/** The claims that decide whether a token endpoint accepts an assertion (RFC 7523 §3). */
-function claimsText({ iss, sub, aud, exp }: Readonly<Record<string, unknown>>): string {
-  const until = typeof exp === "number" ? new Date(exp * 1000) : undefined;
+/**
+ * The claims that decide whether a token endpoint accepts an assertion, and what they usually are (RFC 7523 §3). An
+ * endpoint may expect others, so a difference is said and no reason to stop.
+ */
+function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, issuer, tokenEndpoint }: Expected): string {
+  const { iss, sub, aud, exp, nbf } = payload;
   const claims = {
-    issuer: iss,
-    subject: sub,
-    audience: aud,
-    expires: until === undefined || Number.isNaN(until.getTime()) ? undefined : until.toISOString(),
+    issuer: said(iss),
+    subject: said(sub),
+    audience: said(aud),
+    expires: time(exp),
+    ...(nbf !== undefined && { "valid from": time(nbf) }),
   };
-  const words = Object.entries(claims).map(([name, value]) => `${name} ${JSON.stringify(value) ?? "missing"}`);
-  return `The assertion says: ${words.join(", ")}.`;
+  const servers = [tokenEndpoint, ...(issuer === undefined ? [] : [issuer])];
+  const isForServer = [aud].flat().some((one) => servers.some((server) => server === one));
+  const other = [
+    ...(sub === clientId ? [] : [`the subject is usually the client id ${JSON.stringify(clientId)}`]),
+    ...(isForServer ? [] : [`the audience is usually ${servers.map((one) => JSON.stringify(one)).join(" or ")}`]),
+  ];
+  const words = Object.entries(claims).map(([name, value]) => `${name} ${value}`);
+  return `The assertion says: ${[words.join(", "), ...other].join("; ")}.`;
+}
+
+function said(claim: unknown): string {
+  return JSON.stringify(claim) ?? "missing";
+}
+
+function time(claim: unknown): string {
+  const at = typeof claim === "number" ? new Date(claim * 1000) : undefined;
+  if (at !== undefined && !Number.isNaN(at.getTime())) return JSON.stringify(at.toISOString());
+  return claim === undefined ? "missing" : `${said(claim)}, which is not a time in seconds since 1970`;
 }
 
 /**

@@ -148,7 +148,7 @@ async function authenticationOf(
   }
   const { assertionAuthentication, keyAuthentication } = await import("./client-assertion.ts");
   return "assertion" in request
-    ? assertionAuthentication(await request.assertion(), now())
+    ? assertionAuthentication(await request.assertion(), { ...request, nowMs: now() })
     : keyAuthentication(oauth, request);
 }
 
