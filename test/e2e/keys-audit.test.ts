@@ -99,7 +99,7 @@ describe("keys audit", () => {
     expect(data).toHaveLength(lines.length);
     expect(data[0]).toEqual({ severity: "high", key_id: "ak_us_expired" });
     const yaml = await at.integ(["keys", "audit", "--fields", "severity,key_id", "-o", "yaml"]);
-    expect(yaml.stdout).toContain('severity: high');
+    expect(yaml.stdout).toContain("severity: high");
   });
 
   it("neutralizes hostile text from the service", async () => {

@@ -1,6 +1,6 @@
 // `integ status -o openmetrics`: the samples match the account, and an independent parser reads them.
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Home, root } from "../support/program.ts";
@@ -135,6 +135,36 @@ describe("the file", () => {
     expect(readFileSync(at.path("integ.prom"), "utf8")).toMatch(/^# TYPE integ_[^]*\n# EOF\n$/);
     expect(statSync(at.path("integ.prom")).mode & 0o777).toBe(0o644 & ~process.umask());
     expect(readdirSync(at.folder).filter((name) => name.startsWith("integ.prom"))).toEqual(["integ.prom"]);
+  });
+
+  it("stays as it was if the keys cannot be read, and says so if the profile has no way to them", async () => {
+    const at = home();
+    const words = ["status", "-o", "openmetrics", "--out", "integ.prom", "--retry-for", "0"];
+    expect(await at.integ(words)).toMatchObject({ code: 0 });
+    const whole = readFileSync(at.path("integ.prom"), "utf8");
+    expect(whole).toContain('integ_read_ok{what="access_keys"} 1\n');
+    for (const fault of ["status=403", "status=500", "body=truncated"]) {
+      await service.fault(`GET /api/v1/access-keys ${fault}`);
+      const ended = await at.integ(words);
+      await service.calm();
+      expect([ended.code === 0, readFileSync(at.path("integ.prom"), "utf8")], fault).toEqual([false, whole]);
+    }
+    const refused = await at.integ(words, { env: { INTEG_ACCESS_TOKEN: "sbx_us_none" } });
+    expect([refused.code, readFileSync(at.path("integ.prom"), "utf8")]).toEqual([3, whole]);
+    const keyless = await at.integ(words, { env: { INTEG_ACCESS_TOKEN: "" } });
+    expect([keyless.code, keyless.stderr]).toEqual([0, expect.stringContaining("Without access keys")]);
+    const samples = readFileSync(at.path("integ.prom"), "utf8");
+    expect(samples).toContain('integ_read_ok{what="access_keys"} 0\n');
+    expect(samples).not.toContain('kind="access_key"');
+  });
+
+  it("is no symbolic link", async () => {
+    const at = home();
+    writeFileSync(at.path("real.prom"), "# TYPE integ_x gauge\n");
+    symlinkSync("real.prom", at.path("integ.prom"));
+    const ended = await at.integ(["status", "-o", "openmetrics", "--out", "integ.prom"]);
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("is a symbolic link")]);
+    expect(readFileSync(at.path("real.prom"), "utf8")).toBe("# TYPE integ_x gauge\n");
   });
 
   it.each([

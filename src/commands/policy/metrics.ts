@@ -7,6 +7,7 @@ import type { Observed } from "../../policy/observed.ts";
 export interface Measured {
   readonly observed: Observed;
   readonly keys: readonly AccessKey[];
+  readonly areKeysRead: boolean;
   readonly unfinished: readonly Entry[];
   /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
@@ -19,7 +20,8 @@ export interface Measured {
 type Named = { readonly labels: Readonly<Record<string, string>>; readonly at: string | null | undefined };
 
 /** All samples, with times in seconds since 1970. Unknown values have no sample. */
-export function samplesOf({ observed, keys, unfinished, slots, actions, lastChange }: Measured): Sample[] {
+export function samplesOf(measured: Measured): Sample[] {
+  const { observed, keys, areKeysRead, unfinished, slots, actions, lastChange } = measured;
   const clients = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
   const live = keys.filter(({ status }) => status !== "revoked");
   const labelsOf = ({ id = "", name = "" }: AccessKey) => ({ kind: "access_key", id, name });
@@ -55,7 +57,17 @@ export function samplesOf({ observed, keys, unfinished, slots, actions, lastChan
       value,
     })),
     ...counted("integ_policy_items", "Items of the policy by what the next apply does with them.", "action", actions),
-    ...timed("integ_policy_last_change_timestamp_seconds", "When a change of the policy was finished last.", own),
+    ...timed(
+      "integ_policy_last_change_timestamp_seconds",
+      "When a change of the policy was finished last; an apply that changes nothing does not move it.",
+      own,
+    ),
+    {
+      metric: "integ_read_ok",
+      help: "0 if the profile has no way to this source, which then has no samples.",
+      labels: { what: "access_keys" },
+      value: areKeysRead ? 1 : 0,
+    },
     { metric: "integ_status_timestamp_seconds", help: "When these figures were made.", value: observed.nowMs / 1000 },
   ];
 }

@@ -1,5 +1,5 @@
 // `integ status`: rows for a program, and a page for a terminal.
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
@@ -147,6 +147,11 @@ function unreadRow(
 
 /** Refuses to replace a file that is not an earlier output of this command, such as a journal or a secret. */
 function assertReplaceable(path: string, typed: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+    throw new Failure("usage", `${typed} is a symbolic link, which would be replaced.`, {
+      meaning: "It was not changed.",
+      hint: "Name the file that it leads to.",
+    });
   const found = readTextFile(path, 16 * 1024 * 1024);
   const isOurs = "text" in found ? found.text.startsWith("# TYPE integ_") : found.isMissing;
   if (isOurs) return;
@@ -176,9 +181,11 @@ async function printSamples(context: Context, { policy = noPolicy, account, out 
   const { planPolicy } = await import("../../policy/plan.ts");
   const { samplesOf } = await import("./metrics.ts");
   const changes = entries.filter((entry) => entry.policy?.id === policy.id && entry.state === "done");
+  const { keys, nowMs } = await listedKeys(context);
   const samples = samplesOf({
     observed,
-    keys: (await listedKeys(context)).keys,
+    keys,
+    areKeysRead: nowMs > 0,
     unfinished: await unfinishedOf(context),
     slots: slotsOf(observed),
     actions: planPolicy(policy, observed, chosen({})).items.map(({ row }) => row.action),
@@ -439,10 +446,17 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     return { keys: value.rows.map((row) => readAccessKey(row.value)), nowMs: serviceNow(context, service) };
   } catch (error) {
-    if (!(error instanceof Failure) || isInterruption(error)) throw error;
-    if (isWithoutKeys || context.output.format === "openmetrics")
+    // A monitoring system must not take missing samples for an account without keys.
+    if (
+      !(error instanceof Failure) ||
+      isInterruption(error) ||
+      (context.output.format === "openmetrics" && !isWithoutKeys)
+    )
+      throw error;
+    if (isWithoutKeys) {
       context.output.note(`Without access keys: ${error.message}`);
-    if (isWithoutKeys) return { ...none, isWithoutKeys };
+      return { ...none, isWithoutKeys };
+    }
     const { nextCommand } = error.details;
     const next = typeof nextCommand === "string" ? nextCommand : shell`integ doctor`;
     const why = `could not be read: ${error.message.replace(/^Cannot list access keys: |\.$/g, "")}`;
