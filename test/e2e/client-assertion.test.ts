@@ -125,11 +125,17 @@ it("CI needs no profile and no secret: the environment names the command", async
   expect(await at.integ(["entities", "list", "--json"])).toMatchObject({ code: 0 });
   const both = await at.integ(["entities", "list"], { env: { INTEG_CLIENT_SECRET: "s" } });
   expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("two ways")]);
+  const none = await at.integ(["entities", "list"], { env: { INTEG_CLIENT_ASSERTION_COMMAND: "exit 1" } });
+  expect([none.code, none.stderr]).toEqual([
+    3,
+    expect.stringContaining("Fix: Correct the command in INTEG_CLIENT_ASSERTION_COMMAND."),
+  ]);
 });
 
 it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and GitLab", async () => {
-  const page = readFileSync(join(root, "docs", "ci.md"), "utf8")
-    .split("\n## A job without a stored credential\n")[1]!
+  const all = readFileSync(join(root, "docs", "ci.md"), "utf8");
+  const page = all
+    .split("\n## A job without a stored API key\n")[1]!
     .split("\n## ")[0]!
     .replaceAll("https://api.eu.example.com", addressOf(api))
     .replaceAll("https://auth.eu.example.com/oauth/token", endpoint())
@@ -148,13 +154,18 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
     const { code, stderr } = await at.integ(["entities", "list", "--json"]);
     expect(code, stderr).toBe(0);
   };
+  const [step] = github;
+  const ofJob = { INTEG_REGION: "us", INTEG_BASE_URL: addressOf(api), INTEG_TOKEN_ENDPOINT: endpoint() };
+  // The job's policy and journal are in hosted-ci-doc.test.ts: here it reads.
+  expect(all.match(/- run: (integ apply --yes)$/gm)).toEqual(Array(2).fill(`- run: ${step.run}`));
   await on({
-    ...github.env,
+    ...ofJob,
+    ...step.env,
     ACTIONS_ID_TOKEN_REQUEST_URL: `${addressOf(identity)}/token?v=2`,
     ACTIONS_ID_TOKEN_REQUEST_TOKEN: "request-token",
   });
   const IDENTITY_TOKEN = assertion({ aud: gitlab.id_tokens.IDENTITY_TOKEN.aud });
-  await on({ ...gitlab.variables, INTEG_CLIENT_ID: "job", IDENTITY_TOKEN });
+  await on({ ...ofJob, ...gitlab.variables, INTEG_CLIENT_ID: "job", IDENTITY_TOKEN });
   identity.close();
   expect(exchanges).toHaveLength(2);
 });
@@ -164,8 +175,10 @@ const wrong: readonly (readonly [string, () => string, string, number])[] = [
   ["that is not a JWT", () => "not-a-token", "not a signed JWT", 0],
   ["with a second line", () => `${assertion()}\nmore`, "more than one line", 0],
   ["that has expired", () => assertion({ exp: 1_700_000_000 }), 'expires "2023-11-14T22:13:20.000Z"', 0],
-  ["for another server", () => assertion({ aud: "https://else.example" }), 'audience "https://else.example"', 1],
-  ["of another subject", () => assertion({ sub: "someone" }), 'subject "someone"', 1],
+  ["that is not valid yet", () => assertion({ nbf: 4_000_000_000 }), 'valid from "2096-10-02T07:06:40.000Z"', 0],
+  ["that ends at no time", () => assertion({ exp: "soon" }), 'expires "soon", which is not a time in seconds', 1],
+  ["for another server", () => assertion({ aud: "https://else.example" }), "the audience is usually", 1],
+  ["of another subject", () => assertion({ sub: "someone" }), 'the subject is usually the client id "job".', 1],
 ];
 
 it.each(wrong)("an assertion %s is refused with exit 3 and the reason", async (_what, printed, words, sent) => {

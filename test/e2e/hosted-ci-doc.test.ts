@@ -32,12 +32,11 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     account = new Account(service);
     const at = newRunner();
     identity = at.path("identity.txt");
-    execFileSync("sh", ["-c", 'age-keygen -o "$0" 2>&1', identity]);
-    recipient = execFileSync("sh", ["-c", 'age-keygen -y "$0"', identity], { encoding: "utf8" }).trim();
-    const init = await at.integ(["journal", "init"], {
-      env: { INTEG_JOURNAL: here("postgresql://integ@db.example.com/integ") },
-    });
+    const [setup = ""] = blocks("GitHub-hosted runners", "sh");
+    const init = await run(at, setup.replace("integ_owner@", "integ@"), {});
     expect(init.code, init.stderr).toBe(0);
+    recipient = execFileSync("sh", ["-c", 'age-keygen -y "$0"', identity], { encoding: "utf8" }).trim();
+    expect(init.stdout + init.stderr).toContain(recipient);
   });
   afterAll(async () => {
     for (const home of homes) home.remove();
@@ -113,7 +112,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     expect(failed.code, failed.stderr).toBe(12);
 
     const desk = newRunner();
-    const [claim = ""] = blocks("GitHub-hosted runners", "sh");
+    const [, claim = ""] = blocks("GitHub-hosted runners", "sh");
     const { stdout } = await run(desk, "integ journal list --state undelivered --json", env);
     const [{ id }] = (JSON.parse(stdout) as { data: [{ id: string }] }).data;
     const person = { ...env, GITHUB_ACTIONS: "", ENTRY: id };
@@ -133,16 +132,34 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
       expect((out + stderr).replaceAll(/^::add-mask::.*$/gm, "")).not.toContain(secret);
   });
 
+  it("GitHub: the plan of a pull request is applied as it was shown", async () => {
+    await account.clear();
+    const { policy, env } = workflow();
+    const [plan = "", apply = ""] = blocks("A plan in a pull request", "sh");
+    const runner = newRunner();
+    writeFileSync(runner.path("integ.yaml"), policy.replace("reporting:", "planned:").replace("REPORTING", "PLANNED"));
+    const { GH_TOKEN: _writer, ...reading }: Variables = env;
+    const summary = runner.path("summary.md");
+    const planned = await run(runner, plan, { ...reading, GITHUB_STEP_SUMMARY: summary });
+    expect(planned.code, planned.stderr).toBe(0);
+    expect(readFileSync(summary, "utf8")).toMatch(/planned .* create/);
+    expect(await account.live()).toEqual([]);
+    const applied = await run(runner, apply, env);
+    expect(applied.code, applied.stderr).toBe(0);
+    expect(await account.live()).toHaveLength(1);
+  });
+
   it("GitLab: the job creates the client and stores its secret, the next one changes nothing", async () => {
     await account.clear();
     const [destination = "", text = ""] = blocks("GitLab CI/CD", "yaml");
     const policy = workflow().policy.replace(/^ +secret: .*\n/m, destination.replaceAll(/^/gm, "    "));
     expect(policy).toContain("glab variable update");
-    const { credentials } = parse(text) as { credentials: { variables: Variables; script: string[] } };
+    const { credentials, install } = parse(text) as Record<string, { variables: Variables; script: string[] }>;
+    expect([install!.variables, credentials!.script]).toEqual([undefined, [expect.stringContaining("integ apply")]]);
     const project = { INTEG_API_KEY: service.us.api_key, INTEG_ESCROW: recipient, GITLAB_TOKEN: "unused", CI: "true" };
     const runner = newRunner();
     writeFileSync(runner.path("integ.yaml"), policy.replace("reporting:", "gitlab:"));
-    const night = () => run(runner, credentials.script.join("\n"), { ...credentials.variables, ...project });
+    const night = () => run(runner, credentials!.script.join("\n"), { ...credentials!.variables, ...project });
     const first = await night();
     expect(first.code, first.stderr).toBe(0);
     const secret = readFileSync(runner.path("stored"), "utf8");

@@ -181,9 +181,17 @@ describe("docs/ci.md", () => {
     expect(stdout).not.toContain("no_expiry:ak_eu_forgotten");
   });
 
+  it("the findings for code scanning, and the report", async () => {
+    const { code, stderr } = await run(["bash", "-e", "-c"], snippet("sh", "sarif"));
+    expect(code, stderr).toBe(0);
+    const { runs } = JSON.parse(readFileSync(at.path("audit.sarif"), "utf8")) as { runs: [{ results: object[] }] };
+    expect(runs[0].results.length).toBeGreaterThan(0);
+    expect(readFileSync(at.path("report.html"), "utf8")).toMatch(/^<!doctype html>/i);
+  });
+
   // Snippets for hosted runners, which keep nothing: hosted-ci-doc.test.ts, client-assertion.test.ts, openmetrics.test.ts.
   const hosted =
-    "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom".split(
+    "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom age-keygen plan.json".split(
       " ",
     );
 
