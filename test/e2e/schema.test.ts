@@ -29,12 +29,29 @@ it("refuses an unknown schema and lists the known ones", async () => {
   for (const name of ["policy", "journal_entry", "error"]) expect(ended.stderr).toContain(name);
 });
 
+it("describes the results about a file, a profile and the journal's path", async () => {
+  const at = home();
+  for (const [words, printed] of [
+    [["journal", "path"], { object: "journal_path", path: at.path("state", "journal.ndjson") }],
+    [["profiles", "use", "sandbox"], { object: "default_profile", name: "sandbox" }],
+    [["policy", "init"], { object: "policy_file", path: at.path("integ.yaml") }],
+    [["journal", "export"], { journal: "integ" }],
+  ] as const) {
+    const said = await at.integ([...words, "--json"]);
+    expect(JSON.parse(said.stdout), said.stderr).toMatchObject(printed);
+    expect(outputFaults([...words, "--json"], at.env, { said })).toEqual([]);
+  }
+});
+
 it("describes the documented objects of the service", async () => {
   const at = home();
   const client = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
   for (const words of [
     ["entities", "list", "--all"],
     ["people", "search", "a"],
+    ["cohorts", "members", "cohort_us_large"],
+    ["sandbox", "status"],
+    ["schema"],
     ["keys", "list"],
     ["keys", "get", "ak_us_ending"],
     ["keys", "create", "--name", "schema", "--secret-file", "key.secret"],

@@ -10,6 +10,8 @@ export const command = defineVerb({
     },
   ],
   async run(context) {
-    await context.output.text(`${(await context.journal()).path}\n`);
+    const { path } = await context.journal();
+    const { output } = context;
+    await (output.format === "table" ? output.text(`${path}\n`) : output.document({ object: "journal_path", path }));
   },
 });

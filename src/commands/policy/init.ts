@@ -45,6 +45,8 @@ export const command = defineVerb({
       throw new Failure("usage", `${options.file} was not written: ${defect}`, { meaning: "Nothing was changed." });
     if (options.dryRun) return context.output.text(text);
     writeNew(path, text, options.file);
+    if (context.output.format !== "table")
+      await context.output.document({ object: "policy_file", path, id, items: items.length });
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
     const policies = [...new Set(known.others.values())];
     if (policies.length > 0)

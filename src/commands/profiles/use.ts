@@ -13,5 +13,6 @@ export const command = defineVerb({
     }
     await store.use(name);
     context.output.note(`${name} is the default profile.`);
+    if (context.output.format !== "table") await context.output.document({ object: "default_profile", name });
   },
 });

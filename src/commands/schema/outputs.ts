@@ -164,6 +164,11 @@ export const outputs: Readonly<Record<string, Output>> = {
     schema: z.looseObject({ check: text, status: text, message: text, next: command.nullable(), hint: textOrNull }),
     printedBy: ["doctor"],
   },
+  default_profile: {
+    schema: z.looseObject({ object: z.literal("default_profile"), name: text }),
+    printedBy: ["profiles use"],
+    isDocument: true,
+  },
   entity: ofService(
     {
       id: text,
@@ -175,7 +180,7 @@ export const outputs: Readonly<Record<string, Output>> = {
       created_at: time,
       updated_at: time,
     },
-    ["entities list"],
+    ["entities list", "cohorts members"],
   ),
   error: {
     schema: z.looseObject({
@@ -223,6 +228,11 @@ export const outputs: Readonly<Record<string, Output>> = {
     printedBy: ["journal move"],
     isDocument: true,
   },
+  journal_path: {
+    schema: z.looseObject({ object: z.literal("journal_path"), path: text }),
+    printedBy: ["journal path"],
+    isDocument: true,
+  },
   journal_pruned: {
     schema: z.looseObject({
       object: z.literal("journal_pruned"),
@@ -232,6 +242,10 @@ export const outputs: Readonly<Record<string, Output>> = {
     }),
     printedBy: ["journal prune"],
     isDocument: true,
+  },
+  journal_record: {
+    schema: z.looseObject({ sum: text, v: count }).describe("A line: first the header, then each record of each entry"),
+    printedBy: ["journal export"],
   },
   journal_release: {
     schema: z.looseObject({ object: z.literal("journal_release"), entry: text, holder: z.looseObject({}).nullable() }),
@@ -289,6 +303,7 @@ export const outputs: Readonly<Record<string, Output>> = {
     }),
     printedBy: [],
   },
+  membership: ofService({}, ["people membership"]),
   oauth_client: ofService(
     {
       object: text,
@@ -336,6 +351,11 @@ export const outputs: Readonly<Record<string, Output>> = {
     isDocument: true,
   },
   plan_item: { schema: planRow, printedBy: ["plan"] },
+  policy_file: {
+    schema: z.looseObject({ object: z.literal("policy_file"), path: text, id: text, items: count }),
+    printedBy: ["policy init"],
+    isDocument: true,
+  },
   policy_finding: {
     schema: z.looseObject({ object: text, id: text, rule: text, item: textOrNull, message: text }),
     printedBy: ["policy check"],
@@ -359,6 +379,18 @@ export const outputs: Readonly<Record<string, Output>> = {
     }),
     printedBy: ["report"],
   },
+  sandbox: {
+    schema: z.looseObject({ object: z.literal("sandbox"), us: z.looseObject({}), eu: z.looseObject({}) }),
+    printedBy: ["sandbox start", "sandbox status"],
+    isDocument: true,
+  },
+  schema: {
+    schema: z.union([
+      z.looseObject({ name: text, printed_by: z.array(text) }),
+      z.looseObject({ $schema: text }).describe("With an object: its JSON Schema"),
+    ]),
+    printedBy: ["schema"],
+  },
   status_row: {
     schema: z.looseObject({
       topic: text,
@@ -381,6 +413,9 @@ export const outputs: Readonly<Record<string, Output>> = {
     }),
     printedBy: ["any change with --dry-run"],
   },
+  token: ofService({ access_token: text, token_type: text, expires_in: z.number().optional() }, [
+    "oauth-clients token",
+  ]),
 };
 
 /** @returns the JSON Schema of an output; undefined for an unknown name */
