@@ -195,6 +195,18 @@ const consents = [
   `${flags.revoke} <id>`,
 ] as const;
 
+/** The step for an agent: it types a command as it is, so that `--yes` in it would be a person's consent without a person. */
+export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep {
+  const agree: Advice = `Ask a person, and add ${flags.yes} only if they agree to this change.`;
+  if (typeof next === "string")
+    return next.endsWith(` ${flags.yes}`)
+      ? { nextCommand: next.slice(0, -flags.yes.length - 1) as NextCommand, hint: agree }
+      : { nextCommand: next, hint };
+  if (next?.add?.includes(flags.yes) !== true) return { nextCommand: next, hint };
+  const add = next.add.filter((word) => word !== flags.yes);
+  return { nextCommand: add.length === 0 ? undefined : { ...next, add }, hint: agree };
+}
+
 /** Applies the changes of the next step to the typed words. */
 function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
   const left = [...consents, ...without];

@@ -50,7 +50,12 @@ integ policy init
 integ policy check
 integ plan --out plan.json
 integ plan -o markdown
-integ apply plan.json
+\`\`\`
+
+After the person agreed to the plan that you showed:
+
+\`\`\`sh
+integ apply plan.json --yes
 \`\`\`
 
 For one change, name a destination for the secret. \`--dry-run\` prints the requests and sends nothing.
@@ -90,7 +95,8 @@ integ journal recover
 |---|---|
 ${exitCodes.map(({ code, when }) => `| ${code} | ${when} |`).join("\n")}
 
-An error is one JSON object on standard error: \`kind\`, \`message\`, \`next_command\` (to be typed as it is) or \`hint\` (for a person).
+An error is one JSON object on standard error: \`kind\`, \`message\`, \`next_command\` (to be typed as it is) and \`hint\` (for a person). No
+\`next_command\` has \`--yes\`: where a person has to agree, \`hint\` says so.
 
 ## Commands
 

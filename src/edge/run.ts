@@ -11,7 +11,7 @@ import { agentMode } from "../profiles/agent-mode.ts";
 import { knownWords, type Typed, buildProgram, typedFor } from "../program.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
-import { shell, type Advice } from "../next-step.ts";
+import { shell, type Advice, withoutConsent } from "../next-step.ts";
 import { type Command, CommanderError, type Help } from "commander";
 import type { Screen } from "./help-screen.ts";
 
@@ -28,6 +28,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   const { words, version } = line;
   const format = guessFormat(words, process.env);
   const terminal = terminalOf(process, words);
+  const isForAgent = agentMode(process.env) !== undefined;
   try {
     const typed = await readCommandLine(words, { width: Math.min(terminal.width, widestHelp), version });
     if ("help" in typed) {
@@ -53,6 +54,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       return await tell(terminal, asSignalled(error, interruption.clock.interruption), {
         format: globals.format,
         typed: words,
+        isForAgent,
       });
     } finally {
       await close();
@@ -60,7 +62,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       interruption.release();
     }
   } catch (error) {
-    return await tell(terminal, error, { format, typed: words });
+    return await tell(terminal, error, { format, typed: words, isForAgent });
   }
 }
 
@@ -130,11 +132,18 @@ function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown 
 async function tell(
   terminal: Terminal,
   error: unknown,
-  about: { readonly format: Format; readonly typed: readonly string[] },
+  {
+    isForAgent,
+    ...about
+  }: { readonly format: Format; readonly typed: readonly string[]; readonly isForAgent: boolean },
 ): Promise<number> {
   // A closed pipe is not a failure: the reader got complete output so far.
   if (error instanceof BrokenPipe) return 0;
-  const known = error instanceof Failure ? error : failureOfSystem(error);
+  const told = error instanceof Failure ? error : failureOfSystem(error);
+  const known =
+    told && isForAgent
+      ? new Failure(told.kind, told.message, { ...told.details, ...withoutConsent(told.details) })
+      : told;
   const exitCode = known?.exitCode ?? exitCodes.failed;
   if (known?.details.isReported === true) return exitCode;
   terminal.close();

@@ -32,7 +32,12 @@ const client = (...more: string[]): string[] => {
 };
 
 interface JsonError {
-  readonly error: { readonly kind: string; readonly message: string; readonly hint?: string };
+  readonly error: {
+    readonly kind: string;
+    readonly message: string;
+    readonly hint?: string;
+    readonly next_command?: string;
+  };
 }
 
 const errorOf = ({ stderr }: Ended): JsonError["error"] =>
@@ -64,6 +69,10 @@ describe("agent mode", () => {
     const { id } = JSON.parse(made.stdout) as { id: string };
     const unasked = await at.integ(["oauth-clients", "revoke", id]);
     expect([unasked.code, unasked.stdout]).toEqual([2, ""]);
+    const { next_command, hint } = errorOf(unasked);
+    expect([next_command, hint]).toEqual([undefined, "Ask a person, and add --yes only if they agree to this change."]);
+    const asPerson = await at.integ(["oauth-clients", "revoke", id, "--json"], { env: { INTEG_AGENT: "0" } });
+    expect(errorOf(asPerson).next_command).toBe(`integ oauth-clients revoke ${id} --json --yes`);
     expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
   });
 

@@ -1,7 +1,7 @@
 // Next steps of the typed command, with its profile and policy file.
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
-import { commandAfter, flags, shell, shortFlags } from "../../src/next-step.ts";
+import { commandAfter, flags, shell, shortFlags, withoutConsent } from "../../src/next-step.ts";
 import { wholeTree } from "../../src/program.ts";
 
 describe("a next step", () => {
@@ -27,6 +27,14 @@ describe("a next step", () => {
     ["recover 1 --revoke ak_1 --replace-lost-secret", { add: ["--yes"] }, "recover 1 --yes"],
   ])("of integ %s repeats no consent", (typed, next, expected) => {
     expect(commandAfter(next, typed.split(" "))).toBe(`integ ${expected}`);
+  });
+
+  it("for an agent has no --yes", () => {
+    const own = withoutConsent({ nextCommand: shell`integ keys rotate ${"ak_1"} --update-profile --yes` });
+    expect(own.nextCommand).toBe("integ keys rotate ak_1 --update-profile");
+    expect(own.hint).toMatch(/^Ask a person/);
+    const step = { nextCommand: { add: ["--force"] }, hint: "Look at it." } as const;
+    expect(withoutConsent(step)).toEqual(step);
   });
 
   it("is left out for a command other than the typed one", () => {
