@@ -96,7 +96,7 @@ integ journal recover
 ${exitCodes.map(({ code, when }) => `| ${code} | ${when} |`).join("\n")}
 
 An error is one JSON object on standard error: \`kind\`, \`message\`, \`next_command\` (to be typed as it is) and \`hint\` (for a person). No
-\`next_command\` has \`--yes\`: where a person has to agree, \`hint\` says so.
+\`next_command\` has \`--yes\`: if a person has to agree, \`hint\` says so.
 
 ## Commands
 

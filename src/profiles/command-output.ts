@@ -18,7 +18,7 @@ export interface ShownOutput {
 }
 
 /**
- * Passes output on at once if the command was given no secret. Otherwise at the command's end, since a secret may arrive
+ * Passes output on immediately if the command was given no secret. Otherwise at the command's end, since a secret may arrive
  * in pieces; in agent mode only if the command failed.
  */
 export function shownOutput(
@@ -55,7 +55,7 @@ function withoutGiven(output: Buffer, secrets: readonly string[]): Buffer {
   return withoutSecrets(Buffer.from(text, "latin1"), given, mask);
 }
 
-/** What base64 makes of the secret itself, whatever bytes stand before and after it. */
+/** What base64 makes of the secret itself, whatever bytes are before and after it. */
 function base64Forms(secret: string): string[] {
   return [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);

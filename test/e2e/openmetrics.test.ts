@@ -97,6 +97,7 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
       of("integ_policy_last_change_timestamp_seconds")[0]!,
     ];
     expect(Math.abs(made_at.value - changed.value)).toBeLessThan(120);
+    expect(stdout).toContain("an apply that changes nothing does not move it");
   });
 
   it("count unfinished entries", async () => {
