@@ -120,14 +120,6 @@ export class LiveLine implements LiveText {
  * The table of `output.liveTable(title, items)`. Call `set` when an item starts or continues, `end` when it ends, in any
  * order, and `done` in a `finally`, which erases the rows before the command prints its result. Questions, notes and
  * waits may be shown meanwhile.
- *
- *     const table = output.liveTable("Recovering", ids);
- *     try {
- *       table.set(id, "recovering");
- *       table.end(id, "done");
- *     } finally {
- *       table.done();
- *     }
  */
 export interface LiveTable {
   /** The item's current work, in a few words. */

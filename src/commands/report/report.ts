@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, extname, join, parse, resolve } from "node:path";
 import { readAccessKey } from "../../api/access-keys.ts";
+import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { isDate } from "../../api/json/iso-time.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
@@ -160,7 +161,8 @@ interface Wanted {
 }
 
 /** Rows as JSON text, the summary first. */
-async function rowsOf(context: Context, { file, since, waivers }: Wanted): Promise<string[]> {
+async function rowsOf(context: Context, wanted: Wanted): Promise<string[]> {
+  const { file, since, waivers } = wanted;
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
@@ -177,7 +179,7 @@ async function rowsOf(context: Context, { file, since, waivers }: Wanted): Promi
     ...withExceptions(credentials, waivers ?? [], nowMs),
     ...itemRows(policy, { works: worksByName(entries, scopeOf(account)), credentials }),
     ...changesSince(entries, since),
-    ...unknownRows({ hasPolicy: policy !== undefined, hasWaivers: waivers !== undefined, since }),
+    ...unknownRows(policy, wanted),
   ];
   const doubted = new Set(
     entries.flatMap((entry) => (untrusted.has(entry.id) ? [entry.id, ...resourcesOf(entry), entry.policy?.item] : [])),
@@ -224,10 +226,7 @@ async function clientRows(context: Context, { account, entries, known, untrusted
     const end = id === null ? undefined : revoked.get(id);
     if (id === null || end === undefined) continue;
     const request = operation.endsWith(".create") || operation.endsWith(".adopt") ? JSON.parse(request_text) : {};
-    const { service_account_id: owner, scopes: permissions } = request as {
-      service_account_id?: string;
-      scopes?: string[];
-    };
+    const { service_account_id: owner, scopes: permissions } = request as Partial<CreationRequest>;
     const created = operation.endsWith(".create") ? { created_at } : {};
     const note = `From the journal, which has its revocation of ${end.updated_at}.`;
     rows.set(id, {
@@ -317,8 +316,7 @@ function knownOf(entries: readonly Entry[]): Map<string, Known> {
     const id = entry.resource_id;
     if (id === null) continue;
     const before = known.get(id);
-    const places =
-      entry.destination === null || entry.state !== "done" ? [] : placesOf(entry.destination).map(describeDestination);
+    const places = entry.state === "done" ? placesOf(entry.destination).map(describeDestination) : [];
     known.set(id, {
       delivered_to: places.length > 0 ? places.map(({ name }) => name) : before?.delivered_to,
       proof: places.length > 0 ? places.map(({ proof }) => proof).join("; ") : before?.proof,
@@ -334,36 +332,17 @@ async function keyRows(context: Context, known: ReadonlyMap<string, Known>): Pro
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     const rows = value.rows.map((row): Row => {
-      const {
-        id = "",
-        name,
-        boundEmail,
-        createdByUserId,
-        scopes,
-        status,
-        createdAt,
-        lastUsedAt,
-        expiresAt,
-      } = readAccessKey(row.value);
-      const of = { created_at: createdAt, last_used_at: lastUsedAt, expires_at: expiresAt };
+      const { id = "", createdAt, lastUsedAt, expiresAt, ...key } = readAccessKey(row.value);
+      const { name, boundEmail: owner = key.createdByUserId, scopes: permissions, status } = key;
+      const times = { created_at: createdAt, last_used_at: lastUsedAt, expires_at: expiresAt };
       const note = [
         lastUsedAt === undefined && "The service does not say when it was last used.",
         lastUsedAt === null && "Never used.",
         expiresAt === null && "It does not expire.",
         !known.get(id)?.delivered_to && "This journal does not know where its secret went.",
       ];
-      const owner = boundEmail ?? createdByUserId;
-      return {
-        kind: "access_key",
-        id,
-        name,
-        owner,
-        permissions: scopes,
-        status,
-        ...of,
-        ...known.get(id),
-        note: note.filter(Boolean).join(" ") || undefined,
-      };
+      const found = { id, name, owner, permissions, status, ...times, ...known.get(id) };
+      return { kind: "access_key", ...found, note: note.filter(Boolean).join(" ") || undefined };
     });
     const more: Row = { kind: "unknown", id: "access_keys", note: "The service has more keys than it listed." };
     return value.saysMore ? [...rows, more] : rows;
@@ -389,21 +368,18 @@ function changesSince(entries: readonly Entry[], since: string | undefined): Row
     }));
 }
 
-interface Included {
-  readonly hasPolicy: boolean;
-  readonly hasWaivers: boolean;
-  readonly since: string | undefined;
-}
-
-function unknownRows({ hasPolicy, hasWaivers, since }: Included): Row[] {
+function unknownRows(policy: Policy | undefined, { waivers, since }: Wanted): Row[] {
   const changes =
     since === undefined
       ? "Changes are not included: add --since."
       : "The changes are those of this journal: changes in the console, by machines with another journal, and pruned entries are not in it.";
   const rows: [id: string, note: string | false][] = [
     ["oauth_clients", "The API has no list of clients: this report has only clients that the journal knows."],
-    ["policy", !hasPolicy && "No policy file was read: the report cannot show which credentials should exist."],
-    ["exceptions", !hasWaivers && "Accepted exceptions are not included: add --waivers."],
+    [
+      "policy",
+      policy === undefined && "No policy file was read: the report cannot show which credentials should exist.",
+    ],
+    ["exceptions", waivers === undefined && "Accepted exceptions are not included: add --waivers."],
     ["changes", changes],
   ];
   return rows.flatMap(([id, note]) => (note === false ? [] : [{ kind: "unknown", id, note }]));
