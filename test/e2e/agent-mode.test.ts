@@ -1,29 +1,22 @@
 // A coding agent runs integ and stores everything it reads: integ prints no secret, and sends no request whose secret
 // it would print.
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { agentVariables } from "../../src/profiles/agent-mode.ts";
 import { Canaries } from "../support/canaries.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 function home(env: Readonly<Record<string, string>> = {}): Home {
   const { token_endpoint, access_token } = service.us;
-  const made = new Home({
+  return homeOfTest({
     ...service.env,
     INTEG_TOKEN_ENDPOINT: token_endpoint,
     INTEG_ACCESS_TOKEN: access_token,
     INTEG_AGENT: "1",
     ...env,
   });
-  onTestFinished(() => made.remove());
-  return made;
 }
 
 const client = (...more: string[]): string[] => {

@@ -11,11 +11,11 @@ import Provider from "oidc-provider";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Home, root } from "../support/program.ts";
+import { homeOfTest } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
-const homes: Home[] = [];
 let tokens: Server;
 let api: Server;
 let exchanges: URLSearchParams[] = [];
@@ -55,7 +55,6 @@ beforeAll(async () => {
 });
 
 afterEach(() => {
-  for (const home of homes.splice(0)) home.remove();
   [exchanges, reads] = [[], []];
 });
 
@@ -66,8 +65,7 @@ afterAll(() => {
 
 /** A home with a key file, and the words that add a profile with this authentication. */
 function home(...proof: readonly string[]): { at: Home; add: string[] } {
-  const at = new Home();
-  homes.push(at);
+  const at = homeOfTest();
   writeFileSync(at.path("key.pem"), pem, { mode: 0o600 });
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", addressOf(api), "--client-id", "job"];
   return { at, add: [...words, "--token-endpoint", endpoint(), ...proof] };
@@ -113,14 +111,13 @@ it("a client gets a new assertion from a command for each exchange, and sends it
 });
 
 it("CI needs no profile and no secret: the environment names the command", async () => {
-  const at = new Home({
+  const at = homeOfTest({
     INTEG_BASE_URL: addressOf(api),
     INTEG_REGION: "us",
     INTEG_CLIENT_ID: "job",
     INTEG_CLIENT_ASSERTION_COMMAND: "cat assertion",
     INTEG_TOKEN_ENDPOINT: endpoint(),
   });
-  homes.push(at);
   writeFileSync(at.path("assertion"), assertion());
   expect(await at.integ(["entities", "list", "--json"])).toMatchObject({ code: 0 });
   const both = await at.integ(["entities", "list"], { env: { INTEG_CLIENT_SECRET: "s" } });
@@ -149,8 +146,7 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
   }).listen(0, "127.0.0.1");
   await once(identity, "listening");
   const on = async (env: Readonly<Record<string, string>>) => {
-    const at = new Home({ ...env });
-    homes.push(at);
+    const at = homeOfTest({ ...env });
     const { code, stderr } = await at.integ(["entities", "list", "--json"]);
     expect(code, stderr).toBe(0);
   };

@@ -1,21 +1,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 /** Secrets of a job's environment; a command gets them only if the job names them. */
 const secrets = { PGPASSWORD: "canary-pg", VAULT_TOKEN: "canary-vault", AWS_SECRET_ACCESS_KEY: "canary-aws" };
 
 function home(env: Readonly<Record<string, string>> = {}): Home {
-  const made = new Home({ ...secrets, GH_TOKEN: "named", INTEG_COMMAND_ENV: "GH_TOKEN", ...env });
-  onTestFinished(() => made.remove());
-  return made;
+  return homeOfTest({ ...secrets, GH_TOKEN: "named", INTEG_COMMAND_ENV: "GH_TOKEN", ...env });
 }
 
 /** A command that records its environment before it does its work. */

@@ -1,26 +1,15 @@
 // Defects that were fixed, and that no other test would see again.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-const homes: Home[] = [];
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await service.calm();
-  for (const home of homes.splice(0)) home.remove();
-});
-afterAll(() => service.stop());
+const service = await serviceOfFile();
+afterEach(() => service.calm());
 
 function home(env: Readonly<Record<string, string>> = service.env): Home {
-  const at = new Home(env);
-  homes.push(at);
-  return at;
+  return homeOfTest(env);
 }
 
 async function requests(): Promise<{ method: string; path: string; headers: Record<string, string> }[]> {

@@ -3,28 +3,22 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv } from "ajv";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { markdown } from "../../src/output/formats/markdown.ts";
 import type { ListTarget } from "../../src/output/formats/format.ts";
 import { pageOf } from "../../src/output/row-page.ts";
 import { Home, root } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 function home(env: Readonly<Record<string, string>> = {}): Home {
   const { access_token, token_endpoint } = service.us;
-  const made = new Home({
+  const made = homeOfTest({
     ...service.env,
     INTEG_ACCESS_TOKEN: access_token,
     INTEG_TOKEN_ENDPOINT: token_endpoint,
     ...env,
   });
-  onTestFinished(() => made.remove());
   const account = service.us.service_account_id;
   const item = `  a:\n    service_account: ${account}\n    scopes: [entity:read]\n    secret: { file: a.secret }\n`;
   writeFileSync(

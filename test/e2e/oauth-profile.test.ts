@@ -6,11 +6,10 @@ import type { AddressInfo } from "node:net";
 import Provider, { errors } from "oidc-provider";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { startService } from "../support/service.ts";
+import { homeOfTest, startService } from "../support/service.ts";
 
 const secret = "a-client-secret-that-is-long-enough-for-everybody";
 const knownAudience = "https://api.example.com/v1";
-const homes: Home[] = [];
 let tokens: Server;
 let api: Server;
 /** How each token was requested. */
@@ -74,7 +73,6 @@ beforeAll(async () => {
 });
 
 afterEach(() => {
-  for (const home of homes.splice(0)) home.remove();
   fetches = [];
   asked = [];
   isOpenIdOnly = false;
@@ -87,8 +85,7 @@ afterAll(() => {
 });
 
 async function profile(method: string, given = secret, further: readonly string[] = []): Promise<Home> {
-  const at = new Home();
-  homes.push(at);
+  const at = homeOfTest();
   const words = [
     "profiles",
     "add",
@@ -141,7 +138,7 @@ describe("a token endpoint that needs a scope", () => {
   });
 
   it("gets the scope of INTEG_TOKEN_SCOPE", async () => {
-    const at = new Home({
+    const at = homeOfTest({
       INTEG_BASE_URL: addressOf(api),
       INTEG_REGION: "us",
       INTEG_CLIENT_ID: "client_secret_basic",
@@ -150,7 +147,6 @@ describe("a token endpoint that needs a scope", () => {
       INTEG_AUDIENCE: knownAudience,
       INTEG_TOKEN_SCOPE: "read",
     });
-    homes.push(at);
     expect((await at.integ(["entities", "list"])).code).toBe(0);
     expect(scopeOf(seen[0]!)).toBe("read");
     const refused = await at.integ(["entities", "list"], { env: { INTEG_TOKEN_SCOPE: "read  write" } });
@@ -159,8 +155,7 @@ describe("a token endpoint that needs a scope", () => {
 
   it("gets it in the proof of a new client, and the journal keeps it", async () => {
     const service = await startService();
-    const at = new Home();
-    homes.push(at);
+    const at = homeOfTest();
     try {
       const { us } = service;
       const key = ["--region", "us", "--base-url", us.base_url, "--api-key-stdin"];

@@ -2,17 +2,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -30,9 +25,7 @@ function samplesIn(input: string): Sample[] {
 }
 
 function home(): Home {
-  const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
-  onTestFinished(() => at.remove());
-  return at;
+  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
 }
 
 const policy = `version: 1

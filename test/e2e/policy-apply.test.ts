@@ -1,10 +1,10 @@
 // A policy applied by the built program to a real service: it converges, unfinished work continues, a failed item stops no
 // other, and a plan is applied only to the state it was made for.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 interface Row {
   readonly name: string;
@@ -17,15 +17,10 @@ interface Row {
   readonly entry: string | null;
 }
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let home: Home;
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
-afterAll(() => service?.stop());
 beforeEach(async () => {
   await account.clear();
   const { access_token, token_endpoint } = service.us;

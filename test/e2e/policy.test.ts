@@ -7,16 +7,15 @@ import { parse } from "yaml";
 import { type Ended, Home } from "../support/program.ts";
 import { homeWithProfile } from "../crash/policy-scenes.ts";
 import { integHere } from "../support/program-here.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { Account } from "../support/account.ts";
 
-let service: Service;
+const service = await serviceOfFile();
 let home: Home;
 const integ = (...words: string[]): Promise<Ended> => integHere(home, words);
 const write = (text: string, file = "integ.yaml"): void => writeFileSync(home.path(file), text);
 
 beforeAll(async () => {
-  service = await startService();
   const { us } = service;
   home = new Home({
     ...service.env,
@@ -24,10 +23,7 @@ beforeAll(async () => {
     INTEG_TOKEN_ENDPOINT: us.token_endpoint,
   });
 });
-afterAll(async () => {
-  await service?.stop();
-  home?.remove();
-});
+afterAll(() => home?.remove());
 
 const policy = (items = "", secret = "{ file: a.secret }"): string =>
   `version: 1\nid: pol_of_this_test\noauth_clients:\n  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    rotate: { every: 60d }\n    secret: ${secret}\n${items}`;

@@ -1,25 +1,20 @@
 // The output of `journal recover` with secrets on standard output: one document per format, each secret in it once, the entries
 // in `data` as usual.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let home: Home;
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
 beforeEach(async () => {
   await account.clear();
   home = new Home(service.env);
 });
 afterEach(() => home.remove());
-afterAll(() => service.stop());
 
 /** Creations with lost responses, each with its own scope, so that the requests differ. */
 async function lose(...scopes: string[]): Promise<void> {

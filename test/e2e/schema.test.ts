@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { outputs } from "../../src/commands/schema/outputs.ts";
 import { outputFaults } from "../support/check-output.ts";
 import { Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 function home(): Home {
-  const made = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
-  onTestFinished(() => made.remove());
-  return made;
+  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
 }
 
 it("lists each schema with the commands that print it", async () => {

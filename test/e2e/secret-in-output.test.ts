@@ -1,19 +1,12 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { type ScriptedPeer, startScriptedPeer } from "../support/scripted-peer.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 function home(env: Readonly<Record<string, string>>): Home {
-  const made = new Home(env);
-  onTestFinished(() => made.remove());
-  return made;
+  return homeOfTest(env);
 }
 
 describe("integ api on GitHub Actions", () => {

@@ -1,6 +1,7 @@
 // A sandbox process, started like a person's, with its control address for faults and for inspection.
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, expect, onTestFinished } from "vitest";
 import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
 import { watchService } from "./typed-steps.ts";
@@ -50,6 +51,20 @@ export interface Service {
   /** Advances its clock by `settleMs`: then a list is old enough to prove something. */
   settle(): Promise<void>;
   stop(): Promise<Ended["code"]>;
+}
+
+/** The sandbox of a test file, which asks for it before its tests: stopped after them. */
+export async function serviceOfFile(words: readonly string[] = []): Promise<Service> {
+  const service = await startService(words);
+  afterAll(async () => expect(await service.stop()).toBe(0));
+  return service;
+}
+
+/** A home that is removed after the test that makes it. */
+export function homeOfTest(env: Readonly<Record<string, string>> = {}): Home {
+  const home = new Home(env);
+  onTestFinished(() => home.remove());
+  return home;
 }
 
 /** @param words further arguments of `sandbox start` */
