@@ -7,7 +7,6 @@ import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { madeFor } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
-import type { Fate } from "./an-account.ts";
 
 type What = "client" | "key";
 
@@ -22,54 +21,24 @@ function revokeOld(world: AWorld, what: What): Promise<Ended<unknown>> {
   return world.run((bench) => revokeNamed(bench, what, "old"));
 }
 
-interface Row {
-  readonly fates: Fate[];
-  readonly retryForMs?: number;
-  readonly ends: Partial<Record<What, FailureKind | "done">>;
-  readonly state: Partial<Record<What, EntryState>>;
-}
+type Ending = readonly [ends: FailureKind | "done", state: EntryState];
+const revoked: Ending = ["done", "done"];
+const unknown: Ending = ["outcome_unknown", "unknown"];
 
-const rows: Record<string, Row> = {
-  revoked: { fates: [], ends: { client: "done", key: "done" }, state: { client: "done", key: "done" } },
-  "lost once": { fates: ["lost after"], ends: { client: "done", key: "done" }, state: { client: "done", key: "done" } },
-  "429, then revoked": {
-    fates: [{ refused: 429 }],
-    ends: { client: "done", key: "done" },
-    state: { client: "done", key: "done" },
-  },
-  "403": {
-    fates: [{ refused: 403 }],
-    ends: { client: "auth", key: "auth" },
-    state: { client: "refused", key: "refused" },
-  },
-  "404": {
-    fates: [{ refused: 404 }],
-    ends: { client: "not_found", key: "not_found" },
-    state: { client: "refused", key: "refused" },
-  },
+/** The outcomes of the requests, and how the command and its entry end: for a client, and for a key. */
+type Row = [name: string, setting: Setting, client: Ending, key?: Ending];
+const rows: readonly Row[] = [
+  ["revoked", {}, revoked],
+  ["lost once", { fates: { revoke: ["lost after"] } }, revoked],
+  ["429, then revoked", { fates: { revoke: [{ refused: 429 }] } }, revoked],
+  ["403", { fates: { revoke: [{ refused: 403 }] } }, ["auth", "refused"]],
+  ["404", { fates: { revoke: [{ refused: 404 }] } }, ["not_found", "refused"]],
   // It can have another cause (OAuth turned off). The list decides for a key, and still has it.
-  "lost, then 404": {
-    fates: ["lost before", { refused: 404 }],
-    ends: { client: "outcome_unknown", key: "outcome_unknown" },
-    state: { client: "unknown", key: "unknown" },
-  },
-  "lost after, then 404: the list shows the key revoked": {
-    fates: ["lost after", { refused: 404 }],
-    ends: { key: "done" },
-    state: { key: "done" },
-  },
-  "lost, then 403": {
-    fates: ["lost before", { refused: 403 }],
-    ends: { client: "outcome_unknown", key: "outcome_unknown" },
-    state: { client: "unknown", key: "unknown" },
-  },
-  "lost, and no time": {
-    fates: ["lost before"],
-    retryForMs: 0,
-    ends: { client: "outcome_unknown", key: "outcome_unknown" },
-    state: { client: "unknown", key: "unknown" },
-  },
-};
+  ["lost, then 404", { fates: { revoke: ["lost before", { refused: 404 }] } }, unknown],
+  ["lost after, then 404, a key listed", { fates: { revoke: ["lost after", { refused: 404 }] } }, unknown, revoked],
+  ["lost, then 403", { fates: { revoke: ["lost before", { refused: 403 }] } }, unknown],
+  ["lost, and no time", { fates: { revoke: ["lost before"] }, retryForMs: 0 }, unknown],
+];
 
 it.each(["client", "key"] as const)("of a %s, lost with the disk, is not called refused", async (what) => {
   const world = worldWith(what, { fates: { revoke: ["lost after"] }, failing: ["record 2"] });
@@ -78,17 +47,13 @@ it.each(["client", "key"] as const)("of a %s, lost with the disk, is not called 
 });
 
 describe("a revocation by name", () => {
-  const cases = Object.entries(rows).flatMap(([name, row]) =>
-    (["client", "key"] as const).map((what) => ({ name, what, ...row })),
-  );
-  it.each(cases.filter(({ ends, what }) => ends[what]))(
-    "of a $what: $name",
-    async ({ what, fates, retryForMs, ends, state }) => {
-      const world = worldWith(what, { fates: { revoke: fates }, retryForMs });
-      expect((await revokeOld(world, what)).kind).toBe(ends[what]);
-      expect(world.entries[0]!.state).toBe(state[what]);
-    },
-  );
+  describe.each(["client", "key"] as const)("of a %s", (what) => {
+    it.each<Row>(rows)("%s", async (_name, setting, client, key = client) => {
+      const world = worldWith(what, structuredClone(setting));
+      const { kind } = await revokeOld(world, what);
+      expect([kind, world.entries[0]!.state]).toEqual(what === "client" ? client : key);
+    });
+  });
 
   it.each(["client", "key"] as const)("of a %s is not sent again before Retry-After", async (what) => {
     const world = worldWith(what, { fates: { revoke: [{ refused: 429, retryAfterSeconds: 9000 }] } });
