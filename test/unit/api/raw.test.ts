@@ -22,45 +22,14 @@ describe("checkRaw", () => {
     ["/v1/a..b", "v1"],
   ])("%s belongs to %s", (path, contract) => expect(checkRaw(get(path))).toBe(contract));
 
-  test.each([
-    "",
-    "v1",
-    "/",
-    "/v2",
-    "/v10",
-    "/v1x/y",
-    "/V1",
-    "/api",
-    "/api/v2",
-    "/api/v10",
-    "/oauth/token",
-    "//evil.example/v1",
-    "/v1//x",
-    "https://evil.example/v1",
-    "http://x",
-    "/v1/..",
-    "/v1/../x",
-    "/v1/./x",
-    "/v1/..;/x",
-    "/v1/%2e%2e/x",
-    "/v1/%2E./x",
-    "/v1/%252e%252e/x",
-    "/v1/a%2fb",
-    "/v1/a%5cb",
-    "/v1/a\\b",
-    "/v1/%00",
-    "/v1/%0d%0ax",
-    "/v1/%7f",
-    "/v1/%zz",
-    "/v1/%",
-    "/v1/a b",
-    "/v1/\n",
-    "/v1/é",
-    "/v1#x",
-    "/v1/x#y",
-    "/v1@evil.example",
-    "/v1:80/x",
-  ])("refuses %j", (path) => {
+  const refused = {
+    "another path": ["", "v1", "/", "/v2", "/v10", "/v1x/y", "/V1", "/api", "/api/v2", "/api/v10", "/oauth/token"],
+    "another host": ["//evil.example/v1", "https://evil.example/v1", "http://x", "/v1@evil.example", "/v1:80/x"],
+    "a way out": ["/v1/..", "/v1/../x", "/v1/./x", "/v1/..;/x", "/v1/%2e%2e/x", "/v1/%2E./x", "/v1/%252e%252e/x"],
+    "something encoded": ["/v1/a%2fb", "/v1/a%5cb", "/v1/%00", "/v1/%0d%0ax", "/v1/%7f", "/v1/%zz", "/v1/%"],
+    "no path": ["/v1//x", "/v1/a\\b", "/v1/a b", "/v1/\n", "/v1/é", "/v1#x", "/v1/x#y"],
+  };
+  test.each(Object.values(refused).flat())("refuses %j", (path) => {
     expect(() => checkRaw(get(path))).toThrow(Failure);
   });
 

@@ -10,7 +10,7 @@ import {
   movedAway,
   newEntry,
 } from "../../../src/journal/admission.ts";
-import type { Entry } from "../../../src/journal/entry.ts";
+import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import { Failure } from "../../../src/errors.ts";
 import { intent } from "./intent.ts";
 
@@ -78,24 +78,14 @@ describe("an explicit idempotency key", () => {
 describe("the same request, unfinished", () => {
   const second = { profile: "second", profile_id: "prf_2" };
 
+  const none = { organization_id: null };
   const at = `for the organization ${organization_id}`;
+  const [prod, alone] = [`as profile "prod" ${at}`, 'as profile "prod" without an organization'];
 
   it.each<[string, Partial<Entry>, Partial<Intent>, begun: string, now: string]>([
-    ["as another profile", {}, second, `as profile "prod" ${at}`, `as profile "second" ${at}`],
-    [
-      "with an organization that is not set now",
-      {},
-      { organization_id: null },
-      `as profile "prod" ${at}`,
-      'as profile "prod" without an organization',
-    ],
-    [
-      "without the organization that is set now",
-      { organization_id: null },
-      {},
-      'as profile "prod" without an organization',
-      `as profile "prod" ${at}`,
-    ],
+    ["as another profile", {}, second, prod, `as profile "second" ${at}`],
+    ["with an organization that is not set now", {}, none, prod, alone],
+    ["without the organization that is set now", none, {}, alone, prod],
   ])("%s is a different request", (_what, begun, changes, was, now) => {
     const entries = [entry({ id: "1", fingerprint: "2" }), entry(begun)];
     const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(changes), false));
@@ -163,44 +153,28 @@ describe("a request that was sent before without a delivered secret", () => {
   });
 
   it("is no problem if it has one", () => {
-    const states = [
-      "open",
-      "unknown",
-      "pending",
-      "waiting",
-      "done",
-      "refused",
-      "unusable",
-      "replaced",
-      "abandoned",
-    ] as const;
+    const states = "open unknown pending waiting done refused unusable replaced abandoned".split(" ") as EntryState[];
     expect(assertNoSecretLost(states.map((state) => entry({ state })))).toBeUndefined();
   });
 });
 
 it.each([
-  [
-    false,
-    "The entries of the journal /here were moved to /there.",
-    {
-      meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",
-      hint: "Set INTEG_JOURNAL, or --journal of the profile, to /there.",
-    },
-  ],
+  [false, "were moved", { hint: "Set INTEG_JOURNAL, or --journal of the profile, to /there." }],
   [
     true,
-    "The entries of the journal /here are being moved to /there.",
+    "are being moved",
     {
-      meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",
       hint: "Wait until the move is finished, or run it again if it was interrupted.",
       nextCommand: "integ journal move --to /there",
     },
   ],
 ])(
   "a moved journal names its new place, and whether the move is complete (in progress: %s)",
-  (isUnfinished, message, details) => {
-    const failure = movedAway("/here", { to: "/there", isUnfinished });
-    expect([failure.kind, failure.message, failure.details]).toEqual(["usage", message, details]);
+  (isUnfinished, words, next) => {
+    const { kind, message, details } = movedAway("/here", { to: "/there", isUnfinished });
+    const meaning = "Nothing was sent and nothing changed: a change that is recorded here would be missing there.";
+    expect([kind, message]).toEqual(["usage", `The entries of the journal /here ${words} to /there.`]);
+    expect(details).toEqual({ meaning, ...next });
   },
 );
 

@@ -167,19 +167,11 @@ describe("preparing", () => {
     expect(lines).toEqual([repository]);
   });
 
+  const shown = (body: object): Answer => ({ status: 200, body });
+  const noKey = ": GitHub's public key is not one.";
   it.each<[string, Answers, string, string]>([
-    [
-      "an invalid key",
-      { [getsKey]: [{ status: 200, body: { key_id: "1", key: "AAAA" } }] },
-      "unreachable",
-      ": GitHub's public key is not one.",
-    ],
-    [
-      "a key without an id",
-      { [getsKey]: [{ status: 200, body: { key: publicKey } }] },
-      "unreachable",
-      ": GitHub's public key is not one.",
-    ],
+    ["an invalid key", { [getsKey]: [shown({ key_id: "1", key: "AAAA" })] }, "unreachable", noKey],
+    ["a key without an id", { [getsKey]: [shown({ key: publicKey })] }, "unreachable", noKey],
     [
       "no key",
       { [getsKey]: [absent] },
@@ -189,13 +181,13 @@ describe("preparing", () => {
     ["no repository", { [repository]: [absent] }, "usage", ": the repository my-org/my-repo is not found."],
     [
       "an archive",
-      { [repository]: [{ status: 200, body: { archived: true } }] },
+      { [repository]: [shown({ archived: true })] },
       "usage",
       ": the repository is archived, and takes no secret.",
     ],
     [
       "a reader's token",
-      { [repository]: [{ status: 200, body: { permissions: { push: false } } }] },
+      { [repository]: [shown({ permissions: { push: false } })] },
       "auth",
       ": the token may not write to the repository.",
     ],
@@ -289,87 +281,34 @@ describe("writing", () => {
 
   const waits = [300, 600, 1200, 2400];
   const five = Array.from({ length: 5 }, () => lost).flat();
-  it.each<[string, Answers, object, readonly string[], readonly number[]]>([
-    [
-      "is always lost",
-      { [puts]: ["lost"] },
-      { kind: "unreachable", message: `GitHub at ${server} gave no response: the connection was cut.` },
-      five,
-      waits,
-    ],
-    [
-      "always returns an error",
-      { [puts]: [busy] },
-      { kind: "unreachable", message: `${name} cannot be written: GitHub answered 500.` },
-      five,
-      waits,
-    ],
+  const answered = (status: number): string => `${name} cannot be written: GitHub answered ${status}.`;
+  const noAnswer = `GitHub at ${server} gave no response: the connection was cut.`;
+  const redirected = `GitHub at ${server} responded with a redirect (307), which integ does not follow.`;
+  const unchanged = `${name}: GitHub took the secret, and does not show it as changed.`;
+  const hour = { status: 429, headers: { "retry-after": "3600" } };
+  const keys = ["1", "2", "3", "4", "5", "6"].map(key);
+  const older = changed("2026-01-03T09:59:49Z");
+  it.each<[string, Answers, kind: string, message: string, asked?: readonly string[], slept?: readonly number[]]>([
+    ["is always lost", { [puts]: ["lost"] }, "unreachable", noAnswer, five, waits],
+    ["always returns an error", { [puts]: [busy] }, "unreachable", answered(500), five, waits],
     [
       "always has an old key",
-      { [puts]: [{ status: 422 }], [getsKey]: ["1", "2", "3", "4", "5", "6"].map(key) },
-      { kind: "usage", message: `${name} cannot be written: GitHub answered 422.` },
+      { [puts]: [{ status: 422 }], [getsKey]: keys },
+      "usage",
+      answered(422),
       [puts, getsKey, puts, getsKey, puts, getsKey, puts, getsKey, puts],
-      [],
     ],
-    [
-      "is refused with its key",
-      { [puts]: [{ status: 422 }] },
-      { kind: "usage", message: `${name} cannot be written: GitHub answered 422.` },
-      [puts, getsKey],
-      [],
-    ],
-    [
-      "is refused",
-      { [puts]: [{ status: 400 }] },
-      { kind: "usage", message: `${name} cannot be written: GitHub answered 400.` },
-      [puts],
-      [],
-    ],
-    [
-      "is not seen",
-      { [puts]: [{ status: 404 }] },
-      { kind: "auth", message: `${name}: permission denied: it cannot be written.` },
-      [puts],
-      [],
-    ],
-    [
-      "is not allowed",
-      { [puts]: [{ status: 405 }] },
-      { kind: "usage", message: `${name} cannot be written: GitHub answered 405.` },
-      [puts],
-      [],
-    ],
-    [
-      "is redirected",
-      { [puts]: [{ status: 307 }] },
-      { kind: "usage", message: `GitHub at ${server} responded with a redirect (307), which integ does not follow.` },
-      [puts],
-      [],
-    ],
-    [
-      "must wait for an hour",
-      { [puts]: [{ status: 429, headers: { "retry-after": "3600" } }] },
-      { kind: "rate_limited", message: `${name}: GitHub limits the rate of requests.` },
-      [puts],
-      [],
-    ],
-    [
-      "is not shown",
-      { [puts]: [created] },
-      { kind: "undelivered", message: `${name}: GitHub took the secret, and does not show it as changed.` },
-      [puts, gets],
-      [],
-    ],
-    [
-      "is shown as older",
-      { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:49Z")] },
-      { kind: "undelivered", message: `${name}: GitHub took the secret, and does not show it as changed.` },
-      [puts, gets],
-      [],
-    ],
-  ])("that %s fails", async (_what, answers, failure, asked, slept) => {
+    ["is refused with its key", { [puts]: [{ status: 422 }] }, "usage", answered(422), [puts, getsKey]],
+    ["is refused", { [puts]: [{ status: 400 }] }, "usage", answered(400)],
+    ["is not seen", { [puts]: [{ status: 404 }] }, "auth", `${name}: permission denied: it cannot be written.`],
+    ["is not allowed", { [puts]: [{ status: 405 }] }, "usage", answered(405)],
+    ["is redirected", { [puts]: [{ status: 307 }] }, "usage", redirected],
+    ["must wait for an hour", { [puts]: [hour] }, "rate_limited", `${name}: GitHub limits the rate of requests.`],
+    ["is not shown", { [puts]: [created] }, "undelivered", unchanged, [puts, gets]],
+    ["is shown as older", { [puts]: [replaced], [gets]: [before, older] }, "undelivered", unchanged, [puts, gets]],
+  ])("that %s fails", async (_what, answers, kind, message, asked = [puts], slept = []) => {
     const script = github(answers);
-    await expect(script.store.write(canary, {}, foundIn(answers))).rejects.toMatchObject(failure);
+    await expect(script.store.write(canary, {}, foundIn(answers))).rejects.toMatchObject({ kind, message });
     expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
   });
 });

@@ -27,7 +27,6 @@ afterAll(async () => {
 const to = "vault:secret/apps/ci#client_secret";
 const name = `--secret-to ${to}`;
 const all = ["create", "read", "update", "patch"];
-const read = /^GET \/v1\/secret\/data/;
 
 async function failureOf(env: Readonly<Record<string, string | undefined>> = {}): Promise<Failure> {
   const given = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...all), ...env };
@@ -80,17 +79,6 @@ describe("a read that Vault refuses", () => {
       message: `${name}: the server is sealed.`,
       details: { hint: expect.stringContaining("vault operator unseal") },
     });
-  });
-
-  it.each<[string, RegExp, unknown, string]>([
-    ["a mount of another path", /mounts/, { data: { path: "other/", type: "kv", options: { version: "2" } } }, "usage"],
-    ["a mount without a path", /mounts/, { data: { type: "kv", options: { version: "2" } } }, "usage"],
-    ["a version that is not a number", read, { data: { data: {}, metadata: { version: "1" } } }, "unreachable"],
-    ["fields that are a list", read, { data: { data: ["a"], metadata: { version: 1 } } }, "unreachable"],
-    ["fields that are a text", read, { data: { data: "a", metadata: { version: 1 } } }, "unreachable"],
-  ])("%s stops the command", async (_what, asked, body, kind) => {
-    vault.plan(asked, { status: 200, body: body as object }, 9);
-    expect((await failureOf()).kind).toBe(kind);
   });
 });
 

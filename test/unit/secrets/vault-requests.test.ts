@@ -129,60 +129,38 @@ describe("preparing", () => {
     else expect((await failureOf(() => store.prepare(facts))).message).toBe(`${name}: the token may not read there.`);
   });
 
+  const mount = (path: string, version = "2", type = "kv"): Answers => ({
+    [asksMount]: [{ status: 200, body: { data: { path, type, options: { version } } } }],
+  });
+  const shows = (current: Answer): Answers => ({ [asksRights]: [rights("root")], [gets]: [current] });
+  const refused = " cannot be asked for its permissions: the server responded with 400.";
+  const noEngine = ": the server does not say which engine is mounted there.";
+  const otherEngine = ": secret/ is not a KV engine of version 2.";
+  const otherResponse = ": the server's response is not one of KV version 2.";
+  const data = (data: unknown, version: unknown = 1): Answer => ({
+    status: 200,
+    body: { data: { data, metadata: { version } } },
+  });
   it.each<[string, Answers, string, string]>([
-    [
-      "unknown rights",
-      { [asksRights]: [{ status: 400 }] },
-      "usage",
-      " cannot be asked for its permissions: the server responded with 400.",
-    ],
-    [
-      "a mount elsewhere",
-      { [asksMount]: [{ status: 200, body: { data: { path: "other/", type: "kv", options: { version: "2" } } } }] },
-      "usage",
-      ": the server does not say which engine is mounted there.",
-    ],
-    [
-      "a mount without a path",
-      { [asksMount]: [ok] },
-      "usage",
-      ": the server does not say which engine is mounted there.",
-    ],
-    [
-      "another version",
-      { [asksMount]: [{ status: 200, body: { data: { path: "secret/", type: "kv", options: { version: "1" } } } }] },
-      "usage",
-      ": secret/ is not a KV engine of version 2.",
-    ],
-    [
-      "another engine",
-      { [asksMount]: [{ status: 200, body: { data: { path: "secret/", type: "pki", options: { version: "2" } } } }] },
-      "usage",
-      ": secret/ is not a KV engine of version 2.",
-    ],
-    [
-      "a path that is the mount",
-      {
-        [asksMount]: [{ status: 200, body: { data: { path: "secret/app/", type: "kv", options: { version: "2" } } } }],
-      },
-      "usage",
-      " names the mount and no secret in it.",
-    ],
-    [
-      "a response of another engine",
-      { [asksRights]: [rights("root")], [gets]: [ok] },
-      "unreachable",
-      ": the server's response is not one of KV version 2.",
-    ],
+    ["unknown rights", { [asksRights]: [{ status: 400 }] }, "usage", refused],
+    ["a mount elsewhere", mount("other/"), "usage", noEngine],
+    ["a mount without a path", { [asksMount]: [ok] }, "usage", noEngine],
+    ["another version", mount("secret/", "1"), "usage", otherEngine],
+    ["another engine", mount("secret/", "2", "pki"), "usage", otherEngine],
+    ["a path that is the mount", mount("secret/app/"), "usage", " names the mount and no secret in it."],
+    ["a response of another engine", shows(ok), "unreachable", otherResponse],
+    ["a version that is not a number", shows(data({}, "1")), "unreachable", otherResponse],
+    ["fields that are a list", shows(data(["a"])), "unreachable", otherResponse],
+    ["fields that are a text", shows(data("a")), "unreachable", otherResponse],
     [
       "a field that is not a text",
-      { [asksRights]: [rights("root")], [gets]: [at(1, { key: { deep: 1 } })] },
+      shows(at(1, { key: { deep: 1 } })),
       "usage",
       ": the field key of secret/app is not a string.",
     ],
     [
       "a number that a rewrite could change",
-      { [asksRights]: [rights("root")], [gets]: [{ status: 200, text: inexact }] },
+      shows({ status: 200, text: inexact }),
       "usage",
       ": secret/app contains a number that a rewrite could change.",
     ],

@@ -50,51 +50,20 @@ describe("a patch", () => {
   });
 
   const five = Array.from({ length: 5 }, () => [patches, gets]).flat();
-  it.each<[string, Answers, string, string, readonly string[]]>([
-    [
-      "never gets a response",
-      { [patches]: ["lost"], [gets]: [old] },
-      "unreachable",
-      `Vault at ${server} gave no response: the connection was cut.`,
-      five,
-    ],
-    [
-      "returns an error each time",
-      { [patches]: [busy], [gets]: [old] },
-      "unreachable",
-      `${name} cannot be written: the server responded with 500.`,
-      five,
-    ],
-    [
-      "is refused",
-      { [patches]: [{ status: 400 }], [gets]: [old] },
-      "usage",
-      `${name} cannot be written: the server responded with 400.`,
-      [patches, gets],
-    ],
-    [
-      "is redirected",
-      { [patches]: [{ status: 300 }], [gets]: [old] },
-      "unreachable",
-      `${name} cannot be written: the server responded with 300.`,
-      [patches, gets],
-    ],
-    [
-      "may not",
-      { [patches]: [{ status: 403 }], [gets]: [old], [isKnown]: [ok] },
-      "auth",
-      `${name}: permission denied: it cannot be written.`,
-      [patches, gets, isKnown],
-    ],
-    [
-      "must wait for an hour",
-      { [patches]: [{ status: 429, headers: { "retry-after": "3600" } }], [gets]: [old] },
-      "rate_limited",
-      `${name}: the server limits the rate of requests.`,
-      [patches, gets],
-    ],
-  ])("that %s fails", async (_what, answers, kind, message, lines) => {
-    const script = vault(answers);
+  const answered = (status: number): string => `${name} cannot be written: the server responded with ${status}.`;
+  const noAnswer = `Vault at ${server} gave no response: the connection was cut.`;
+  const hour = { status: 429, headers: { "retry-after": "3600" } };
+  const [denied, limited] = ["permission denied: it cannot be written.", "the server limits the rate of requests."];
+  const once = [patches, gets];
+  it.each<[string, Answer | "lost", string, string, readonly string[]]>([
+    ["never gets a response", "lost", "unreachable", noAnswer, five],
+    ["returns an error each time", busy, "unreachable", answered(500), five],
+    ["is refused", { status: 400 }, "usage", answered(400), once],
+    ["is redirected", { status: 300 }, "unreachable", answered(300), once],
+    ["may not", { status: 403 }, "auth", `${name}: ${denied}`, [...once, isKnown]],
+    ["must wait for an hour", hour, "rate_limited", `${name}: ${limited}`, once],
+  ])("that %s fails", async (_what, answer, kind, message, lines) => {
+    const script = vault({ [patches]: [answer], [gets]: [old], [isKnown]: [ok] });
     await expect(script.store.write(canary, patch, found)).rejects.toMatchObject({ kind, message });
     expect(script.lines).toEqual(lines);
   });
