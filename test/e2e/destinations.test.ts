@@ -1,46 +1,21 @@
 // Delivery: byte for byte, proven, and to several destinations, before the old credential is revoked.
 import { statSync, chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-const homes: Home[] = [];
+const service = await serviceOfFile();
+const account = new Account(service);
+afterEach(() => account.clear());
 
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterEach(async () => {
-  await service.calm();
-  for (const { id, status } of await clients())
-    if (status !== "revoked")
-      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
-  for (const home of homes.splice(0)) home.remove();
-});
-
-afterAll(() => service.stop());
-
-interface Client {
-  readonly id: string;
-  readonly status: string;
-  readonly client_id: string;
-}
-
-async function clients(): Promise<Client[]> {
-  return (await service.control("GET", "/oauth_clients")) as Client[];
-}
-
-async function live(): Promise<string[]> {
-  return (await clients()).filter(({ status }) => status === "active").map(({ id }) => id);
-}
+const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
 /** A home with two profiles: `p` acts, `target` may take a secret. */
 async function home(): Promise<Home> {
-  const at = new Home();
-  homes.push(at);
+  const at = homeOfTest();
   const { base_url, api_key, token_endpoint } = service.us;
   for (const name of ["p", "target"]) {
     const words = ["profiles", "add", name, "--region", "us", "--base-url", base_url, "--api-key-stdin"];
@@ -83,7 +58,7 @@ async function inAll(at: Home): Promise<string> {
   const shown = JSON.parse((await integHere(at, ["profiles", "show", "target", "--json"])).stdout) as {
     credential: { client_id: string };
   };
-  const [newest] = (await clients()).filter(({ client_id }) => client_id === shown.credential.client_id);
+  const [newest] = (await account.clients()).filter(({ client_id }) => client_id === shown.credential.client_id);
   expect(newest?.status).toBe("active");
   const exchanged = await integHere(at, ["oauth-clients", "token", "--from-profile", "-p", "target", "--json"]);
   expect(exchanged.code).toBe(0);
@@ -299,7 +274,7 @@ describe("several destinations", () => {
 
   it("one that cannot take a secret stops the command before anything is sent", async () => {
     const at = await home();
-    const before = (await clients()).length;
+    const before = (await account.clients()).length;
     writeFileSync(at.path("taken"), "mine");
     for (const words of [
       ["--secret-file", "a.secret", "--secret-file", "taken"],
@@ -309,7 +284,7 @@ describe("several destinations", () => {
       expect((await create(at, ...words)).code).toBe(2);
       expect(existsSync(at.path("a.secret"))).toBe(false);
     }
-    expect((await clients()).length).toBe(before);
+    expect((await account.clients()).length).toBe(before);
     expect(text(at, "taken")).toBe("mine");
   });
 });

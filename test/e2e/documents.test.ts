@@ -5,22 +5,18 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exitCodes } from "../../src/errors.ts";
 import { Home, root } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 const scripting = readFileSync(join(root, "docs/scripting.md"), "utf8");
-let service: Service;
+const service = await serviceOfFile(["--entities", "1500"]);
 let at: Home;
 
 beforeAll(async () => {
-  service = await startService(["--entities", "1500"]);
   at = new Home({ ...service.env, SERVICE_ACCOUNT: service.us.service_account_id });
   at.addToPath();
 });
 
-afterAll(async () => {
-  at.remove();
-  await service.stop();
-});
+afterAll(() => at.remove());
 
 /** A creation whose request was lost, and whose recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {

@@ -3,12 +3,12 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isRunnable, nodesBelow, treeOf } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 /** Commands that change neither the account, nor the journal, nor profiles. */
 const readers = [
@@ -52,17 +52,12 @@ interface Step {
   readonly body: string | null;
 }
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let home: Home;
 let id: string;
 let key: string;
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
-afterAll(() => service?.stop());
 beforeEach(async () => {
   await account.clear();
   const { access_token, token_endpoint } = service.us;

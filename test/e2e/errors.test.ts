@@ -6,14 +6,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { binary, Home, root } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
-let service: Service;
+const service = await serviceOfFile();
 let at: Home;
 
 beforeAll(async () => {
-  service = await startService();
   at = new Home(service.env);
   writeFileSync(at.path("taken"), "mine");
   mkdirSync(at.path("folder"));
@@ -34,10 +33,7 @@ beforeAll(async () => {
     });
 });
 
-afterAll(async () => {
-  at.remove();
-  await service.stop();
-});
+afterAll(() => at.remove());
 
 interface Wrong {
   readonly what: string;

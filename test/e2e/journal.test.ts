@@ -1,35 +1,19 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const canTrace = !isMissing("strace");
-let service: Service;
-const homes: Home[] = [];
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterEach(async () => {
-  await service.calm();
-  for (const { id, status } of (await service.control("GET", "/oauth_clients")) as { id: string; status: string }[])
-    if (status !== "revoked")
-      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
-  for (const home of homes.splice(0)) home.remove();
-});
-
-afterAll(async () => {
-  await service.stop();
-});
+const service = await serviceOfFile();
+const account = new Account(service);
+afterEach(() => account.clear());
 
 function home(env: Readonly<Record<string, string>> = {}): Home {
-  const made = new Home({ ...service.env, ...env });
-  homes.push(made);
-  return made;
+  return homeOfTest({ ...service.env, ...env });
 }
 
 function createWords(...more: string[]): string[] {
@@ -47,9 +31,7 @@ async function entries(
   return JSON.parse((await integHere(at, ["journal", "list", "--all", "--json"])).stdout).data;
 }
 
-async function clientCount(): Promise<number> {
-  return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
-}
+const clientCount = async (): Promise<number> => (await account.clients()).length;
 
 function journalText(at: Home): string {
   return readFileSync(at.path("state", "journal.ndjson"), "utf8");

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
+import { homeOfTest } from "../support/service.ts";
 import { integHere } from "../support/program-here.ts";
 
 type Answer = { readonly status?: number; readonly body?: string; readonly type?: string };
@@ -11,7 +12,6 @@ type Answer = { readonly status?: number; readonly body?: string; readonly type?
 let server: Server;
 let answer: (request: IncomingMessage) => Answer = () => ({ status: 500 });
 let seen: string[] = [];
-const homes: Home[] = [];
 
 beforeAll(async () => {
   server = createServer((request: IncomingMessage, response: ServerResponse) => {
@@ -26,7 +26,6 @@ beforeAll(async () => {
 
 afterEach(() => {
   seen = [];
-  for (const home of homes.splice(0)) home.remove();
 });
 
 afterAll(() => {
@@ -34,14 +33,12 @@ afterAll(() => {
 });
 
 function home(): Home {
-  const made = new Home({
+  return homeOfTest({
     INTEG_REGION: "us",
     INTEG_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     INTEG_ORGANIZATION_ID: "5eed0000-0000-4000-8000-0000000000a5",
     INTEG_ACCESS_TOKEN: "token",
   });
-  homes.push(made);
-  return made;
 }
 
 function list(body: unknown): void {

@@ -3,22 +3,18 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, isOtherBinary, root } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { entity, envelope, startListServer } from "./list-server.ts";
 
-let service: Service;
+const service = await serviceOfFile(["--entities", "1234"]);
 let at: Home;
 
 beforeAll(async () => {
-  service = await startService(["--entities", "1234"]);
   at = new Home(service.env);
   at.addToPath();
 });
 
-afterAll(async () => {
-  at.remove();
-  await service.stop();
-});
+afterAll(() => at.remove());
 
 /** A pipeline in a real shell. */
 function shell(line: string): { status: number | null; stdout: string; stderr: string } {

@@ -1,18 +1,13 @@
 // An unfinished entry that needs a variable, profile or credential missing on this machine: lists, and the command that
 // would finish it, name what is missing. No printed next step ends in the same error.
 import { cpSync, rmSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService();
-});
+const service = await serviceOfFile();
 afterEach(() => service.calm());
-afterAll(() => service.stop());
 
 interface Row {
   readonly id: string;

@@ -1,31 +1,21 @@
 // OAuth clients from the command line: the decision table of §4.2 as a user sees it, against a sandbox.
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-const homes: Home[] = [];
+const service = await serviceOfFile();
+const account = new Account(service);
+// Also frees all slots, so that no test meets another's limit.
+afterEach(() => account.clear());
 
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterEach(async () => {
-  await service.calm();
-  await freeSlots();
-  for (const home of homes.splice(0)) home.remove();
-});
-
-afterAll(async () => {
-  expect(await service.stop()).toBe(0);
-});
+const liveClients = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
+const clientCount = async (): Promise<number> => (await account.clients()).length;
 
 function home(): Home {
-  const made = new Home(service.env);
-  homes.push(made);
-  return made;
+  return homeOfTest(service.env);
 }
 
 function create(at: Home, ...more: string[]): Promise<Ended> {
@@ -352,24 +342,3 @@ describe("list --offline", () => {
     expect(listed.filter(({ status }) => status === "revoked").map(({ id }) => id)).toEqual([rotated, revoked]);
   });
 });
-
-async function clients(): Promise<{ id: string; status: string }[]> {
-  return (await service.control("GET", "/oauth_clients")) as { id: string; status: string }[];
-}
-
-async function liveClients(): Promise<string[]> {
-  return (await clients())
-    .filter((client) => client.status === "active" || client.status === "pending")
-    .map(({ id }) => id);
-}
-
-async function clientCount(): Promise<number> {
-  return (await clients()).length;
-}
-
-/** Frees all slots, so that no test meets another's limit. */
-async function freeSlots(): Promise<void> {
-  for (const { id, status } of await clients())
-    if (status !== "revoked")
-      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
-}

@@ -11,31 +11,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Home, type Ended, program } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-const homes: Home[] = [];
-
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterEach(() => {
-  for (const home of homes.splice(0)) home.remove();
-});
-
-afterAll(async () => {
-  await service.stop();
-});
+const service = await serviceOfFile();
 
 /** A home without a keychain and without integ's variables. */
 function home(env: Readonly<Record<string, string>> = {}): Home {
-  const made = new Home(env);
-  homes.push(made);
-  return made;
+  return homeOfTest(env);
 }
 
 function add(at: Home, name: string, ...more: string[]): Promise<Ended> {

@@ -1,42 +1,20 @@
 // Recovery elsewhere: whatever the environment, flags and profiles are by then, an entry is finished as it was requested, or
 // the command refuses and explains.
 import { writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-const homes: Home[] = [];
+const service = await serviceOfFile();
+const account = new Account(service);
+afterEach(() => account.clear());
 
-beforeAll(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await service.calm();
-  for (const { id, status } of await clients())
-    if (status !== "revoked")
-      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
-  for (const home of homes.splice(0)) home.remove();
-});
-afterAll(() => service.stop());
-
-interface Client {
-  readonly id: string;
-  readonly status: string;
-}
-
-async function clients(): Promise<Client[]> {
-  return (await service.control("GET", "/oauth_clients")) as Client[];
-}
-
-async function live(): Promise<string[]> {
-  return (await clients()).filter(({ status }) => status === "active").map(({ id }) => id);
-}
+const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
 /** A home whose profile `p` knows its token endpoint. */
 async function withProfile(): Promise<Home> {
-  const at = new Home();
-  homes.push(at);
+  const at = homeOfTest();
   await at.integ([...added("p", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
     input: service.us.api_key,
   });
@@ -103,8 +81,7 @@ describe("a --secret-profile", () => {
 
 describe("an organization id that only one of two shells sets", () => {
   it("creates no second client unnoticed; in capitals it is the same", async () => {
-    const at = new Home({ ...service.env, INTEG_ORGANIZATION_ID: "" });
-    homes.push(at);
+    const at = homeOfTest({ ...service.env, INTEG_ORGANIZATION_ID: "" });
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     const words = [...made(), "--secret-file", "s", "--retry-for", "0"];
     const INTEG_ORGANIZATION_ID = service.us.organization_id;

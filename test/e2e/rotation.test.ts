@@ -1,47 +1,21 @@
 // Rotation without downtime: create, deliver, prove, overlap, revoke; at every moment one of the two works.
 import { existsSync, readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startRecordingRelay } from "../support/recording-relay.ts";
-import { startService, type Service } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-const homes: Home[] = [];
+const service = await serviceOfFile();
+const account = new Account(service);
+afterEach(() => account.clear());
 
-beforeAll(async () => {
-  service = await startService();
-});
-
-afterEach(async () => {
-  await service.calm();
-  for (const { id, status } of await clients())
-    if (status !== "revoked")
-      await service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
-  for (const home of homes.splice(0)) home.remove();
-});
-
-afterAll(async () => {
-  await service.stop();
-});
-
-interface Client {
-  readonly id: string;
-  readonly status: string;
-}
-
-async function clients(): Promise<Client[]> {
-  return (await service.control("GET", "/oauth_clients")) as Client[];
-}
-
-async function live(): Promise<string[]> {
-  return (await clients()).filter(({ status }) => status === "active").map(({ id }) => id);
-}
+const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
 /** A home whose profile knows the token endpoint, and a client to rotate. */
 async function begun(): Promise<{ at: Home; id: string }> {
-  const at = new Home();
-  homes.push(at);
+  const at = homeOfTest();
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
   await integHere(at, [...words, "--token-endpoint", service.us.token_endpoint], { input: service.us.api_key });
   const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
@@ -122,7 +96,7 @@ describe("oauth-clients rotate", () => {
     const { at, id } = await begun();
     const { code, stdout } = await rotate(at, id, "--secret-file", "new.secret");
     expect(code).toBe(0);
-    const receipt = JSON.parse(stdout) as Client & { client_id: string };
+    const receipt = JSON.parse(stdout) as Record<"id" | "client_id", string>;
     expect(await live()).toEqual([receipt.id]);
     expect(await unsettled(at)).toEqual([]);
     const token = await at.integ(
