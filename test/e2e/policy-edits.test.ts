@@ -1,11 +1,11 @@
 // A policy that is edited between two runs: each edit in each state of an item. Working credentials stay valid, nothing is
 // created twice, and a secret goes to the destination in the file at the time of its delivery.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 interface Item {
   readonly name: string;
@@ -16,14 +16,8 @@ interface Item {
   readonly overlap: string;
 }
 
-let service: Service;
-let account: Account;
-
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
-afterAll(() => service?.stop());
+const service = await serviceOfFile();
+const account = new Account(service);
 
 const first: Item = {
   name: "a",

@@ -5,12 +5,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
+import { homeOfTest } from "../support/service.ts";
 import { integHere } from "../support/program-here.ts";
 import { KeysDesk, unsettled } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 let account: Account;
-const homes: Home[] = [];
 
 beforeAll(async () => {
   desk = await KeysDesk.open();
@@ -19,7 +19,6 @@ beforeAll(async () => {
 afterEach(async () => {
   await account.clear();
   desk.clear();
-  for (const home of homes.splice(0)) home.remove();
 });
 afterAll(() => desk.close());
 
@@ -28,9 +27,7 @@ const lostAnswer = ["--retry-for", "0"];
 
 function oauthHome(): Home {
   const { service } = desk;
-  const home = new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
-  homes.push(home);
-  return home;
+  return homeOfTest({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
 }
 
 /** The recovery that a failure prints, with its entry and options. */

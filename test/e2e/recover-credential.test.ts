@@ -1,26 +1,21 @@
 // The credential of a recovery of many entries: requested once, and again when the recovery itself changes it.
 import { readFileSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { Account, type MadeClient } from "../support/account.ts";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let home: Home;
 let client: MadeClient;
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
 beforeEach(async () => {
   await account.clear();
   home = new Home();
   client = await account.make(["service_account:manage", "entity:read", "organization:read"]);
 });
 afterEach(() => home.remove());
-afterAll(() => service.stop());
 
 async function ends(code: number, words: readonly string[], input = ""): Promise<void> {
   const ended = await home.integ(words, { input });

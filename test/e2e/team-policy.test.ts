@@ -1,12 +1,12 @@
 // Policies on a shared journal: each item is driven once by many simultaneous runs, and one administrator finishes another's
 // work under a profile of another name.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { PostgresServer, teamAccess } from "../support/postgres.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
@@ -38,9 +38,7 @@ async function journal(): Promise<Record<string, string>> {
 }
 
 function homeOf(env: Record<string, string>): Home {
-  const home = new Home(env);
-  onTestFinished(() => home.remove());
-  return home;
+  return homeOfTest(env);
 }
 
 /** An administrator with their own profile name. */

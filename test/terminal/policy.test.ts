@@ -2,22 +2,17 @@
 // separate yes each.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { homeWith, many } from "../crash/policy-scenes.ts";
 import { Account } from "../support/account.ts";
 import { type Home, root } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 const names = many(3);
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
-afterAll(() => service?.stop());
 beforeEach(() => account.clear());
 
 function homeOf(given: readonly string[]): Home {

@@ -1,21 +1,17 @@
 // At a terminal: questions for missing values, hidden secrets, a confirmation before anything is sent, and EOF is not a yes.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
 
-let service: Service;
+const service = await serviceOfFile();
 let at: Home;
 
 beforeAll(async () => {
-  service = await startService();
   at = new Home(service.env);
 });
 
-afterAll(async () => {
-  at.remove();
-  await service.stop();
-});
+afterAll(() => at.remove());
 
 const session = (words: readonly string[], env: Readonly<Record<string, string>> = {}): Session =>
   new Session(words, { home: at, env });

@@ -1,14 +1,13 @@
 // Results on a terminal: relative times, and no information by colour alone.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
 
-let service: Service;
+const service = await serviceOfFile();
 let home: Home;
 
 beforeAll(async () => {
-  service = await startService();
   home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
   const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--json", "--new"];
   await home.integ([...create, "--scope", "entity:read"]);
@@ -18,10 +17,7 @@ beforeAll(async () => {
   await home.integ([...create, "--scope", "entity:read", "--retry-for", "0"]);
   await service.calm();
 });
-afterAll(async () => {
-  home.remove();
-  await service.stop();
-});
+afterAll(() => home.remove());
 
 const sgr = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 

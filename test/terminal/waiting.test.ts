@@ -4,22 +4,18 @@ import { spawn } from "@lydell/node-pty";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, entity, envelope, startListServer } from "../e2e/list-server.ts";
 import { Home, program } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { shown } from "./screen.ts";
 import { Session } from "./session.ts";
 
-let service: Service;
+const service = await serviceOfFile();
 let home: Home;
 
 beforeAll(async () => {
-  service = await startService();
   home = new Home(service.env);
 });
 afterEach(() => service.calm());
-afterAll(async () => {
-  home.remove();
-  await service.stop();
-});
+afterAll(() => home.remove());
 
 interface Ran {
   readonly code: number;
