@@ -1,23 +1,21 @@
 // A response to a creation that lacks only its end: its one-time secret is still readable. It is kept first, and a
 // receipt under the same key names its client; claim and recovery both finish, in either order.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startScriptedPeer } from "../support/scripted-peer.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let home: Home;
 /** Bytes of a creation's response. */
 let whole = 0;
 
 beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
   whole = Buffer.byteLength(JSON.stringify(await account.make(["entity:read"])));
   expect(whole).toBeGreaterThan(200);
 });
@@ -26,9 +24,6 @@ beforeEach(async () => {
   home = new Home(service.env);
 });
 afterEach(() => home.remove());
-afterAll(async () => {
-  await service.stop();
-});
 
 async function create(...more: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   await service.fault(`POST /v1/oauth_clients cut=${whole - 1} times=1`);

@@ -3,10 +3,10 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 const read = (name: string): string => readFileSync(join(root, name), "utf8");
 
@@ -67,13 +67,11 @@ const mentions = [
   ),
 ];
 
-let service: Service;
+const service = await serviceOfFile();
 const homes: Home[] = [];
 
-beforeAll(async () => void (service = await startService()));
 afterAll(async () => {
   for (const home of homes) home.remove();
-  await service.stop();
 });
 
 async function newHome(): Promise<Home> {

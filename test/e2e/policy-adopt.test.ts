@@ -1,10 +1,10 @@
 // Existing credentials come under a policy: after policy init with adopt --all, in a job with apply --adopt. Nothing is created
 // twice, no secret changes, and ambiguous cases are left to a person.
 import { readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 interface Row {
   readonly name: string;
@@ -19,18 +19,11 @@ interface Key {
   readonly status: string;
 }
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let home: Home;
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
-afterAll(async () => {
-  home?.remove();
-  await service?.stop();
-});
+afterAll(() => home?.remove());
 beforeEach(async () => {
   home?.remove();
   await account.clear();

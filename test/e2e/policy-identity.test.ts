@@ -1,21 +1,16 @@
 // Two policies on one account: neither rotates, revokes, overwrites or adopts the other's credentials, whatever their items are
 // called and declare.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let home: Home;
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
-afterAll(() => service?.stop());
 beforeEach(async () => {
   await account.clear();
   const { access_token, token_endpoint } = service.us;

@@ -1,16 +1,13 @@
 // An item that is the run's own credential: skipped without --include-own, else rotated last, and the profile continues with
 // the new one.
 import { readFileSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { type Service, startService } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
-let service: Service;
-beforeAll(async () => void (service = await startService()));
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 interface Row {
   readonly name: string;
   readonly action: string;

@@ -5,25 +5,18 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { ListTarget } from "../../src/output/formats/format.ts";
 import { view } from "../../src/commands/report/report.ts";
 import { html } from "../../src/output/formats/html.ts";
 import { pageOf } from "../../src/output/row-page.ts";
 import { Home, root } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 import { fillDisk, mountSmallDisk } from "../support/small-disk.ts";
 
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.stop());
-
+const service = await serviceOfFile();
 function home(env: Readonly<Record<string, string>> = {}): Home {
-  const made = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...env });
-  onTestFinished(() => made.remove());
-  return made;
+  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...env });
 }
 
 interface Row {
@@ -126,8 +119,7 @@ describe("integ report", () => {
   });
 
   it("reports that the keys could not be listed, and shows the rest", async () => {
-    const at = new Home(service.env);
-    onTestFinished(() => at.remove());
+    const at = homeOfTest(service.env);
     const ended = await at.integ(["report", "--json"]);
     expect(ended.code, ended.stderr).toBe(0);
     expect(rowsIn(ended.stdout).find(({ id }) => id === "access_keys")?.kind).toBe("unknown");
