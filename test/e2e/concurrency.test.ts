@@ -2,34 +2,22 @@
 // one process is paused and another killed.
 import { setTimeout as wait } from "node:timers/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Account, type MetRequest } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { ended, type Ended, Home, isOtherBinary } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { isMissing } from "../support/tools.mjs";
 
 const isTraced = !isMissing("strace");
 
-let service: Service;
-let account: Account;
-const homes: Home[] = [];
-
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
-afterEach(async () => {
-  await account.clear();
-  for (const home of homes.splice(0)) home.remove();
-});
-afterAll(() => service.stop());
+const service = await serviceOfFile();
+const account = new Account(service);
+afterEach(() => account.clear());
 
 function home(): Home {
-  const made = new Home(service.env);
-  homes.push(made);
-  return made;
+  return homeOfTest(service.env);
 }
 
 function words(scope: string, file: string, ...more: string[]): string[] {

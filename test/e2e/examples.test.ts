@@ -5,7 +5,7 @@ import { Account } from "../support/account.ts";
 import { PostgresServer, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { KeysDesk } from "./keys-desk.ts";
 import { isMissing } from "../support/tools.mjs";
 import { typed } from "../support/typed-line.ts";
@@ -34,7 +34,7 @@ const codes: readonly (readonly [line: RegExp, code: number])[] = [
   [/^integ plan.* --exit-code(?!.*;)/, 10],
 ];
 
-let service: Service;
+const service = await serviceOfFile();
 let desk: KeysDesk;
 let account: Account;
 let at: Home;
@@ -72,7 +72,6 @@ async function addProfile(
 }
 
 beforeAll(async () => {
-  service = await startService();
   desk = new KeysDesk(service, service.us);
   account = new Account(service);
   at = newHome();
@@ -81,7 +80,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const home of homes) home.remove();
-  await service.stop();
   await server?.remove();
 });
 

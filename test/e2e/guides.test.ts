@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { typed } from "../support/typed-line.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
@@ -36,20 +36,18 @@ const guides: readonly Guide[] = [
   },
 ];
 
-let service: Service;
+const service = await serviceOfFile();
 let desk: KeysDesk;
 const homes: Home[] = [];
 const counts: string[] = [];
 
 beforeAll(async () => {
-  service = await startService();
   desk = new KeysDesk(service, service.eu);
 });
 
 afterAll(async () => {
   console.log(`commands of the guides: ${counts.join("; ")}`);
   for (const home of homes) home.remove();
-  await service.stop();
 });
 
 /** The lines of a page's code blocks that run integ, with continued lines joined. */

@@ -8,7 +8,7 @@ import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { ended, type Ended, Home } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 type Signal = "SIGINT" | "SIGTERM" | "SIGHUP";
 const signals: readonly [Signal, number][] = [
@@ -19,14 +19,12 @@ const signals: readonly [Signal, number][] = [
 /** All signals are handled alike: outcomes are tested for each, the further course for the first only. */
 const first = signals.slice(0, 1);
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let relay: RecordingRelay;
 let home: Home;
 
 beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
   relay = await startRecordingRelay(service.us.base_url);
 });
 
@@ -38,7 +36,6 @@ afterEach(async () => {
 
 afterAll(async () => {
   await relay.close();
-  await service.stop();
 });
 
 /** A home whose requests pass the relay. */

@@ -2,22 +2,18 @@
 // its profile. If it is locked, absent or hangs, a file takes its place, and every command reports that.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Ended, Home, isOtherBinary } from "../support/program.ts";
 import { type Keyring, startKeyring } from "../support/keyring.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const isSkipped = isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
 
-let service: Service;
+const service = await serviceOfFile();
 let at: Home;
 let keyring: Keyring | undefined;
 let server: Server | undefined;
-
-beforeAll(async () => {
-  service = await startService();
-});
 
 beforeEach(() => {
   at = new Home();
@@ -30,8 +26,6 @@ afterEach(async () => {
   server = undefined;
   at.remove();
 });
-
-afterAll(() => service.stop());
 
 /** A desktop session with its keyring unlocked. */
 async function logIn(): Promise<Keyring> {

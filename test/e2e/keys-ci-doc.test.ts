@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type Ended, ended, Home, root } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
 interface Snippet {
@@ -19,7 +19,7 @@ const snippets: Snippet[] = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].m
   text: text!,
 }));
 
-let service: Service;
+const service = await serviceOfFile();
 let desk: KeysDesk;
 let at: Home;
 let deploy: { id: string; secret: string };
@@ -29,7 +29,6 @@ const taken = new Set<Snippet>();
 let printed = "";
 
 beforeAll(async () => {
-  service = await startService();
   desk = new KeysDesk(service, service.eu);
   at = new Home();
   for (const folder of ["etc", "var"]) mkdirSync(at.path(folder));
@@ -44,10 +43,7 @@ beforeAll(async () => {
   own = await desk.makeKey({ name: "rotator" });
 });
 
-afterAll(async () => {
-  at.remove();
-  await service.stop();
-});
+afterAll(() => at.remove());
 
 /** The snippet of a language that contains a text, with this machine's addresses and folders. */
 function snippet(language: string, holding: string): string {

@@ -4,28 +4,23 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { Home, root } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let at: Home | undefined;
 /** Id of the client whose secret was stored last. */
 let newest = "";
 
-beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
-});
 afterEach(async () => {
   await account.clear();
   at?.remove();
 });
-afterAll(() => service.stop());
 
 /** The code blocks below the heading of each recipe. */
 const recipes: ReadonlyMap<string, string> = new Map(

@@ -5,22 +5,17 @@ import { chmodSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync 
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
-let service: Service;
+const service = await serviceOfFile();
 let at: Home;
 
 beforeAll(async () => {
-  service = await startService();
   at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
 });
-
 afterEach(() => service.calm());
 
-afterAll(async () => {
-  at.remove();
-  await service.stop();
-});
+afterAll(() => at.remove());
 
 async function requests(): Promise<{ method: string; path: string }[]> {
   return ((await service.control("GET")) as { requests: { method: string; path: string }[] }).requests;

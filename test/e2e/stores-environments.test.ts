@@ -5,7 +5,7 @@ import { type GitHubServer, startGitHub } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, type Service, startService } from "../support/service.ts";
 import { startTlsFront } from "../support/tls-front.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { isMissing } from "../support/tools.mjs";
@@ -14,7 +14,6 @@ let service: Service;
 let account: Account;
 let vault: VaultServer;
 let github: GitHubServer;
-const homes: Home[] = [];
 
 beforeAll(async () => {
   [service, vault, github] = await Promise.all([startService(), startVault(), startGitHub()]);
@@ -26,7 +25,6 @@ afterEach(async () => {
   github.calm();
   github.forgetSecrets();
   await account.clear();
-  for (const home of homes.splice(0)) home.remove();
 });
 afterAll(() => Promise.all([service.stop(), vault.close(), github.close()]));
 
@@ -37,9 +35,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
     GITHUB_API_URL: github.origin,
     GH_ENTERPRISE_TOKEN: github.token,
   };
-  const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...stores, ...env });
-  homes.push(at);
-  return at;
+  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...stores, ...env });
 }
 
 const path = "secret/apps/ci";

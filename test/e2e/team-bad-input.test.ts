@@ -7,6 +7,7 @@ import { temporaryFolder } from "../support/bundle-driver.ts";
 import { type Certificate, makeAuthority } from "../support/certificates.ts";
 import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
+import { homeOfTest } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
@@ -43,8 +44,7 @@ interface Case {
 }
 
 async function check({ journal, env: more, code, says, next }: Case): Promise<void> {
-  const home = new Home({ ...env, INTEG_JOURNAL: journal(), ...more?.() });
-  onTestFinished(() => home.remove());
+  const home = homeOfTest({ ...env, INTEG_JOURNAL: journal(), ...more?.() });
   const before = connections;
   for (const words of [creation, ["journal", "list"]]) {
     const started = performance.now();
@@ -102,8 +102,7 @@ describe("without a server", () => {
   ])("$what", check);
 
   it("libpq's key-value notation is never taken for a file name, and is not repeated", async () => {
-    const home = new Home(env);
-    onTestFinished(() => home.remove());
+    const home = homeOfTest(env);
     const made = ["profiles", "add", "p", "--region", "us", "--base-url", env.INTEG_BASE_URL!, "--api-key-stdin"];
     expect((await home.integ(made, { input: "key-of-a-test" })).code).toBe(0);
     const before = readdirSync(home.folder);
@@ -200,8 +199,7 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
   ])("$what", check);
 
   it("a read-only server: lists work, nothing changes", async () => {
-    const home = new Home({ ...env, INTEG_JOURNAL: server.address("readonly") });
-    onTestFinished(() => home.remove());
+    const home = homeOfTest({ ...env, INTEG_JOURNAL: server.address("readonly") });
     await home.integ(["journal", "init"]);
     await server.sql(`ALTER ROLE ${role.name} SET default_transaction_read_only = on`);
     onTestFinished(async () => void (await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_read_only`)));
@@ -270,8 +268,7 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
       const others = clientFiles(authority.sign(["DNS:other"]));
       const swapped = `${trusting}&sslcert=${mine.cert}&sslkey=${others.key}`;
       await check({ what: "", journal: () => full(swapped), code: 2, says: "key values mismatch" });
-      const home = new Home({ ...env, INTEG_JOURNAL: full(trusting) });
-      onTestFinished(() => home.remove());
+      const home = homeOfTest({ ...env, INTEG_JOURNAL: full(trusting) });
       expect((await home.integ(["journal", "init"])).code).toBe(0);
       expect((await home.integ(["journal", "list"])).code).toBe(0);
     });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { Account } from "../support/account.ts";
 import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { Home } from "../support/program.ts";
-import { type Service, startService } from "../support/service.ts";
+import { homeOfTest, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
@@ -24,8 +24,7 @@ interface Row {
 
 /** An administrator of the same organization, at their own machine. */
 async function administrator(schema: string, { name = "prod", key = service.us.api_key } = {}): Promise<Home> {
-  const home = new Home({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
-  onTestFinished(() => home.remove());
+  const home = homeOfTest({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
   const { base_url, organization_id } = service.us;
   const words = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--api-key-stdin"];
   const exchange = ["--access-token-endpoint", service.us.access_token_endpoint, "--no-verify"];
@@ -76,8 +75,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   beforeEach(() => new Account(service).clear());
 
   it("is created once by repeated and simultaneous requests; its address is shown without a password", async () => {
-    const home = new Home({ INTEG_JOURNAL: server.address("made").replace("@", `:${role.password}@`) });
-    onTestFinished(() => home.remove());
+    const home = homeOfTest({ INTEG_JOURNAL: server.address("made").replace("@", `:${role.password}@`) });
     const all = await Promise.all(Array.from({ length: 4 }, () => home.spawned(["journal", "init", "--json"])));
     expect(all.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
     expect(all.filter(({ stdout }) => (JSON.parse(stdout) as { created: boolean }).created)).toHaveLength(1);

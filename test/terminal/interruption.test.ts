@@ -6,19 +6,17 @@ import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { Home, program } from "../support/program.ts";
 import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 
 const ctrlC = "\u0003";
 const again = /Ctrl-C again to exit immediately/;
 
-let service: Service;
-let account: Account;
+const service = await serviceOfFile();
+const account = new Account(service);
 let relay: RecordingRelay;
 let home: Home;
 
 beforeAll(async () => {
-  service = await startService();
-  account = new Account(service);
   relay = await startRecordingRelay(service.us.base_url);
 });
 
@@ -36,7 +34,6 @@ afterEach(async () => {
 
 afterAll(async () => {
   await relay.close();
-  await service.stop();
 });
 
 interface Session {

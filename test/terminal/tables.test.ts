@@ -9,7 +9,7 @@ import { Home, root } from "../support/program.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { integHere } from "../support/program-here.ts";
 import { isFull } from "../support/sample.ts";
-import { startService, type Service } from "../support/service.ts";
+import { serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
 
 const widths = [40, 80, 100, 120, 200];
@@ -124,13 +124,12 @@ const others: Readonly<Record<string, string>> = {
 const itemName = "reporting-of-the-example-organization";
 const profileName = "production-of-the-example-organization";
 
-let service: Service;
+const service = await serviceOfFile();
 let at: Home;
 let checked = 0;
 let known: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
-  service = await startService();
   const { us } = service;
   const desk = new KeysDesk(service, us);
   at = new Home({
@@ -196,7 +195,6 @@ access_keys:
 afterAll(async () => {
   recordFigure("tables", { "looked at": checked, "with an id, a command or a fixed word cut": 0 });
   at.remove();
-  await service.stop();
 });
 
 function sentencesOf(row: Rows[number]): string[] {
