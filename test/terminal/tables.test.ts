@@ -79,11 +79,15 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "journal import": { words: ["export.ndjson", "--dry-run"], copied: ["what"] },
   schema: { words: [], copied: ["name"] },
   status: { words: ["--fields", "topic,name,state,detail,due_at,next_step"], copied: ["name", "next_step"] },
-  plan: { words: ["--only", "second"], copied: ["name"], notShown: ["resource_id", "kind", "state"] },
+  plan: {
+    words: ["--only", "billing-of-the-example-organization"],
+    copied: ["name"],
+    notShown: ["resource_id", "kind", "state"],
+  },
   report: { words: [] },
   apply: [
     { words: ["--dry-run"], copied: ["what", "url", "body"] },
-    { words: ["--yes", "--only", "reporting-of-the-example-organization"], copied: ["name"] },
+    { words: ["--yes", "--only", "billing-of-the-example-organization"], copied: ["name"] },
   ],
   "adopt oauth-client": { words: ["<client>", "--name", "adopted", "--dry-run"], copied: ["what"] },
   "adopt access-key": { words: ["<key>", "--name", "adopted", "--dry-run"], copied: ["what"] },
@@ -161,7 +165,7 @@ beforeAll(async () => {
 id: pol_of_this_test
 oauth_clients:
   ${itemName}: { service_account: ${us.service_account_id}, scopes: [entity:read], secret: { file: r.secret } }
-  second: { service_account: ${us.service_account_id}, scopes: [entity:read], secret: unknown }
+  billing-of-the-example-organization: { service_account: ${us.service_account_id}, scopes: [entity:read], secret: unknown }
 access_keys:
   deploy: { type: service_account, scopes: ["push-ingest:*"], expires_in: 400d, secret: { file: k.secret } }
 `,
