@@ -86,7 +86,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
           ["list", "List unfinished changes, or all of them", () => import("./commands/journal/list.ts")],
           ["show", "Show a change", () => import("./commands/journal/show.ts")],
           ["recover", "Finish interrupted changes", () => import("./commands/journal/recover.ts")],
-          ["claim", "Deliver a secret that is kept on this machine", () => import("./commands/journal/claim.ts")],
+          ["claim", "Deliver a kept secret", () => import("./commands/journal/claim.ts")],
           ["forget", "Stop tracking a change", () => import("./commands/journal/forget.ts")],
           ["prune", "Remove old finished entries", () => import("./commands/journal/prune.ts")],
           ["verify", "Check every record of the journal", () => import("./commands/journal/verify.ts")],

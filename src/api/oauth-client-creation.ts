@@ -110,6 +110,9 @@ function named(values: readonly string[]): string {
   return shown.join(", ") + (left > 0 ? ` and ${left} more` : "");
 }
 
+/** §8: maximum number of clients of one service account, including those that are being created or removed. */
+export const maxClients = 20;
+
 /** The decision table of §4.2. */
 export type CreationDecision =
   /** `active` or an undocumented status, with a secret: store it. For an undocumented status the user decides. */
@@ -118,7 +121,7 @@ export type CreationDecision =
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
   /** Keep the key and inspect the client. */
   | { readonly kind: "pending"; readonly client: OAuthClient; readonly text: string }
-  /** `revoked`, `disabled`, `expired`, or an unknown status: do not use the client. */
+  /** `revoked`, `disabled`, `expired`, or an undocumented status without a secret: do not use the client. */
   | { readonly kind: "unusable"; readonly client: OAuthClient; readonly text: string }
   /** `409 idempotency_key_reuse`: the request differs from the stored one. */
   | { readonly kind: "key_reuse"; readonly status: number }

@@ -77,7 +77,7 @@ const states: Readonly<Record<EntryState, string>> = {
   pending: "Accepted by the API and not complete, or a new credential is not proven: integ journal recover",
   waiting: "Done as asked; the old credential works until due_at: integ journal recover then, or --now",
   secret_lost: "The client or key exists and its secret is lost: integ journal recover <id> --replace-lost-secret",
-  undelivered: "The secret is kept on this machine: integ journal claim <id>",
+  undelivered: "The secret could not be delivered and is kept: integ journal claim <id>",
   done: "Finished as asked",
   refused: "Nothing was created: the API refused every attempt, or nothing was sent",
   unusable: "The resource is revoked, disabled or expired",
@@ -105,7 +105,7 @@ function secretsText(program: Command, helper: Help): Text {
         Object.entries({ [form]: what, ...more }),
       ),
     },
-    "If a delivery fails, the secret is kept on this machine, readable by you alone (exit 12): integ journal claim <id> delivers it.",
-    "If a response is lost, so is its secret (exit 9): integ journal recover <id> --replace-lost-secret revokes the client and creates another.",
+    "If a delivery fails (exit 12), the secret is kept on this machine, readable by you alone, or with --escrow encrypted in the team's journal. integ journal claim <id> delivers it.",
+    "If a response is lost (exit 7), integ journal recover <id> finishes the creation. If that ends with exit 9, the secret is lost: integ journal recover <id> --replace-lost-secret revokes the client or key and creates another.",
   ];
 }

@@ -55,7 +55,7 @@ interface TransportChoice {
 
 export class Connections {
   readonly #parts: ConnectionParts;
-  /** One per time limit and certificate authority. */
+  /** One per time limit, certificate authority and account use (`isOfAccount`). */
   readonly #transports = new Map<string, Promise<Transport>>();
 
   constructor(parts: ConnectionParts) {

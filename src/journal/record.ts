@@ -18,7 +18,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** The content of a record with its original HMAC; empty if it is unsigned. */
+/** A record's content and its original HMAC. In an unsigned record, `mac` is empty. */
 export interface Signed {
   readonly content: string;
   readonly mac: string;

@@ -7,6 +7,7 @@ import {
   decideCreation,
   creationBody,
   isUndocumented,
+  maxClients,
 } from "../api/oauth-client-creation.ts";
 import { type Attempt, failureOf } from "../api/call/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
@@ -94,7 +95,10 @@ const creating = { what: "create the OAuth client", change: true } as const;
 interface Run extends CreationWork {
   /** Clients that existed before: a receipt that shows one of them is not of a new client. */
   readonly formerIds: readonly string[];
-  /** The entry was settled before: a key given again. What the journal says of it does not change. */
+  /**
+   * The entry was `done`, `replaced` or `unusable` when its key was typed again: nothing is reserved for a secret, and a refusal or an
+   * unknown outcome keeps the entry's state.
+   */
   readonly isOver: boolean;
   /** The remembered destination holds the secret already. */
   readonly isDelivered: boolean;
@@ -158,10 +162,10 @@ function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } 
 }
 
 /**
- * The places that may have the client's secret. If the client was created at a time at which this journal sent no request, a
- * backup was restored, and the journal that recorded the delivery is lost.
+ * Places that may have the client's secret. A client that was created when this journal sent no request came from a later copy of the
+ * journal, before a backup was restored: that copy may have recorded the delivery.
  */
-function lostHistory({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
+function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
   const madeAt = Date.parse(created_at) - (account.service.clockOffset() ?? 0);
   const isMadeBy = (sent: string): boolean =>
@@ -286,7 +290,7 @@ async function withoutSecret(run: Run, decision: Decision<"secret_lost">, reques
   if (isDelivered) await settleDelivered(run, learned);
   const found = isDelivered ? {} : await takeUp({ ...run, learned });
   if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, receipt, ...found };
-  const detail = { ...learned.detail, attempted_at: lostHistory(bench, lease.entry, decision.client) };
+  const detail = { ...learned.detail, attempted_at: placesOfSecret(bench, lease.entry, decision.client) };
   await recordAfterwards(bench, lease, { ...learned, state: "secret_lost", detail });
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId };
 }
@@ -306,9 +310,6 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
 
 // A refusal because the service account may have all its clients (§8): a person could revoke one of those that are named.
 
-/** §8: clients of one service account, with those that are being made or removed. */
-const slots = 20;
-
 /** A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is. */
 async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
@@ -321,14 +322,14 @@ async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   const named = holders.map(({ id, status }) => (status === "active" ? id : `${id} (${status})`)).join(", ");
   return new Failure(refusal.kind, refusal.message, {
     ...refusal.details,
-    meaning: `Nothing was revoked. If ${account} has all ${slots} clients that it can have, you can revoke one of these: ${named}.`,
+    meaning: `Nothing was revoked. If ${account} has all ${maxClients} clients that it can have, you can revoke one of these: ${named}.`,
     hint: undefined,
     nextCommand: shell`integ oauth-clients revoke ${first.id}`,
   });
 }
 
 /** So many clients are asked for at most: most of a long journal's may be revoked. */
-const mostAsked = 3 * slots;
+const mostAsked = 3 * maxClients;
 
 /** Clients of the service account that the journal knows and the service shows, those that do not work first. */
 async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {
@@ -346,7 +347,7 @@ async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount:
     const answer = await bench.account.service.oauthClients.get(id);
     const { status } = answer.kind === "answered" ? answer.value : { status: "not confirmed" };
     if (status !== "revoked") holders.push({ id, status });
-    if (holders.length === slots || asked.size === mostAsked) break;
+    if (holders.length === maxClients || asked.size === mostAsked) break;
   }
   return holders.sort((a, b) => Number(a.status === "active") - Number(b.status === "active"));
 }

@@ -285,7 +285,7 @@ async function revokeBefore(contract: CreationContract, { bench, lease }: Creati
   if (others.some(({ attempts }) => attempts > 0)) return;
   await contract.assertUnused?.(bench, lease.entry);
   bench.tell.note(`Revoking ${id}, whose secret is lost.`);
-  await contract.revoke(bench, id ?? "", { grounds: { kind: "secret_lost", entry }, lease });
+  await contract.revoke(bench, id ?? "", { grounds: { kind: "secret_lost" }, lease });
 }
 
 async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {

@@ -200,7 +200,7 @@ export async function rereadSecret(secrets: SecretKeeping, { destination }: Entr
   return undefined;
 }
 
-/** The ids of what a creation replaces, of its lost one, and of the key that asked for it. */
+/** Ids that the created credential cannot have: the replaced one, the one whose secret was lost, the key that sent the request. */
 export async function formerIds({ journal }: DeliveryBench, creation: Entry): Promise<readonly string[]> {
   const { parent, replaces, detail } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);
@@ -209,7 +209,7 @@ export async function formerIds({ journal }: DeliveryBench, creation: Entry): Pr
   return [detail.asking_key, ...known].filter((id) => typeof id === "string");
 }
 
-/** What a secret that was kept says of its key: the journal may not have learned it. A client is named by its receipt alone. */
+/** Facts about a key from its kept secret that the journal may lack; none for a client, which only its receipt identifies. */
 export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
   if (kindOf(entry) === "oauth_client") return {};
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);

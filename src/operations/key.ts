@@ -96,7 +96,7 @@ export function keyCreationIntent(
   };
 }
 
-/** Creates an access key. One that was requested before and may exist is not sent again. */
+/** Creates an access key. A request that may have created one already is not sent again. */
 export async function createAccessKey(bench: Workbench, creation: KeyCreation, asked: AskedCreation): Promise<Made> {
   checkAccessKey(creation.request, bench.clock.now());
   return create(key, bench, keyCreationIntent(bench, creation), asked);

@@ -46,17 +46,17 @@ export function isWaitedFor(overlapMs: number): boolean {
 
 export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace" | "revokes" | "claimedBy"> {
   readonly destination: Destination;
-  /** Asked before the old one is revoked although the new one was not proven. */
+  /** Asks whether to revoke the old credential although the new one is not proven. */
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
   /** `--new`: leave an unfinished rotation of the same key alone. */
   readonly fresh?: boolean | undefined;
-  /** What becomes of an overlap that is not over; by default a short one is waited for. */
+  /** What to do during an overlap: leave it or end it. By default, wait for a short one. */
   readonly overlap?: "leave" | "end";
   /** The service as the profile is after its credential was replaced. */
   readonly reconnect?: () => Promise<Service>;
 }
 
-/** A rotation under way, with what one contract makes of its steps. */
+/** A rotation in progress, with the steps that its contract defines. */
 export interface Rotation {
   readonly bench: Workbench;
   readonly lease: EntryLease;

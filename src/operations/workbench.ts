@@ -119,7 +119,6 @@ export function isoTime(ms: number): string {
 
 /** Says that the profile's own endpoint is used, and not the one that an entry names. */
 export function tellOtherEndpoint({ account, tell }: Workbench, begun: string | undefined, now: string): void {
-  if (begun === undefined || begun === now) return;
   if (begun === undefined || now === undefined || begun === now) return;
   tell.note(
     `Profile ${account.profile} gets tokens from ${now} now, and got them from ${begun} when this began: ${now} is used.`,

@@ -69,7 +69,6 @@ export interface Output extends Questions {
   readonly typedFormat?: Format;
   /** `--fields` as typed. */
   readonly fields?: readonly string[];
-  /** True if tables show relative times. */
   readonly hasRelativeTimes: boolean;
   /** Loads the format before a change, so that its result is shown even if no file can be opened afterwards. */
   load(): Promise<void>;

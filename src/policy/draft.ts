@@ -33,7 +33,7 @@ export function draftPolicy(
   return [
     "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Apply: integ apply.",
     `# To adopt the existing credentials: integ adopt ${flags.all}. The comment beside an item is the id of what exists.`,
-    "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … } or { profile: … }.",
+    "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … }, { profile: … } or a store.",
     "version: 1",
     `id: ${id} # its items' credentials belong to this id: keep it, also if the file moves`,
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),

@@ -1,4 +1,5 @@
 // Valid settings of a policy file that are probably mistakes.
+import { maxClients } from "../api/oauth-client-creation.ts";
 import type { Policy, PolicyItem } from "./policy.ts";
 
 export interface PolicyFinding {
@@ -22,9 +23,6 @@ const day = 86_400_000;
 /** Prefixes of well-known tokens and keys, and passwords, tokens or headers with a literal value instead of a variable. */
 const secretText =
   /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
-
-/** §8: maximum number of clients per service account. */
-export const slotsOfAccount = 20;
 
 export function policyFinding(rule: PolicyFinding["rule"], item: string, message: string): PolicyFinding {
   return { object: "finding", id: `${rule}:${item}`, rule, item, message };
@@ -65,12 +63,12 @@ function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
   for (const item of items)
     if (item.kind === "oauth_client") counts.set(item.serviceAccount, (counts.get(item.serviceAccount) ?? 0) + 1);
   return [...counts]
-    .filter(([, count]) => count >= slotsOfAccount)
+    .filter(([, count]) => count >= maxClients)
     .map(([account, count]) =>
       policyFinding(
         "too_many_clients",
         account,
-        `it has ${count} clients in the file; ${slotsOfAccount} are allowed, and a rotation needs one more while it runs`,
+        `it has ${count} clients in the file; ${maxClients} are allowed, and a rotation needs one more while it runs`,
       ),
     );
 }

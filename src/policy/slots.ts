@@ -1,6 +1,6 @@
 // The slots of service accounts (20 each) that a plan uses at every moment.
 import type { Decision } from "./decide.ts";
-import { slotsOfAccount } from "./findings.ts";
+import { maxClients } from "../api/oauth-client-creation.ts";
 import type { Observed } from "./observed.ts";
 
 export interface SlotRefusal {
@@ -27,7 +27,7 @@ export function assignSlots(decisions: readonly Decision[], observed: Observed, 
   const spans = new Map<string, { before: number; after: number }>();
   const refusals: SlotRefusal[] = [];
   const free = new Map<string, number>();
-  const limit = slotsOfAccount - keepFree;
+  const limit = maxClients - keepFree;
   for (const [account, own] of byAccount(decisions)) {
     const used = usedBy(account, observed);
     const ending = own.filter(({ action }) => action === "revoke_old").length;
@@ -90,7 +90,7 @@ function overlaps({ item }: Decision): boolean {
 }
 
 function waitForSlot(decision: Decision, limit: number): Decision {
-  const reason = `${decision.reason}; no free slot: ${limit} of ${slotsOfAccount} may be used`;
+  const reason = `${decision.reason}; no free slot: ${limit} of ${maxClients} may be used`;
   return { ...decision, action: "wait", reason, step: { do: "nothing" } };
 }
 

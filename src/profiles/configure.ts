@@ -136,7 +136,7 @@ function withCredential(profile: Profile, credential: StoredCredential | null): 
   return next;
 }
 
-/** Headers and lines cannot contain control characters; most are a file's final newline. */
+/** HTTP headers and single-line values cannot contain control characters. The usual one is a file's final newline. */
 function checkSecret(secret: string, what: string): string {
   if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
   if (/\p{Cc}/u.test(secret))

@@ -188,7 +188,7 @@ interface LegacyTokenFacts {
   readonly expires: number;
 }
 
-/** A legacy bearer token for an access key, valid as long as the key's secret. */
+/** Issues a legacy bearer token for an access key. Expiry, revocation or rotation of the key ends it. */
 export function legacyToken(
   here: RegionState,
   issued: { id: string; generation: number; now: number; seconds?: number },

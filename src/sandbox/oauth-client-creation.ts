@@ -32,7 +32,7 @@ function identityOf(call: Call, caller: V1Caller): Identity {
   };
 }
 
-/** @assumed another principal or version is another request, so 409 (§4.2 rule 2 defines only a replay) */
+/** @assumed a request of another principal or API version is another request, so 409 (§4.2 rule 2 defines only a replay) */
 function isSame(receipt: Identity, identity: Identity): boolean {
   return (
     receipt.serviceAccountId === identity.serviceAccountId &&

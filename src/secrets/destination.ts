@@ -352,7 +352,7 @@ export const storeKinds = {
     what: "A secret of GitHub Actions",
     more: {
       "github:org/<organization>#<NAME>":
-        "A secret of an organization, for its private repositories; ?visibility=all, ?visibility=private or ?repositories=api,web behind the name decides otherwise",
+        "An organization secret. By default a new secret is for private repositories and an existing one keeps its access; append ?visibility=all, ?visibility=private or ?repositories=api,web to change that",
     },
     proof: "changed, as GitHub says",
   },

@@ -54,7 +54,7 @@ export async function decryptSecret(text: string, path: string | undefined): Pro
     try {
       decrypter.addIdentity(identity);
     } catch {
-      throw new Failure("usage", `The file ${path} holds a line that is not an identity of age.`, {
+      throw new Failure("usage", `The file ${path} contains a line that is not an age identity.`, {
         hint: "Set INTEG_ESCROW_IDENTITY to a file that age-keygen wrote.",
       });
     }
@@ -67,7 +67,7 @@ export async function decryptSecret(text: string, path: string | undefined): Pro
       "undelivered",
       "The secret is encrypted in the team's journal, and this identity does not open it.",
       {
-        meaning: "It stays there for the owners of an identity of its recipients.",
+        meaning: "It stays in the journal until someone with a matching age identity claims it.",
         hint: "Set INTEG_ESCROW_IDENTITY to the file of another identity.",
       },
     );

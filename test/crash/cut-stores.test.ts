@@ -21,7 +21,7 @@ interface Row {
   readonly store: StoreName;
   /** The first words of the requests that are cut. */
   readonly start: string;
-  /** Undefined if all are cut: the last one, after the write. */
+  /** Cuts only the last matching request, which follows the write; undefined: cuts all of them. */
   readonly isLast?: true;
   /** The request changes the store: it is cut as well as its response. */
   readonly isWrite?: true;

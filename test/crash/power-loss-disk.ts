@@ -94,7 +94,7 @@ interface Change {
   readonly isSynced: boolean;
 }
 
-/** The operations without the syncs, each with whether it is durable. */
+/** Removes the syncs from the operations, and marks each operation that a later sync made durable. */
 function changesOf(operations: readonly FileOperation[], start: Image): Change[] {
   const folders = new Map([...start.names].filter(([, node]) => start.nodes.get(node)!.isFolder));
   const done: { operation: Change["operation"]; on: number; isSynced: boolean }[] = [];
@@ -154,7 +154,7 @@ function apply(
   }
 }
 
-/** The effect of each write on each file: thousands of states differ in the last few writes. */
+/** Cache of file contents after each write: thousands of states share all but the last few writes. */
 const written = new WeakMap<Buffer, Map<Written, Map<Fate, Buffer>>>();
 
 function sameBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {

@@ -193,9 +193,7 @@ export const defects = [
   },
   {
     name: "a plan ignores keep_free_slots",
-    changes: [
-      ["policy/slots.ts", "const limit = slotsOfAccount - keepFree;", "const limit = slotsOfAccount - 0 * keepFree;"],
-    ],
+    changes: [["policy/slots.ts", "const limit = maxClients - keepFree;", "const limit = maxClients - 0 * keepFree;"]],
     tests: ["test/unit/policy/plan.test.ts"],
   },
   {

@@ -93,7 +93,7 @@ describe("keys audit", () => {
       .map((line) => JSON.parse(line));
     expect(lines.every(({ object, id }) => object === "finding" && typeof id === "string")).toBe(true);
     const table = await at.integ(["keys", "audit"]);
-    expect(table.stdout.split("\n")[0]).toContain("WHAT TO DO");
+    expect(table.stdout.split("\n")[0]).toContain("NEXT STEP");
     const chosen = await audit(at, "--fields", "severity,key_id");
     const { data } = JSON.parse(chosen.stdout) as Audit;
     expect(data).toHaveLength(lines.length);

@@ -57,7 +57,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       "secrets.INTEG_API_KEY": service.us.api_key,
       "secrets.INTEG_JOURNAL_PASSWORD": role.password,
       "secrets.INTEG_JOURNAL_KEY": teamAccess.INTEG_JOURNAL_KEY,
-      "secrets.SECRETS_TOKEN": github.token,
+      "secrets.SECRET_WRITER_TOKEN": github.token,
     };
     const filled = Object.entries(step!.env!).map(([name, value]) => [
       name,

@@ -104,17 +104,17 @@ export interface Watch {
   holders(): Iterable<string>;
   /** An entry is taken. */
   taking(id: string): void;
-  /** Before the journal is read. @throws if it cannot be */
+  /** Called before the journal is read. @throws to simulate an unreadable journal */
   reading(): void;
-  /** Before an entry is changed. @throws if its lease has ended */
+  /** Called before an entry changes. @throws to simulate an ended lease */
   recording(before: Entry, after: Entry): void;
-  /** Before a kept secret is destroyed. */
+  /** Called before a kept secret is destroyed. */
   destroying(entry: string): void;
-  /** Machine and folder of kept secrets. */
+  /** The machine and folder that store kept secrets. */
   readonly place: string;
-  /** The name of a kept secret. */
+  /** The name of an entry's kept secret. */
   room(entry: string): string;
-  /** Before a secret overwrites the content of a place. */
+  /** Called before a secret overwrites a destination. */
   delivering?(place: string, before: string | undefined, secret: string): void;
   /** The machine's stored profiles, if it has any besides the target. */
   readonly profiles?: ProfileStores;

@@ -390,7 +390,7 @@ class History {
 
   /** `journal prune` of all old entries removes no entry of a working credential. */
   #auditPrune({ entries }: Machine): void {
-    // Reports of revocation by the service are trusted, and a credential under a false id has no other entry.
+    // Skip services that lie about status or id: prune trusts a reported revocation, and no entry names a credential with a false id.
     if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
     const { going } = prunable(entries, { before: "2030-01-01T00:00:00.000Z", leased: new Set() });
     for (const [id, { entry }] of this.#world.makers)

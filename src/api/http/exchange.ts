@@ -136,9 +136,9 @@ function handshakeError(error: unknown): NetworkError {
 
 function handshakeHint(code: string): Advice | undefined {
   if (untrusted.test(code))
-    return "Set NODE_EXTRA_CA_CERTS to a file of its certificates, if that authority is your organization's own.";
+    return "Set NODE_EXTRA_CA_CERTS to a file with your organization's CA certificates, if it has its own certificate authority.";
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID")
-    return "Check this machine's date; if it is right, ask the service's operator to renew it.";
+    return "Check this machine's date; if it is right, ask the service's operator to renew the certificate.";
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return "Check the host in the address of the profile.";
   return undefined;
 }

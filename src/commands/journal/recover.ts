@@ -56,14 +56,14 @@ export const command = defineVerb({
     ),
   examples: [
     { line: "integ journal recover", does: "finish every interrupted change" },
-    { line: "integ journal recover 6k2f9", does: "finish one entry, with the same key and request" },
+    { line: "integ journal recover 6k2f9", does: "finish one entry with its saved request and idempotency key" },
     {
       line: "integ journal recover 6k2f9 --replace-lost-secret --secret-file ./client.secret",
       does: "replace a client whose secret was lost",
     },
     { line: "integ journal recover 6k2f9 --now", does: "revoke the old client or key of a rotation before it is due" },
   ],
-  more: "The secret goes to the original file or profile. Commands are not stored: pass --secret-command again. The secret options apply to entries without a stored destination, and to entries named by their id.",
+  more: "The secret goes to its original file, profile or store. Commands are not stored: pass --secret-command again. If you name an entry by its id, your secret options replace its stored destination; otherwise they apply only to entries that have none.",
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
     const disk = new DiskHealth();

@@ -210,7 +210,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (typeof age === "string") return unjudged(`it was never used, and ${age}`);
     if (age <= firstUseMs) return fine;
     const severity = age > subject.limits.maxIdleMs ? "medium" : "low";
-    return finding(severity, `was never used; created at ${subject.key.createdAt}, ${days(age)} ago`, "revoke");
+    return finding(severity, `was never used in the ${days(age)} since its creation`, "revoke");
   },
   idle(subject) {
     const used = pastTime(subject, "lastUsedAt");
@@ -233,7 +233,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (!key.scopes.includes("*")) return fine;
     // The API does not show the uses of a key. The caller's own key needs the scope to manage keys.
     const remedy = subject.ownership === "own" ? "keep" : "narrow";
-    return finding("medium", "may do everything (scope *); pushing data needs only push-ingest:*", remedy);
+    return finding("medium", "has full access (scope *), but pushing data needs only push-ingest:*", remedy);
   },
   user_bound(subject) {
     const { key, has } = subject;

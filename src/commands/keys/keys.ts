@@ -31,8 +31,8 @@ export const findingColumns: readonly Column[] = [
   { path: "rule", heading: "rule", kind: "id" },
   { path: "key_id", heading: "key" },
   { path: "key_name", heading: "name" },
-  { path: "message", heading: "what was seen", kind: "sentence" },
-  { path: "remedy", heading: "what to do", kind: "command" },
+  { path: "message", heading: "finding", kind: "sentence" },
+  { path: "remedy", heading: "next step", kind: "command" },
 ];
 
 /** Asks for a key. @returns undefined if there is none */

@@ -12,8 +12,8 @@ const columns = [
   { path: "rule", heading: "rule", kind: "id" },
   { path: "client_id", heading: "client" },
   { path: "service_account_id", heading: "service account" },
-  { path: "message", heading: "what was seen", kind: "sentence" },
-  { path: "remedy", heading: "what to do", kind: "command" },
+  { path: "message", heading: "finding", kind: "sentence" },
+  { path: "remedy", heading: "next step", kind: "command" },
 ] as const;
 
 export const command = defineVerb({

@@ -1,4 +1,5 @@
 // The views of a plan and its outcome.
+import { maxClients } from "../../api/oauth-client-creation.ts";
 import { hash } from "node:crypto";
 import type { Context } from "../../context.ts";
 import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
@@ -78,7 +79,8 @@ export function assertSlots({ refusals }: Plan): void {
   const [first] = refusals;
   if (first === undefined) return;
   const said = refusals.map(
-    ({ account, used, needed, limit }) => `${account}: ${used} used, ${needed} more needed, ${limit} of 20 allowed`,
+    ({ account, used, needed, limit }) =>
+      `${account}: ${used} used, ${needed} more needed, ${limit} of ${maxClients} allowed`,
   );
   throw new Failure("conflict", `The plan needs more clients of ${first.account} than it may have.`, {
     meaning: `${said.join("; ")}. Nothing was sent.`,

@@ -1,4 +1,5 @@
 // The status for a terminal: a headline, items that need a person, waiting items, and the expiry of each credential. Pure.
+import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { PageLine } from "../../output/output.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
 import { type DisplayWidth, visibleText } from "../../output/visible-text.ts";
@@ -224,8 +225,10 @@ function slotLines(slots: ReadonlyMap<string, number>, screen: Screen): PageLine
   const names = columnOf(accounts, ([name]) => name, screen);
   const isDrawn = !screen.isPlain && names.width + 40 <= screen.width;
   return accounts.map(([name, count], index): PageLine => {
-    const bar = "█".repeat(Math.min(20, count)).padEnd(20, "·");
-    const text = isDrawn ? `Slots  ${names.cells[index]}  ${bar}  ${count} of 20` : `Slots of ${name}: ${count} of 20`;
+    const bar = "█".repeat(Math.min(maxClients, count)).padEnd(maxClients, "·");
+    const text = isDrawn
+      ? `Slots  ${names.cells[index]}  ${bar}  ${count} of ${maxClients}`
+      : `Slots of ${name}: ${count} of ${maxClients}`;
     return { margin: 0, isWhole: isDrawn, text };
   });
 }

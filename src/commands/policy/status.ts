@@ -1,10 +1,11 @@
 // `integ status`: rows for a program, and a page for a terminal.
+import { maxClients } from "../../api/oauth-client-creation.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { dueAt, type Entry, needsAttention, nextStep, type Operation } from "../../journal/entry.ts";
+import { dueAt, type Entry, mayHaveArrived, needsAttention, nextStep, type Operation } from "../../journal/entry.ts";
 import { type Account, isInterruption } from "../../operations/workbench.ts";
 import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
@@ -56,7 +57,7 @@ export const command = defineVerb({
     { line: "integ status -o openmetrics --out integ.prom", does: "the same as samples, for a textfile collector" },
     { line: "integ status --json | jq '.data[] | select(.topic == \"policy\")'", does: "what is due, for a script" },
   ],
-  more: `What is due comes from the policy file. The exit code is 0 if the status can be read, even if something is due. For a check that fails, use integ plan --exit-code or integ doctor.`,
+  more: "Due changes are read from the policy file. The exit code is 0 even if something is due. To fail a job when something is due or wrong, use integ plan --exit-code or integ doctor.",
   neverAsks: true,
   async run(given, { options }) {
     const withinMs = parseLifetime(options.expiresWithin, "--expires-within");
@@ -75,7 +76,7 @@ export const command = defineVerb({
       : { due: [], covered: [], ...(await knownClients(context, account)) };
     const listed = await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
-    const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...replacedBy(unfinished)]) });
+    const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
     const unseen = [...unread, ...(listed.unread ?? [])];
     if (context.output.isScreen && context.output.format === "table" && context.output.fields === undefined) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
@@ -239,8 +240,8 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
-/** Ids of the keys that unfinished changes replace or revoke. */
-function replacedBy(unfinished: readonly Unfinished[]): (string | undefined)[] {
+/** Ids of the keys that unfinished changes work on: their expiry needs no row of its own. */
+function keysOfChanges(unfinished: readonly Unfinished[]): (string | undefined)[] {
   return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
 }
 
@@ -258,6 +259,15 @@ const stateWords: Readonly<Record<string, string>> = {
   secret_lost: "its secret is lost",
   undelivered: "its secret is kept, not delivered",
 };
+
+/** What is known of an unfinished entry, with the time of its last or next step. */
+function progressWords(entry: Entry, { at, used }: { readonly at: string; readonly used: string }): string {
+  const { state } = entry;
+  if (dueAt(entry) !== undefined)
+    return state === "waiting" ? `the old one is revoked ${at}${used}` : `refused as too early (429), due ${at}`;
+  const words = state === "open" && mayHaveArrived(entry) ? stateWords["unknown"] : stateWords[state];
+  return `${words ?? state}, ${at}`;
+}
 
 interface Rows {
   readonly unfinished: readonly Unfinished[];
@@ -279,7 +289,7 @@ function itemsOf(
     return {
       mark: !isDue ? "·" : state === "unknown" || state === "secret_lost" ? "✗" : "!",
       what: [workOf(operation), resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
-      state: end === undefined ? `${stateWords[state] ?? state}, ${at}` : `the old one is revoked ${at}${used}`,
+      state: progressWords(entry, { at, used }),
       command: isDue ? row.next_step : undefined,
       at: end ?? updated_at,
     };
@@ -386,7 +396,7 @@ function liveClients({ clients }: Observed): readonly SeenCredential[] {
   return [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
 }
 
-/** Changes and clients from the journal alone, without a request for each client. */
+/** The clients that the journal knows, and their number per service account. Sends no request. */
 async function knownClients(
   context: Context,
   account: Account,
@@ -408,7 +418,7 @@ function countsOf(clients: readonly { readonly serviceAccount?: string | undefin
 }
 
 function slotRow([name, count]: readonly [string, number]): Row {
-  return { topic: "slots", name, state: `${count} of 20`, detail: "clients that the journal knows" };
+  return { topic: "slots", name, state: `${count} of ${maxClients}`, detail: "clients that the journal knows" };
 }
 
 function keyRows(

@@ -176,7 +176,7 @@ async function rowsOf(context: Context, wanted: Wanted): Promise<string[]> {
   const credentials = [...clients, ...(await keyRows(context, known))];
   const nowMs = serviceNow(context, account.service);
   const rows = [
-    ...withExceptions(credentials, waivers ?? [], nowMs),
+    ...withWaivers(credentials, waivers ?? [], nowMs),
     ...itemRows(policy, { works: worksByName(entries, scopeOf(account)), credentials }),
     ...changesSince(entries, since),
     ...unknownRows(policy, wanted),
@@ -213,8 +213,8 @@ interface Found {
   readonly untrusted: ReadonlySet<string>;
 }
 
-/** Failures of a whole report, unlike one of a single client. */
-const ends: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
+/** Kinds of failures that end the report. Any other failure of a client becomes a row. */
+const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
 /** All clients that the journal names. It may name thousands that were revoked, which are not requested. */
 async function clientRows(context: Context, { account, entries, known, untrusted }: Found): Promise<Row[]> {
@@ -247,7 +247,7 @@ async function clientRows(context: Context, { account, entries, known, untrusted
         const note = "The API does not say when a client was last used, nor when it expires.";
         rows.set(id, { kind: "oauth_client", id, owner, permissions, status, created_at, ...known.get(id), note });
       } catch (error) {
-        if (!(error instanceof Failure) || ends.has(error.kind)) throw error;
+        if (!(error instanceof Failure) || fatalKinds.has(error.kind)) throw error;
         if (error.kind === "not_found") {
           const note = "The service does not know this client, which the journal names.";
           rows.set(id, { kind: "oauth_client", id, status: "absent", ...known.get(id), note });
@@ -265,8 +265,8 @@ async function clientRows(context: Context, { account, entries, known, untrusted
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Adds to each key its exceptions, and a row for an exception of any other key. */
-function withExceptions(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
+/** Adds each waiver to the note of its key; a waiver of a key that is not listed gets its own row. */
+function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
   const words = ({ rule, until, endsAt, reason }: Waiver): string =>
     `${rule}: ${endsAt > nowMs ? "accepted until" : "was accepted until"} ${until}: ${reason ?? "no reason given"}.`;
   const ids = new Set(rows.map(({ id }) => id));

@@ -23,7 +23,7 @@ type ReadAgain = (offset: number, length: number) => Buffer;
 
 export class Contents {
   header: HeaderFacts | undefined;
-  /** Places without a sound record; final. */
+  /** Damage before the last sound record. Bytes behind it may be an append under way, and the next read looks at them again. */
   readonly damage: Damage[] = [];
   /** Lines after an edited, removed or moved line. */
   readonly breaks: number[] = [];

@@ -20,7 +20,7 @@ export type RevocationGrounds =
   /** Another one is in its place. */
   | { readonly kind: "replaced"; readonly by: Successor }
   /** It exists, no one has its secret, and a person agreed (now, or when the replacement began). */
-  | { readonly kind: "secret_lost"; readonly entry: string };
+  | { readonly kind: "secret_lost" };
 
 /** A new credential whose secret is delivered: what is known of it when the old one is to be revoked. */
 export interface Successor {
@@ -69,10 +69,10 @@ export async function revoke<C extends keyof Revoked, R>(
     const mayHaveArrived = answer.kind === "answered" || answer.kind === "unknown";
     if (mayHaveArrived && isOwn(lease.entry)) {
       const recorded = await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
-      // Nothing more is sent, and what the disk says next is not why it ended.
+      // The disk failed: send nothing more, and report the service's failure, not the disk's.
       if (!recorded) throw end;
     }
-    // Another process waits until then, too.
+    // `send` only noted `put_off_until`: write it, so that other processes wait too.
     else if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
     earlier.push(answer);
     const delay = delayBeforeNext(bench, answer, { attempt: earlier.length, startedAt });
@@ -86,7 +86,7 @@ function isOwn({ operation }: Entry): boolean {
   return operation.endsWith(".revoke");
 }
 
-/** From the first request on it may be revoked: later no one takes that for someone else's doing. */
+/** Records before each request that integ may have revoked the credential, so that a later run does not blame another person. */
 async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   const { operation, state, attempts, detail } = lease.entry;
   const isOfRotation = operation.endsWith(".rotate");

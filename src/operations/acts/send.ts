@@ -64,7 +64,7 @@ export async function send<K extends keyof Answers>(
   return answer;
 }
 
-/** No one has interrupted the work, the disk can be trusted, the account is the entry's, and the attempt is on disk. */
+/** No one has interrupted the work, the disk can be trusted, the address is the entry's, and the attempt is on disk. */
 function assertMaySend({ clock, disk, account }: Workbench, entry: Entry): void {
   if (clock.interruption.aborted) throw clock.interruption.reason;
   disk.assertHealthy();

@@ -27,7 +27,7 @@ export interface Questions {
   readonly interactive: boolean;
   /** True if stdout is a terminal, so the user reads the result there and may keep it. */
   readonly isScreen: boolean;
-  /** The answers so far as command-line words, without hidden ones. */
+  /** Command-line words for the answers given so far; hidden answers are omitted. */
   readonly answered: readonly string[];
   /**
    * Asks for confirmation. `--yes` answers yes.

@@ -121,7 +121,7 @@ describe("a lock file that changes during a check", () => {
       plant(path, { random: "new" });
       return true;
     };
-    // The old file is locked when another process has already put its own in place.
+    // By the time this process locks the old file, another process has replaced it.
     expect(tryLock(path, means(replace, undefined))).toMatchObject({ held: undefined, owner: { random: "new" } });
     expect(ownerAt(path).random).toBe("new");
   });

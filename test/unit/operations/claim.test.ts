@@ -163,7 +163,7 @@ describe("the rotation of a claimed secret", () => {
   });
 });
 
-/** An entry as a process finds it, and its question to the destination. */
+/** Changes an entry that keeps a secret, runs `work` under its lease, and records which destinations were checked. */
 async function found(
   change: Partial<Entry>,
   work: (bench: Workbench, lease: EntryLease) => Promise<unknown>,
