@@ -82,6 +82,8 @@ describe("a creation that was refused as too early", () => {
         "--yes",
       ]);
       expect(early.code, early.stderr).toBe(6);
+      const page = await integHere(at, ["status"], { columns: 160 });
+      expect(page.stdout).toContain(/rotate/.test(work.operation) ? "not sent yet" : "refused as too early (429), due");
       const [, next] = /^ {2}Next: integ (.+)$/m.exec(early.stderr) ?? [];
       expect(next).toBe(`journal recover ${work.id} --retry-for 3m`);
       // A bearer token proves no new key, and no printed step consents to that: a person must.
