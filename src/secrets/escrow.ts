@@ -84,7 +84,7 @@ function secretIn(text: string): OneTimeSecret {
 function identitiesIn(path: string | undefined): string[] {
   if (path === undefined || path === "")
     throw new Failure("undelivered", "The secret is encrypted in the team's journal, and no identity is set here.", {
-      meaning: "It stays there for the owners of an identity of its recipients.",
+      meaning: "It stays in the journal until someone with a matching age identity claims it.",
       hint: "Set INTEG_ESCROW_IDENTITY to the file of an identity.",
     });
   let text: string;

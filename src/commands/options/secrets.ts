@@ -66,7 +66,7 @@ export const addSecretOptions = sharedOptions((command) =>
       command
         .createOption(
           "--secret-check <how>",
-          "How the preceding --secret-check-command confirms the delivery (output: it prints the secret; exit: it exits with 0; default: output)",
+          "How the preceding check confirms the delivery (one of: output, it prints the secret; exit, it exits with 0; default: output)",
         )
         .choices(["output", "exit"] satisfies SecretCheck["by"][])
         .argParser(inOrder),

@@ -63,7 +63,7 @@ describe("a secret in escrow", () => {
     expect(failure.kind).toBe("undelivered");
     expect(failure.message).toBe("The secret is encrypted in the team's journal, and this identity does not open it.");
     expect(failure.details).toEqual({
-      meaning: "It stays there for the owners of an identity of its recipients.",
+      meaning: "It stays in the journal until someone with a matching age identity claims it.",
       hint: "Set INTEG_ESCROW_IDENTITY to the file of another identity.",
     });
   });
@@ -74,7 +74,7 @@ describe("a secret in escrow", () => {
     expect(failure.kind).toBe("undelivered");
     expect(failure.message).toBe("The secret is encrypted in the team's journal, and no identity is set here.");
     expect(failure.details).toEqual({
-      meaning: "It stays there for the owners of an identity of its recipients.",
+      meaning: "It stays in the journal until someone with a matching age identity claims it.",
       hint: "Set INTEG_ESCROW_IDENTITY to the file of an identity.",
     });
   });
@@ -86,7 +86,7 @@ describe("a secret in escrow", () => {
     const path = fileWith(`${identities[0]}\nnot an identity\n`);
     const failure = await refusalOf(() => decryptSecret(text, path));
     expect(failure.kind).toBe("usage");
-    expect(failure.message).toBe(`The file ${path} holds a line that is not an identity of age.`);
+    expect(failure.message).toBe(`The file ${path} contains a line that is not an age identity.`);
     expect(failure.details).toEqual({ hint: "Set INTEG_ESCROW_IDENTITY to a file that age-keygen wrote." });
   });
 
