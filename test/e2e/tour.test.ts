@@ -9,8 +9,9 @@ let seen: Session;
 
 beforeAll(async () => {
   at = new Home();
+  tour = await at.integ(["sandbox", "tour"]);
   seen = new Session(["sandbox", "tour", "--yes"], { home: at, columns: 80, isReadWhole: true });
-  [tour] = await Promise.all([at.integ(["sandbox", "tour"]), seen.ended]);
+  await seen.ended;
 });
 
 afterAll(() => at.remove());
