@@ -14,9 +14,12 @@ interface Kept {
 
 interface Slot {
   readonly records: Kept[];
-  /** An unfinished entry, once it was read. Finished ones are not kept, since they may be more than memory holds. */
+  /** The entry once it was read; see `mostKept`. */
   entry?: Entry | undefined;
 }
+
+/** Finished entries stay in memory while the file has at most this many entries: more would slow down every start. */
+const mostKept = 500;
 
 /** Reads bytes of the file; fewer at its end. */
 type ReadAgain = (offset: number, length: number) => Buffer;
@@ -75,7 +78,7 @@ export class Contents {
       // The bytes are another record's: a failed append was cut off meanwhile.
       if (read?.id !== id) continue;
       const entry = { ...read, sequence: slot!.records.at(-1)!.n };
-      if (!isSettled(kept.state)) slot!.entry = entry;
+      if (!isSettled(kept.state) || this.#slots.size <= mostKept) slot!.entry = entry;
       return entry;
     }
     return undefined;
