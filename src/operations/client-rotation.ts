@@ -1,4 +1,4 @@
-// What the client's contract makes of a rotation: another client of the same service account, proven by a token exchange.
+// The rotation of a client: another client of the same service account, proven by a token exchange.
 import { Failure } from "../errors.ts";
 import { detailOf, type Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";

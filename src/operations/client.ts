@@ -93,7 +93,7 @@ async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> 
 const creating = { what: "create the OAuth client", change: true } as const;
 
 interface Run extends CreationWork {
-  /** Clients that existed before: a receipt that shows one of them is not of a new client. */
+  /** Ids of earlier clients: a receipt with one of them describes no new client. */
   readonly formerIds: readonly string[];
   /**
    * The entry was `done`, `replaced` or `unusable` when its key was typed again: nothing is reserved for a secret, and a refusal or an
@@ -137,7 +137,7 @@ async function sendCreation(work: CreationWork): Promise<Made> {
 /** What must be in place before a request may leave: a destination for the secret, and the attempt on disk. */
 async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
-  // A kept secret goes to those of several destinations that can be reached.
+  // A kept secret is delivered to every reachable destination.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
   // The receipt of a client that is delivered, or that was finished, has no secret: nothing is reserved for one.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
@@ -184,7 +184,7 @@ async function digestNow({ bench, lease }: CreationWork): Promise<string> {
   }
 }
 
-/** What the decision table makes of a response. @returns nothing if another request is due now */
+/** Applies the decision table to a response. @returns undefined if another request is due now */
 async function follow(
   run: Run,
   answer: Attempt<OAuthClient>,

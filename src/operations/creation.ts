@@ -33,11 +33,11 @@ import {
 export interface CreationOptions {
   /** Where the secret of an entry goes: asked for now, else where the original command wanted it. */
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
-  /** Asked once for each lost secret; no, or no one to ask, means that nothing is revoked. */
+  /** Asks once for each lost secret. Without a yes, nothing is revoked. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
   /** `--revoke <id>`: a person named what is revoked. */
   readonly revokes?: string | undefined;
-  /** How long a pending client, or a list that may be too early, is waited for, milliseconds; by default not at all. */
+  /** How long to wait for a pending client, or for a key to appear in the list, in milliseconds; default: 0. */
   readonly waitMs?: number;
   /** An idempotency key that was typed with this command: its receipt is asked for, whatever the journal says. */
   readonly key?: string | undefined;
@@ -73,7 +73,7 @@ export interface CreationContract extends Credential {
   receiptNow(bench: Workbench, entry: Entry): Promise<string | undefined>;
 }
 
-/** A creation as it is asked for. */
+/** A requested creation. */
 export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
   /** `--new`: leave an unfinished creation of the same request alone. */
@@ -125,12 +125,12 @@ function howResumed(entry: Entry): string {
   });
 }
 
-/** How earlier requests of an entry ended, of which none changed anything. */
+/** The ends of an entry's earlier requests, none of which changed anything. */
 export function whyUnfinished(entry: Entry): string {
   return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
-/** Completes a creation. @throws Failure `secret_lost` if no one agreed to a replacement */
+/** Completes a creation. @throws Failure `secret_lost` without consent to a replacement */
 export async function finishCreation(
   contract: CreationContract,
   asked: Omit<CreationWork, "destination">,

@@ -39,7 +39,7 @@ export interface TakenUp {
 }
 
 interface Resumed extends SecretDelivery {
-  /** What a receipt that came just now says of the client. */
+  /** Facts about the client from a receipt that has just arrived. */
   readonly learned?: Partial<EntryProgress>;
 }
 

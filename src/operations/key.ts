@@ -1,4 +1,4 @@
-// What the contract of access keys (§2.4, §4.4) makes of a creation, and the sending that it shares with the rotation in place.
+// The creation of access keys (§2.4, §4.4), and the sending that it shares with the rotation in place.
 // Without an idempotency key, what may have arrived is never sent again: it is looked for (orphan.ts).
 import { type Advice, flags } from "../next-step.ts";
 import {
@@ -130,7 +130,7 @@ async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> 
   return found;
 }
 
-/** Sends the creation of an entry of which nothing has arrived, and delivers its secret. */
+/** Sends the creation of an entry whose earlier requests did not arrive, and delivers its secret. */
 async function sendKeyCreation(work: CreationWork): Promise<Made> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
@@ -164,7 +164,7 @@ export interface SendOptions {
   readonly before?: "unknown" | "secret_lost" | undefined;
 }
 
-/** Sends until the service has responded or the response is lost. What was reserved is the caller's to release. */
+/** Sends until the service has responded or the response is lost. The caller releases the reserved space. */
 export function sendForSecret(work: SecretWork, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease, destination } = work;
   return sendUntilKnown(bench, lease, {

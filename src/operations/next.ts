@@ -1,5 +1,5 @@
-// What the work of an entry does next: a function of what the journal has of it and of what was seen besides. It reads nothing,
-// so that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
+// The next step of an entry, computed from its record and from facts that the caller has observed. It reads nothing, so that a first
+// run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
 import { Failure } from "../errors.ts";
 import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived } from "../journal/entry.ts";
 import { entryFailure, isInterruption, saysNothingWasDone } from "./workbench.ts";
@@ -41,7 +41,7 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
   return evidence.find((known) => known === proven);
 }
 
-/** What the entry of a rotation keeps if the new one's secret was refused when it was tried. */
+/** Recorded in a rotation's entry if the service refused the new secret. */
 export const refusedProof = "refused";
 
 export function isProofRefused({ proven }: Entry["detail"]): boolean {
@@ -72,8 +72,8 @@ function ofRotation({ detail }: Known, { child, isDue = false, isOldRevoked = fa
   return isDue || detail.revoking === true ? "revoke the old one" : "wait";
 }
 
-/** How a command ends that leaves the entry so: its state decides, whatever stopped the work this time. */
-export function asEntryStands(entry: Entry, failure: Failure): Failure {
+/** The failure whose kind fits the entry's state: the state decides, whatever stopped this run. */
+export function withEntryOutcome(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
   // Refused as too early: the entry stays open, and nothing of it is unknown.
   const isTooEarly = isPutOff(entry) || failure.kind === "rate_limited";

@@ -138,7 +138,7 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
   }
 }
 
-/** Names the key whose secret was delivered. @throws Failure if its name has no mark: nothing else is certain */
+/** Records the id of the key whose secret was delivered. @throws Failure if its name has no mark, the only certain evidence */
 export async function nameDelivered({ bench, lease }: CreationWork, search: Search): Promise<void> {
   const { entry } = lease;
   const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;
@@ -227,7 +227,7 @@ function cannotTell(entry: Entry, message: string, step: NextStep & { readonly m
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
 
-/** A key whose secret no one has cannot be used: one that was is not our orphan, whatever it looked like before. */
+/** A key whose secret is lost cannot be used: a key that was used is not the orphan. */
 export async function assertUnused(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);

@@ -13,7 +13,7 @@ import { type CreationOptions, finishCreation, refuseReplacement } from "./creat
 import { endBefore, recoverKeyRotation } from "./in-place.ts";
 import { key } from "./key.ts";
 import { keyRotation } from "./key-rotation.ts";
-import { asEntryStands } from "./next.ts";
+import { withEntryOutcome } from "./next.ts";
 import { finishRevocation } from "./revocation.ts";
 import { finishRotation, type RotationOptions } from "./rotation.ts";
 import { entryFailure, type Workbench } from "./workbench.ts";
@@ -37,7 +37,7 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
-  /** It was left as it is: who it was made as is not there now. */
+  /** The entry was not changed, because its profile or credential is missing. */
   readonly isSkipped?: boolean;
 }
 
@@ -86,8 +86,8 @@ export async function recover(
 }
 
 /**
- * Places of entries that may be worked on together. Alone is what is part of larger work, changes a credential that others may
- * use, or hands a secret to something that may not take two at the same time.
+ * Groups entries that may be recovered together. An entry is alone if it is part of larger work, changes a credential that others
+ * may use, or delivers to a destination that may not take two secrets at the same time.
  */
 function stagesOf(entries: readonly Entry[]): number[][] {
   const stages: number[][] = [];
@@ -131,7 +131,11 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const entry = await reread();
-    return { entry: entry ?? lease?.entry ?? given, failure: entry ? asEntryStands(entry, error) : error, isSkipped };
+    return {
+      entry: entry ?? lease?.entry ?? given,
+      failure: entry ? withEntryOutcome(entry, error) : error,
+      isSkipped,
+    };
   } finally {
     await lease?.release();
   }

@@ -68,7 +68,7 @@ export async function finishRevocation(bench: Workbench, lease: EntryLease): Pro
   } catch (failure) {
     if (!(failure instanceof Failure)) throw failure;
     const { state, detail } = lease.entry;
-    // What is refused after an attempt that may have arrived can have another cause: it settles nothing.
+    // After an attempt that may have arrived, a refusal can be that attempt's effect, so it does not settle the entry.
     const isUnknown = wasUnknown || state === "unknown" || failure.kind === "outcome_unknown";
     const before = isUnknown ? "unknown" : detail.put_off_until !== undefined ? "open" : undefined;
     throw await endWithout(bench, lease, { before, failure });

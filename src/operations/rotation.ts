@@ -1,5 +1,5 @@
 // The rotation of a client or key by replacement: another one is made, delivered and proven, both work for a time, then the old
-// one is revoked. At every moment one of the two works. What the contracts make of it: client-rotation.ts, key-rotation.ts.
+// one is revoked. At every moment one of the two works. The steps of each contract: client-rotation.ts, key-rotation.ts.
 import type { Service } from "../api/connect.ts";
 import { Failure, onFailure } from "../errors.ts";
 import { type Entry, isInPlace, isSettled, nextStep, overlapEnd, rotatedBy } from "../journal/entry.ts";
@@ -89,7 +89,7 @@ export interface Rotated {
   readonly receipt: string | undefined;
 }
 
-/** A rotation as it is asked for. */
+/** A requested rotation. */
 export interface AskedRotation {
   readonly intent: Intent;
   readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;

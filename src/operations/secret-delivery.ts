@@ -58,7 +58,7 @@ export interface SecretWork extends SecretDelivery {
 }
 
 export interface DeliveryOptions {
-  /** What the response said of the resource, for the entry. */
+  /** Facts about the resource from the response, for the entry. */
   readonly learned: Partial<EntryProgress>;
   /** Of the response that brought the secret: shown with what becomes of it. */
   readonly requestId?: string | undefined;
@@ -75,8 +75,8 @@ export function nounOf(entry: Pick<Entry, "operation">): "client" | "key" {
 }
 
 /**
- * Makes a destination ready. It is in the journal before anything is reserved there, and the one that is left is cleared before
- * it is forgotten: a crash in between leaves nothing unknown.
+ * Makes a destination ready. It is recorded before space is reserved there, and an abandoned destination is cleared before its record
+ * is replaced, so that a crash leaves no unrecorded reserve.
  * @param options.isKept the secret is safe elsewhere: what an earlier process wrote at another destination is removed too
  */
 export async function reserveDestination(
@@ -222,7 +222,7 @@ export function assertAsAsked(entry: Entry): void {
   });
 }
 
-/** Destroys the kept copy once the journal says that no one needs it: a crash leaves one too many, never none. */
+/** Destroys the kept copy after the journal has recorded the delivery: a crash leaves a copy too many, never too few. */
 export async function destroyCopy(
   { bench, lease }: { readonly bench: Destroying; readonly lease: EntryLease },
   evidence?: DestroyEvidence,
@@ -243,7 +243,7 @@ export async function destroyCopy(
 
 type Destroying = Overwriting & { readonly tell: Pick<Tell, "warn"> };
 
-/** Looks at each destination now. @returns nothing if one of them does not have the secret, or cannot show it */
+/** Reads each destination now. @returns undefined if one of them lacks the secret or cannot be read */
 export async function seenAtAll(bench: Overwriting, entry: Entry): Promise<AtDestination | undefined> {
   if (entry.destination === null) return undefined;
   const missing = new Failure("failed", "It is not there.");
@@ -350,7 +350,7 @@ export async function releasing<T>(delivery: SecretDelivery, work: () => Promise
   }
 }
 
-/** Releases what was reserved for a secret, whatever the disk does: what stays is reported, and released by `recover` later. */
+/** Releases the space reserved for a secret. If the disk fails, reports the remaining space; `recover` releases it later. */
 export async function releaseReserved(
   { secrets, disk, tell }: DeliveryBench,
   { id }: Pick<Entry, "id">,

@@ -1,5 +1,5 @@
-// How a request of a change goes out: admitted with the place of its secret, sent when it is due and no one else may be
-// sending it, and again as long as that may help.
+// Sends a change: admits it with the destination of its secret, sends it when it is due and no other process may be sending it, and
+// repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { nextDelay, retryRead } from "../api/call/retry.ts";
 import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
@@ -58,7 +58,7 @@ export async function admitTo(
   return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
 }
 
-/** From here on a crash leaves an attempt whose outcome no one knows, and may leave its secret on this machine. */
+/** Records an attempt before it is sent: after a crash its outcome is unknown, and this machine may have its secret. */
 export async function recordAttempt(
   { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
   { state, place, detail }: Pick<Entry, "state" | "detail"> & { readonly place: DestinationRecord | undefined },
@@ -117,7 +117,7 @@ export interface Sending<A, R> {
   /** Puts in place what must be there before a request may leave; the attempt is on disk then. */
   readonly ready: (before: State, attempt: number) => Promise<void>;
   readonly send: () => Promise<Attempt<A>>;
-  /** What a response means. @returns the end; a failure if the same request may go out later; nothing: it goes out now */
+  /** Reads a response. @returns the end; a failure if the same request may be sent later; undefined: send it now */
   readonly read: (answer: Attempt<A>, before: State) => Promise<{ readonly end: R } | Failure | undefined>;
   readonly again: string;
 }

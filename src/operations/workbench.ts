@@ -61,7 +61,7 @@ export interface Clock {
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** What the delivery of a secret works with: no request is sent. */
+/** The tools of a delivery, which sends no request. */
 export interface DeliveryBench {
   readonly journal: Journal;
   readonly secrets: SecretKeeping;
@@ -117,7 +117,7 @@ export function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
 
-/** Says that the profile's own endpoint is used, and not the one that an entry names. */
+/** Notes that the profile's endpoint is used instead of the entry's. */
 export function tellOtherEndpoint({ account, tell }: Workbench, begun: string | undefined, now: string): void {
   if (begun === undefined || now === undefined || begun === now) return;
   tell.note(
@@ -255,7 +255,7 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
 
-/** The failure of a change whose outcome no one knows (exit 7). @param more instead of what is said of every such change */
+/** The failure of a change with an unknown outcome (exit 7). @param more replaces the standard details */
 export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
   const message =
     because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`;

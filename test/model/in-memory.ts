@@ -100,7 +100,7 @@ export interface Watch {
   isFree(id: string): boolean;
   /** Before an entry is taken only if it is free. @returns whether it is free */
   mayTry(id: string): boolean;
-  /** Entries that other processes drive. */
+  /** Entries that other processes have leased. */
   holders(): Iterable<string>;
   /** An entry is taken. */
   taking(id: string): void;

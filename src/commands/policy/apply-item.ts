@@ -4,7 +4,7 @@ import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } fr
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
 import { creationIntent, createOAuthClient } from "../../operations/client.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../operations/client-rotation.ts";
-import { asEntryStands } from "../../operations/next.ts";
+import { withEntryOutcome } from "../../operations/next.ts";
 import { resumeWork, rootOf } from "../../operations/recovery.ts";
 import {
   type DiskHealth,
@@ -114,7 +114,7 @@ async function missingCredentialFor({ decision: { item, step }, options: { conte
     ? missingForItems(context, bench.account.profile, item.kind)
     : missingFor(context, begun));
   if (failure === undefined) return undefined;
-  return { failure: begun === undefined ? failure : asEntryStands(begun, failure), entry: begun };
+  return { failure: begun === undefined ? failure : withEntryOutcome(begun, failure), entry: begun };
 }
 
 interface ItemWork {

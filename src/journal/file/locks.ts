@@ -30,7 +30,7 @@ export class JournalLocks {
   }
 
   #pathOf(id?: string): string {
-    return `${this.#path}${id === undefined ? "" : `.drive-${id}`}.lock`;
+    return `${this.#path}${id === undefined ? "" : `.entry-${id}`}.lock`;
   }
 
   /** @param id of an entry; without it, the journal's file is locked */
@@ -76,7 +76,7 @@ export class JournalLocks {
 
   /** Ids of locked entries. */
   leased(): Set<string> {
-    const start = `${basename(this.#path)}.drive-`;
+    const start = `${basename(this.#path)}.entry-`;
     const names = readdirSync(dirname(this.#path));
     const locks = names.filter((name) => name.startsWith(start) && name.endsWith(".lock"));
     return new Set(locks.map((name) => name.slice(start.length, -".lock".length)));

@@ -16,7 +16,7 @@ export type DestroyEvidence =
 
 type Opened = Pick<Entry, "id" | "resource_id">;
 
-/** Deletes what is kept of an entry's secret, if the evidence is one; safe to repeat. @returns false if it stays */
+/** Deletes the kept copy of an entry's secret if the evidence suffices; safe to repeat. @returns false if the copy stays */
 export async function destroy(bench: Overwriting, entry: Opened, evidence: DestroyEvidence): Promise<boolean> {
   if (!(await isEvidence(bench.journal, entry, evidence))) return false;
   await bench.secrets.destroyKept(entry.id);

@@ -1,5 +1,5 @@
-// The act `overwrite`: what is at a secret's destination is replaced. Nothing else calls a destination's write. What is there at
-// the moment of the write decides; what is remembered (a path, a name, an earlier `--force`) only says where to look.
+// The act `overwrite`: replaces the content of a secret's destination. Nothing else calls a destination's write. The content at the
+// moment of the write decides; a recorded path, name or `--force` only says where to look.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
@@ -64,7 +64,7 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
   return bench.secrets.completeDelivery(await provable(bench, entry, record), permission(bench, { entry }));
 }
 
-/** What a place shows of a secret that was delivered there. `unverified`: it cannot be looked at from here, or not at all. */
+/** Whether a destination still has a delivered secret. `unverified`: this machine cannot read the destination, or no one can. */
 export type Seen = "there" | "gone" | "unverified";
 
 /** Looks again at a place. A later secret of the same item is as good. @throws Failure if it cannot be reached now */
@@ -131,7 +131,7 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
         meaning: "Nothing was sent.",
         hint: "Name another destination, or have the one who made that list add this one.",
       });
-    // Opened again by its name, a place is one of this machine; the entry says of which it is.
+    // A destination that is opened by its name belongs to this machine; the entry records the machine that was meant.
     const asked = placesOf(lease.entry.destination);
     const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
     if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
@@ -193,7 +193,7 @@ export function untrusted(id: string): Failure {
   });
 }
 
-/** Of several unfinished entries for one destination the oldest continues. @throws Failure `pending` for another */
+/** Only the oldest unfinished entry of a destination continues. @throws Failure `pending` for any other */
 async function assertFirst({ journal }: Overwriting, entry: Entry, places: readonly SingleRecord[]): Promise<void> {
   const lasting = places.filter(({ kind }) => kind !== "stdout" && kind !== "command");
   if (lasting.length === 0) return;
@@ -225,7 +225,7 @@ function mayDeliver({ state, operation }: Entry): boolean {
   return state === "open" || state === "unknown" || state === "pending" || state === "undelivered";
 }
 
-/** Decides about what is found at a place. What was permitted stays so in this process: a retry asks no journal again. */
+/** Decides whether found content may be replaced. The process remembers a permission, so a retry does not read the journal again. */
 export function permission(bench: Overwriting, lease: Pick<EntryLease, "entry">): MayReplace {
   const permitted = new Set<string>();
   return async (at, found) => {

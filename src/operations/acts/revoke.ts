@@ -19,10 +19,10 @@ export type RevocationGrounds =
   | { readonly kind: "named" }
   /** Another one is in its place. */
   | { readonly kind: "replaced"; readonly by: Successor }
-  /** It exists, no one has its secret, and a person agreed (now, or when the replacement began). */
+  /** The credential exists, its secret is lost, and a person agreed (now, or when the replacement began). */
   | { readonly kind: "secret_lost" };
 
-/** A new credential whose secret is delivered: what is known of it when the old one is to be revoked. */
+/** Evidence about the new credential, collected before the old one is revoked. */
 export interface Successor {
   readonly id: string;
   readonly proof: Proof | undefined;

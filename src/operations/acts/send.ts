@@ -1,5 +1,5 @@
-// The act "send": the one place where a request that changes the account leaves this machine. It cannot be taken back, so that
-// the evidence is looked at here, in the moment in which it leaves.
+// The act "send": the one place where a request that changes the account leaves this machine. A sent request cannot be
+// taken back, so this act checks the evidence immediately before it sends.
 import type { AccessKey, SecretAnswer } from "../../api/access-keys.ts";
 import { type Attempt, requestIdOf, retryAfterOf } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -29,14 +29,14 @@ const requests: {
   "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
 };
 
-/** Leases of which this process has sent the first request: what a response says of the clock holds for their beginning. */
-const begunHere = new WeakSet<EntryLease>();
+/** Leases whose first request this process has sent: the clock offset of a response is valid for the entry's start. */
+const startedLeases = new WeakSet<EntryLease>();
 
 const mostRequestIds = 100;
 
 /**
- * One exchange that changes something: its response must not be thrown away, also after a Ctrl-C. What it says of itself and of
- * the time goes into the entry with the next step.
+ * Sends one change and keeps its response even after Ctrl-C. The next step records the request id and the clock offset of the
+ * response.
  * @throws Failure if the evidence is missing; nothing was sent
  */
 export async function send<K extends keyof Answers>(
@@ -48,12 +48,12 @@ export async function send<K extends keyof Answers>(
   if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
   const { clock, tell, account } = bench;
   const { change, id: named = "", service = account.service } = about;
-  if (lease.entry.attempts === 1) begunHere.add(lease);
+  if (lease.entry.attempts === 1) startedLeases.add(lease);
   const done = tell.busy("Waiting for the service");
   const answer = await clock.finishing(() => requests[change](service, lease.entry, named)).finally(done);
   const { request_ids, clock_offset_ms, detail } = lease.entry;
   const id = requestIdOf(answer);
-  const offset = begunHere.has(lease) ? account.service.clockOffset() : undefined;
+  const offset = startedLeases.has(lease) ? account.service.clockOffset() : undefined;
   const seconds = answer.kind === "not_sent" ? undefined : retryAfterOf(answer);
   const now = clock.now() + (account.service.clockOffset() ?? 0);
   lease.note({

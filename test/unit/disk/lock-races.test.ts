@@ -160,7 +160,7 @@ describe("sweeping", () => {
     ["does not ignore a bug", new Error("bug"), true],
   ])("%s", (_what, error, isThrown) => {
     const path = join(folder(), "journal.ndjson");
-    plant(`${path}.drive-a.lock`, gone);
+    plant(`${path}.entry-a.lock`, gone);
     const sweep = (): void =>
       sweepLocks(path, {
         held: `${path}.lock`,
@@ -174,15 +174,15 @@ describe("sweeping", () => {
 
   it("leaves other processes' files and the caller's lock", () => {
     const path = join(folder(), "journal.ndjson");
-    const living = `journal.ndjson.drive-f.lock.new-${process.pid}-0123456789ab`;
-    const kept = ["journal.ndjson2.drive-a.lock", "journal.ndjson.torn-20261121T000000000Z", living];
+    const living = `journal.ndjson.entry-f.lock.new-${process.pid}-0123456789ab`;
+    const kept = ["journal.ndjson2.entry-a.lock", "journal.ndjson.torn-20261121T000000000Z", living];
     for (const name of ["other.lock", "journal.ndjson.lock", ...kept]) plant(join(dirname(path), name), gone);
     sweepLocks(path, { held: `${path}.lock`, means: without });
     expect(readdirSync(dirname(path)).sort()).toEqual([
       living,
       "journal.ndjson.lock",
       "journal.ndjson.torn-20261121T000000000Z",
-      "journal.ndjson2.drive-a.lock",
+      "journal.ndjson2.entry-a.lock",
       "other.lock",
     ]);
   });

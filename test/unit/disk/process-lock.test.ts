@@ -196,20 +196,20 @@ test("sweeping removes files of ended processes and none of running ones", () =>
   const path = join(folder(), "journal.ndjson");
   const at = (name: string): string => `${path}.${name}`;
   const gone = deadPid();
-  plant(at("drive-a.lock"), { pid: gone });
-  plant(at("drive-b.lock"), { pid: gone, kernel: true, random: "b" });
-  plant(at("drive-b.lock.take-b"), { pid: gone });
-  plant(at("drive-b.lock.dead-c"), { pid: gone });
-  plant(at(`drive-d.lock.new-${gone}-0123456789ab`), {});
-  const living = tryLock(at("drive-e.lock"), native);
-  plant(at(`drive-f.lock.new-${process.pid}-0123456789ab`), {});
+  plant(at("entry-a.lock"), { pid: gone });
+  plant(at("entry-b.lock"), { pid: gone, kernel: true, random: "b" });
+  plant(at("entry-b.lock.take-b"), { pid: gone });
+  plant(at("entry-b.lock.dead-c"), { pid: gone });
+  plant(at(`entry-d.lock.new-${gone}-0123456789ab`), {});
+  const living = tryLock(at("entry-e.lock"), native);
+  plant(at(`entry-f.lock.new-${process.pid}-0123456789ab`), {});
   plant(at("torn-20261121T000000000Z"), {});
   writeFileSync(path, "");
   sweepLocks(path, { held: at("lock"), means: native });
   expect(readdirSync(dirname(path)).sort()).toEqual([
     "journal.ndjson",
-    "journal.ndjson.drive-e.lock",
-    `journal.ndjson.drive-f.lock.new-${process.pid}-0123456789ab`,
+    "journal.ndjson.entry-e.lock",
+    `journal.ndjson.entry-f.lock.new-${process.pid}-0123456789ab`,
     "journal.ndjson.torn-20261121T000000000Z",
   ]);
   living.held?.release();

@@ -10,7 +10,7 @@ import {
   settledStates,
   unfinishedStates,
 } from "../../../src/journal/entry.ts";
-import { asEntryStands, type Facts, next } from "../../../src/operations/next.ts";
+import { withEntryOutcome, type Facts, next } from "../../../src/operations/next.ts";
 
 const entry = (operation: Operation, changes: Partial<Entry> = {}): Entry =>
   ({
@@ -61,7 +61,7 @@ const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, stri
 
 function shown(one: Entry): readonly [command: unknown, exits: string] {
   const kinds = ["auth", "unreachable", "interrupted"] as const;
-  return [nextStep(one), kinds.map((kind) => asEntryStands(one, new Failure(kind, "x.")).exitCode).join(" ")];
+  return [nextStep(one), kinds.map((kind) => withEntryOutcome(one, new Failure(kind, "x.")).exitCode).join(" ")];
 }
 
 describe("an operation that is sent once", () => {

@@ -35,7 +35,7 @@ const busyOf = (path: string, entry?: string): Busy => {
 /** A journal whose own lock, or an entry's, has this content. */
 function lockedBy(text: string, entry?: string): Busy {
   const path = join(folder(), "journal.ndjson");
-  writeFileSync(entry === undefined ? `${path}.lock` : `${path}.drive-${entry}.lock`, text);
+  writeFileSync(entry === undefined ? `${path}.lock` : `${path}.entry-${entry}.lock`, text);
   return busyOf(path, entry);
 }
 
@@ -127,7 +127,7 @@ describe("an entry's lock that is taken over", () => {
   /** The lock of a process far away, with this age in milliseconds. */
   const locked = (which: "file" | "entry", ageMs: number): { path: string; lock: string } => {
     const path = join(folder(), "journal.ndjson");
-    const lock = which === "file" ? `${path}.lock` : `${path}.drive-${id}.lock`;
+    const lock = which === "file" ? `${path}.lock` : `${path}.entry-${id}.lock`;
     writeFileSync(lock, JSON.stringify(owner({ host: "far", boot: null })));
     utimesSync(lock, (now - ageMs) / 1000, (now - ageMs) / 1000);
     return { path, lock };
@@ -174,9 +174,9 @@ describe("files of ended processes", () => {
   it("are swept, and those of others are identified by their entry", () => {
     const path = join(folder(), "journal.ndjson");
     const dead = owner({ pid: 2 ** 22 + 1 });
-    for (const name of ["drive-0123456789.lock", "drive-abcdefghjk.lock"])
+    for (const name of ["entry-0123456789.lock", "entry-abcdefghjk.lock"])
       writeFileSync(`${path}.${name}`, JSON.stringify(name.includes("0123") ? dead : newOwner(self, false)));
-    for (const name of ["drive-zzzzzzzzzz.lock-more", "drive-yyyyyyyyyy", "other-0123456780.lock"])
+    for (const name of ["entry-zzzzzzzzzz.lock-more", "entry-yyyyyyyyyy", "other-0123456780.lock"])
       writeFileSync(`${path}.${name}`, "");
     mkdirSync(`${path}.folder`);
     const locks = locksAt(path);

@@ -32,7 +32,7 @@ function opened(path?: string, aheadMs = hour): Opened {
   const locks = { means: () => ({ self, kernel: undefined }), waitMs: 50 };
 
   const journal = fileJournal(at, { now: () => Date.now() + aheadMs, actor: ada, locks });
-  return { path: at, journal, lockOf: (id) => `${at}.drive-${id}.lock` };
+  return { path: at, journal, lockOf: (id) => `${at}.entry-${id}.lock` };
 }
 
 /** An entry whose lock another process has. @param owner the content of its file, if any */
