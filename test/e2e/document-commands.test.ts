@@ -34,7 +34,7 @@ const played: Readonly<Record<string, readonly string[]>> = {
 
 /** Commands that a sentence names without their arguments: only their help is printed. */
 const isName = (line: string): boolean =>
-  /^(api|adopt|keys|oauth-clients|keys create|journal (claim|init|move|prune|release))$/.test(line);
+  /^(api|adopt|keys|people|oauth-clients|keys create|journal (claim|init|move|prune|release))$/.test(line);
 
 /** Commands that are not run here, and why. */
 const elsewhere: readonly (readonly [line: RegExp, reason: string])[] = [

@@ -79,7 +79,7 @@ export class Session {
   /** @returns when that was printed since the last typed answer; fails after a timeout */
   async seen(text: RegExp): Promise<void> {
     for (let tries = 0; !text.test(this.shown); tries++) {
-      if (tries > 800) throw new Error(`no ${text} in: …${this.shown.slice(-1000)}`);
+      if (tries > 2400) throw new Error(`no ${text} in: …${this.shown.slice(-1000)}`);
       await new Promise((done) => setTimeout(done, 25));
     }
   }
