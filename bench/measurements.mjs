@@ -17,6 +17,7 @@ export const whole = {
   slowRounds: 2,
   listRounds: 5,
   jqRounds: 3,
+  yamlRows: 100_000,
   loopPages: 20,
   memoryRuns: 3,
   finishedEntries: [100, 20_000],
@@ -36,6 +37,7 @@ export const quick = {
   slowRounds: 1,
   listRounds: 1,
   jqRounds: 1,
+  yamlRows: 1000,
   loopPages: 2,
   memoryRuns: 1,
   finishedEntries: [10, 40],
@@ -120,7 +122,6 @@ async function list({ workplace, plan }) {
     "--fields id,email": ["--ndjson", "--fields", "id,email"],
     "--unique": ["--ndjson", "--unique"],
     CSV: ["-o", "csv"],
-    YAML: ["-o", "yaml"],
     "a table": ["-o", "table"],
   };
   const commands = Object.entries(forms).map(([form, words]) => [form, workplace.allRows(all, words)]);
@@ -138,8 +139,18 @@ async function list({ workplace, plan }) {
       seconds: found.seconds(form),
       goal: { most: form === "NDJSON" ? 4 : 8 },
     })),
+    ...(await yaml({ workplace, plan })),
     ...(await peers({ workplace, plan })),
   ];
+}
+
+/** Fewer rows: the YAML package takes its time for each. */
+async function yaml({ workplace, plan }) {
+  const few = { rows: plan.yamlRows };
+  const commands = { ndjson: workplace.allRows(few, ["--ndjson"]), yaml: workplace.allRows(few, ["-o", "yaml"]) };
+  const found = await sideBySide(commands, { rounds: plan.jqRounds, isWarm: true });
+  const what = `${count(few.rows)} rows, YAML`;
+  return [{ what, against: "integ, NDJSON", ratio: found.ratio("yaml", "ndjson"), seconds: found.seconds("yaml") }];
 }
 
 async function peers({ workplace, plan }) {

@@ -113,7 +113,7 @@ const table: Readonly<Record<string, Room>> = {
   output: {
     rooms: ["errors.ts", "next-step.ts", "disk"],
     rules: ["api/json/json-text.ts"],
-    packages: ["chalk", "ora", "@clack/prompts", "string-width"],
+    packages: ["chalk", "ora", "@clack/prompts", "string-width", "yaml"],
   },
   completion: { rooms: ["next-step.ts"], packages: [] },
   policy: {
