@@ -89,7 +89,7 @@ export class Promises {
     this.#afterTrouble(process, entry, what);
     this.#changing.set(process, (this.#changing.get(process) ?? new Set()).add(workOf(entry)));
     this.#notTooEarly(process, entry);
-    if (what === "revoke") this.#revoking(process, entry, request.id!);
+    if (what === "revoke") this.#revoking(process, around.machine, entry, request.id!);
     else {
       this.#recorded(entry);
       this.#underItsOwnKey(around, entry, request, version);
@@ -173,7 +173,7 @@ export class Promises {
       for (const { id, secret } of made)
         if (around.machine.kept.get(keptName(around, after.id))?.secret === secret)
           broken.push(`${after.id} calls the secret of ${id} lost, and it is kept here`);
-        else if (this.#partlyDelivered.has(after.id) && this.#isDelivered(secret))
+        else if (this.#partlyDelivered.has(after.id) && this.#isReadable(around.machine, secret))
           broken.push(`${after.id} calls the secret of ${id} lost, and one of its destinations has it`);
   }
 
@@ -360,24 +360,26 @@ export class Promises {
     return place.reserved !== undefined && (machine.reserves.has(place.reserved) || machine.files.has(place.path));
   }
 
-  #revoking(process: Process, entry: Entry, id: string): void {
+  #revoking(process: Process, machine: Machine, entry: Entry, id: string): void {
     const going = this.#world.all().find((made) => made.id === id);
     const { operation, detail, attempts } = entry;
     if (operation.endsWith(".revoke")) {
       if (attempts === 0) this.broken.push(`the revocation of ${id} was sent and is not on disk`);
     } else if (operation.endsWith(".rotate")) {
-      if (going?.status === "active") this.#replacing(process, entry, id);
+      if (going?.status === "active") this.#replacing(process, machine, entry, id);
     } else if (detail.revoking !== true) this.broken.push(`${id} was revoked as lost, and the journal does not say so`);
   }
 
   /** The old credential is revoked when the new one exists, is delivered everywhere, works, and the overlap is over. */
-  #replacing(process: Process, rotation: Entry, id: string): void {
+  #replacing(process: Process, machine: Machine, rotation: Entry, id: string): void {
     const { id: entry, detail } = rotation;
     const wrong = (what: string): void => void this.broken.push(`${id} was revoked for ${entry} ${what}`);
     if (detail.keep_old === true) wrong("although it was to be kept");
     const children = this.#world.entries().filter(({ parent }) => parent === entry);
     const made = children.flatMap((child) => this.#madeBy(child)).filter(({ status }) => status === "active");
-    const delivered = made.filter(({ secret }) => this.#isDelivered(secret));
+    const delivered = made.filter(
+      ({ secret }) => this.#isDelivered(secret) || this.#world.reliance?.couldNotSee(process, machine, secret),
+    );
     if (delivered.length === 0) return wrong("before the new secret was delivered");
     const done = children.filter(({ state }) => state === "done");
     if (done.length === 0) wrong("before the journal said that the new secret was delivered");
@@ -402,6 +404,10 @@ export class Promises {
     return this.#world
       .all()
       .filter((made) => made.status === "active" && this.#world.makers.get(made.id)?.entry === id);
+  }
+
+  #isReadable(machine: Machine, secret: string): boolean {
+    return this.#world.reliance?.isReadableBy(machine, secret) ?? this.#isDelivered(secret);
   }
 
   #isDelivered(secret: string): boolean {

@@ -24,6 +24,10 @@ export class Reliance {
   readonly #consents = new Set<string>();
   readonly #forced = new Map<Process, readonly string[]>();
   readonly #secrets = new Map<string, Made>();
+  /** When each process last looked at a destination, and when each place was last replaced with `--force`. */
+  readonly #looks = new Map<Process, number>();
+  readonly #forcedAt = new Map<string, number>();
+  #moments = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -69,6 +73,7 @@ export class Reliance {
         `${process.name} overwrote ${JSON.stringify(before)} at ${place} with the secret of ${made.id} (${owner})`,
       );
     this.#written.add(`${place}\n${secret}`);
+    if (this.#forced.get(process)?.includes(place)) this.#forcedAt.set(place, (this.#moments += 1));
     for (const [one, places] of this.#forced)
       if (!one.isDead && !one.isEnded && places.includes(place)) this.#consents.add(consentTo(place, secret));
   }
@@ -95,8 +100,33 @@ export class Reliance {
     return old !== undefined && this.#owners.get(old.id) === this.#owners.get(made.id);
   }
 
+  looked(process: Process): void {
+    this.#looks.set(process, (this.#moments += 1));
+  }
+
+  /** No look before a request can prevent a person's `--force` between the two. */
+  #isForcedAfterLook(process: Process, place: string): boolean {
+    return (this.#forcedAt.get(place) ?? 0) > (this.#looks.get(process) ?? Infinity);
+  }
+
+  /** A command's secret cannot be read, nor can a file or profile of another machine or of a lost state folder. */
+  #canLookAt(machine: Machine, place: string): boolean {
+    return place.startsWith("store:") || (machine.id === machine.name && place.startsWith(`${machine.name}:`));
+  }
+
+  /** True if a machine can read the secret at a destination. */
+  isReadableBy(machine: Machine, secret: string): boolean {
+    return this.#placesWith(secret).some((place) => this.#canLookAt(machine, place));
+  }
+
+  /** True if a process could not see that a secret is missing where integ wrote it. */
+  couldNotSee(process: Process, machine: Machine, secret: string): boolean {
+    const places = [...this.#written].flatMap((line) => (line.endsWith(`\n${secret}`) ? line.split("\n")[0]! : []));
+    return places.some((place) => !this.#canLookAt(machine, place) || this.#isForcedAfterLook(process, place));
+  }
+
   /** A working credential is about to be revoked for an entry. */
-  revoking(machine: Machine, id: string, entry: Entry | undefined): void {
+  revoking(process: Process, machine: Machine, id: string, entry: Entry | undefined): void {
     const going = this.#all().find((made) => made.id === id);
     if (going?.status !== "active" || entry === undefined || entry.operation.endsWith(".revoke")) return;
     const [owner = "a person", by] = [this.#owners.get(id), this.#ownerOf(entry)];
@@ -111,10 +141,8 @@ export class Reliance {
     }
     for (const place of holders) this.#broken(`${id} was revoked for ${entry.id}, and ${place} has no other secret`);
     for (const place of this.#asked.get(owner.startsWith("typed ") ? "" : owner) ?? []) {
-      // What was handed to a command cannot be looked at, nor is a path this machine's after its state folder was lost.
-      const isSame = machine.id === machine.name && place.startsWith(`${machine.name}:`);
-      const isHere = place.startsWith("store:") || isSame;
-      if (isHere && this.#workingAt(place, owner) === undefined)
+      const isSeen = this.#canLookAt(machine, place) && !this.#isForcedAfterLook(process, place);
+      if (isSeen && this.#workingAt(place, owner) === undefined)
         this.#broken(`${id} was revoked for ${entry.id}, and ${place} has ${JSON.stringify(this.contentOf(place))}`);
     }
   }

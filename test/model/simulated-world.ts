@@ -194,6 +194,7 @@ export class World {
   /** A disk or store call, in its turn. A failing one may have had its effect. */
   async #call<T>(process: Process, what: string, effect: () => T, entry?: string): Promise<T> {
     await this.turns.turn(process, what);
+    if (/^(?:read store|complete delivery|reread)$/.test(what)) this.reliance?.looked(process);
     if (!this.#dice.is(this.weather.disk)) return effect();
     if (what !== "record" && what !== "admit" && this.#dice.is(0.5)) effect();
     this.turns.history.push(`  ${what} fails`);
@@ -361,7 +362,7 @@ export class World {
         get: (id: string) => read("get", () => service.oauthClients.get(id)),
         revoke: (id: string) =>
           change({ what: "revoke", id }, (entry) => {
-            this.#revokes(machine, id, entry);
+            this.#revokes(process, machine, id, entry);
             return service.oauthClients.revoke(id);
           }),
       },
@@ -380,7 +381,7 @@ export class World {
           }),
         revoke: (id: string) =>
           change({ what: "revoke", id }, (entry) => {
-            this.#revokes(machine, id, entry);
+            this.#revokes(process, machine, id, entry);
             const secret = this.#find(id)?.secret;
             // If it was killed between its admission and its check for others, a rotation is resumed as if it had been first.
             if (this.weather.kills === 0)
@@ -401,8 +402,8 @@ export class World {
     } as unknown as Service;
   }
 
-  #revokes(machine: Machine, id: string, entry: Entry | undefined): void {
-    if (this.reliance) this.reliance.revoking(machine, id, entry);
+  #revokes(process: Process, machine: Machine, id: string, entry: Entry | undefined): void {
+    if (this.reliance) this.reliance.revoking(process, machine, id, entry);
     else this.promises.revokesWhatMayGo(machine, id);
   }
 
