@@ -5,7 +5,7 @@ import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
-import { Home } from "../support/program.ts";
+import { ended, Home } from "../support/program.ts";
 import { homeOfTest, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
@@ -152,6 +152,27 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await eve.integ(["journal", "release", id, "--yes"])).code).toBe(0);
     expect((await rows(eve)).find((row) => row.id === id)?.holder).toBeUndefined();
     child.kill("SIGKILL");
+  });
+
+  it("a process that was stopped reports that another one replaced its client meanwhile, and fails", async () => {
+    const schema = await team();
+    const [ada, eve] = [await administrator(schema), await administrator(schema)];
+    const [sent, made] = [await creations(), await clientCount()];
+    await service.fault("POST /v1/oauth_clients latency=2s times=1");
+    const child = ada.start(create().slice(0, -2));
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const end = ended(child);
+    while ((await creations()) === sent) await sleep(50);
+    child.kill("SIGSTOP");
+    while ((await clientCount()) === made) await sleep(100);
+    const { id = "" } = (await rows(eve))[0] ?? {};
+    await eve.integ(["journal", "release", id, "--yes"]);
+    const words = ["--replace-lost-secret", "--secret-file", "t", "--yes"];
+    const replaced = await eve.integ(["journal", "recover", id, ...words]);
+    expect(replaced.code, replaced.stderr).toBe(0);
+    child.kill("SIGCONT");
+    const { code, stderr } = await end;
+    expect([code, stderr]).toEqual([12, expect.stringContaining(`took over ${id}, which is replaced now`)]);
   });
 
   it.each([
