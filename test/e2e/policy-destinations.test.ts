@@ -137,3 +137,14 @@ it("two policies that are applied at the same time deliver one of two secrets to
   expect([5, 10]).toContain(codes[1]);
   expect([await opens(), (await account.live()).length]).toEqual([true, 1]);
 });
+
+it("a plan shows a changed command in full although nothing is due, and a saved plan is refused", async () => {
+  write(destinations["command"]!);
+  expect((await apply()).code).toBe(0);
+  await integ("plan", "--out", "plan.json");
+  write(`{ command: "cat > elsewhere.json", format: ${format} }`);
+  const { code, stdout } = await integ("plan");
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/cat > elsewhere\.json.*changed since the last delivery/s)]);
+  const ended = await apply("plan.json");
+  expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("Changed: a")]);
+});
