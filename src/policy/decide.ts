@@ -10,7 +10,7 @@ import { itemKey, itemOf, type ItemWorks, nameOf, type Work } from "./works.ts";
 
 export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "redeliver" | "none";
 
-/** The action of a row. */
+/** What `apply` does for an item. */
 export type PlanStep =
   | { readonly do: "nothing" }
   | { readonly do: "create" }
@@ -23,7 +23,7 @@ export interface Decision {
   readonly item: PolicyItem;
   readonly action: PlanAction;
   readonly reason: string;
-  /** State of its client or key, or of its unfinished work. */
+  /** Status of the item's client or key, or state of its unfinished journal entry. */
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
@@ -51,11 +51,11 @@ export interface Decision {
 
 export interface DecisionOptions {
   readonly maxFailures: number;
-  /** Stalled items to retry. */
+  /** Names of stalled items to retry. */
   readonly retry: ReadonlySet<string>;
-  /** Items to deliver to the file's destination although the secret went elsewhere before. */
+  /** Names of items to deliver to the file's destination although their secret is elsewhere. */
   readonly redeliver: ReadonlySet<string>;
-  /** Overlaps to end now, by item. */
+  /** Names of items whose overlap ends now. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
   /** All items of the policy, by `itemKey`. */
@@ -67,24 +67,23 @@ const none: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting
 
 export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
   const works = observed.works.get(itemKey(item)) ?? none;
-  const found = baseDecision(item, observed, { works, options });
-  const forged = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
-  if (forged !== undefined && found.step.do !== "nothing") return untrusted(found, forged);
-  return held(holdIfOccupied(found, observed, options), works, options);
+  const decision = baseDecision(item, observed, { works, options });
+  const untrusted = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
+  if (untrusted !== undefined && decision.step.do !== "nothing") return holdAsUntrusted(decision, untrusted);
+  return holdForPerson(holdIfOccupied(decision, observed, options), works, options);
 }
 
 /** An entry without a valid signature must not cause a replacement, a revocation or another creation. */
-function untrusted(decision: Decision, { entry: { id } }: Work): Decision {
+function holdAsUntrusted(decision: Decision, { entry: { id } }: Work): Decision {
   const reason = `its journal entry ${id} is untrusted: none of the keys of the journal signed it`;
   return { ...decision, reason, state: "untrusted", hold: "untrusted", entry: id };
 }
 
-interface About {
-  readonly works: ItemWorks;
-  readonly options: DecisionOptions;
-}
-
-function baseDecision(item: PolicyItem, observed: Observed, { works, options }: About): Decision {
+function baseDecision(
+  item: PolicyItem,
+  observed: Observed,
+  { works, options }: { readonly works: ItemWorks; readonly options: DecisionOptions },
+): Decision {
   if (works.unfinished) return decideUnfinished(item, works.unfinished);
   if (works.waiting) return decideOverlap(item, works.waiting, { observed, isEnded: options.finish.has(item.name) });
   const seen = seenOf(item, observed);
@@ -164,16 +163,16 @@ export function lastUseWords(id: string, lastUsedAt: string | null | undefined, 
   return `${id} was last used ${ms < -60_000 ? `at ${lastUsedAt}` : `${longDuration(ms)} ago`}`;
 }
 
-interface Around {
+interface Situation {
   readonly observed: Observed;
   readonly options: DecisionOptions;
 }
 
-function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Around): Decision {
+function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Situation): Decision {
   // A secret at the item's destination is better evidence than a name.
-  const isRecognized = last === undefined && holderAtDestination(item, observed) === undefined;
-  const alike = isRecognized ? adoptableAs(item, observed, options) : [];
-  if (alike.length > 0) return notAdopted(item, alike);
+  const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
+  const similar = needsName ? adoptableAs(item, observed, options) : [];
+  if (similar.length > 0) return notAdopted(item, similar);
   const isExpired = last?.status === "active";
   const state = last === undefined ? "absent" : isExpired ? "expired" : last.status;
   const reason =
@@ -202,8 +201,8 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
 }
 
 /**
- * Working credentials without an item that fit this one: keys by name; without a destination, where nothing can be
- * created, all that agree with the file and are not named like another item.
+ * Working credentials of no item with this item's settings: the keys of its name. If there are none and it cannot be
+ * created, because it has no destination: all except keys named like another item.
  */
 function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
@@ -214,7 +213,7 @@ function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOp
     // A secret at an item's destination shows that its credential belongs to the item.
     ...[...observed.holders.values()].map(({ id }) => id),
   ]);
-  const alike = [...seenOf(item, observed).values()].filter(
+  const similar = [...seenOf(item, observed).values()].filter(
     (one) =>
       isUsable(one, observed.nowMs) &&
       !inItems.has(one.id) &&
@@ -222,27 +221,27 @@ function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOp
       differences(item, one) === undefined,
   );
   // Clients have no names.
-  const keyOf = ({ name }: SeenCredential): string | undefined =>
+  const itemKeyOf = ({ name }: SeenCredential): string | undefined =>
     item.kind === "access_key" && name !== undefined ? itemKey({ ...item, name: nameOf(name, item.kind) }) : undefined;
-  const named = alike.filter((one) => keyOf(one) === itemKey(item));
+  const named = similar.filter((one) => itemKeyOf(one) === itemKey(item));
   if (named.length > 0) return named;
-  return item.destinations.length === 0 ? alike.filter((one) => !items.has(keyOf(one) ?? "")) : [];
+  return item.destinations.length === 0 ? similar.filter((one) => !items.has(itemKeyOf(one) ?? "")) : [];
 }
 
 /** Suggests that the item was renamed, if exactly one similar item is no longer in the file. */
 function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
-  const alike = [...observed.works].flatMap(([key, { candidates }]) => {
+  const similar = [...observed.works].flatMap(([key, { candidates }]) => {
     const { policy, kind, name } = itemOf(key);
     if (items.has(key) || policy !== item.policy || kind !== item.kind) return [];
     const current = candidates.map((id) => seen.get(id)).find((one) => one && isUsable(one, observed.nowMs));
     if (current === undefined || current.scopes === undefined || differences(item, current) !== undefined) return [];
     return [`; ${current.id} of ${name}, which is not in the file, is alike: adopt it if you renamed the item`];
   });
-  return alike.length === 1 ? alike[0]! : "";
+  return similar.length === 1 ? similar[0]! : "";
 }
 
-/** Never overwrites another client's or key's working secret. */
+/** Leaves a change to a person if its secret would overwrite the secret of another working or unfinished credential. */
 function holdIfOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
@@ -283,7 +282,7 @@ function holderAtDestination(item: PolicyItem, observed: Observed): Holder | und
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
-/** True if a credential would replace the profile's own with a different one. */
+/** True if the new secret would overwrite the acting profile's credential, and does not replace that credential. */
 function replacesOwnCredential({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
@@ -308,14 +307,14 @@ function itemLabel(key: string, own: PolicyItem): string {
   return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
 }
 
-function decideExisting(item: PolicyItem, current: SeenCredential, { observed, options }: Around): Decision {
+function decideExisting(item: PolicyItem, current: SeenCredential, { observed, options }: Situation): Decision {
   const { nowMs } = observed;
   const replace = { item, current, state: current.status, step: { do: "replace", old: current } } as const;
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const astray = misplacedSecret(item, current, observed);
-  // A due rotation delivers the secret again; if the secret may be used elsewhere, ask first.
-  const needsDecision = astray !== undefined && (astray.isRelied || (change === undefined && !due.isDue));
+  // A due rotation delivers a new secret anyway. A person decides if a program may use the present one.
+  const needsDecision = astray !== undefined && (astray.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: astray.reason, hold: "astray", dueMs: nowMs };
   if (change !== undefined) return { ...replace, action: "change_scopes", reason: change, dueMs: nowMs };
@@ -324,24 +323,24 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
 }
 
-/** Why the secret is not at the file's destination. `isRelied`: it may be used elsewhere. */
+/** Why the secret is not at the file's destinations. `mayBeInUse`: a program may use it where it is now. */
 function misplacedSecret(
   item: PolicyItem,
   { id }: SeenCredential,
-  { delivered, missing, elsewhere }: Observed,
-): { readonly reason: string; readonly isRelied: boolean } | undefined {
+  { delivered, vanished, elsewhere }: Observed,
+): { readonly reason: string; readonly mayBeInUse: boolean } | undefined {
   const last = delivered.get(id);
   if (last === undefined || last.places.length === 0) return undefined;
-  const went = new Set(last.places.map((at) => placeIn(at, last.entry)));
+  const deliveredTo = new Set(last.places.map((at) => placeIn(at, last.entry)));
   for (const destination of item.destinations) {
     const place = placeOf(destination, item);
     const name = destinationName(destination);
     // A changed command may have the same effect; the plan shows that it changed.
     const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
-    if (!went.has(place) && !isChanged)
-      return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, isRelied: true };
-    if (elsewhere.has(place)) return { reason: `its secret is in ${name} of another machine`, isRelied: true };
-    if (missing.has(place)) return { reason: `nothing is in ${name} any more`, isRelied: false };
+    if (!deliveredTo.has(place) && !isChanged)
+      return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, mayBeInUse: true };
+    if (elsewhere.has(place)) return { reason: `its secret is in ${name} of another machine`, mayBeInUse: true };
+    if (vanished.has(place)) return { reason: `nothing is in ${name} any more`, mayBeInUse: false };
   }
   return undefined;
 }
@@ -350,13 +349,13 @@ function placesWords(places: readonly SingleDestination[]): string {
   return places.map((at) => describeDestination(at).name).join(", ");
 }
 
-/** Commands of an item that have not received its secret. */
+/** Commands of an item that its present secret was not delivered to. */
 export function changedCommands(item: PolicyItem, { id }: SeenCredential, { delivered }: Observed): string[] {
   const last = delivered.get(id);
   if (last === undefined) return [];
-  const went = new Set(last.places.map((at) => placeIn(at, last.entry)));
+  const deliveredTo = new Set(last.places.map((at) => placeIn(at, last.entry)));
   return item.destinations
-    .filter((destination) => "command" in destination && !went.has(placeOf(destination, item)))
+    .filter((destination) => "command" in destination && !deliveredTo.has(placeOf(destination, item)))
     .map(destinationName);
 }
 
@@ -409,8 +408,8 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
   return { isDue: unknownAge === "rotate", reason: "its age is unknown" };
 }
 
-/** Holds a due action that a person has to decide. */
-function held(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
+/** Leaves an action to a person that `apply` must not start by itself. */
+function holdForPerson(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
   const { item, action, step, current } = decision;
   if (step.do === "nothing" || decision.hold !== undefined) return decision;
   if (failures >= options.maxFailures && !options.retry.has(item.name)) {

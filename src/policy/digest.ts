@@ -27,7 +27,7 @@ export interface PlanDocument {
   readonly made_from: Readonly<Record<string, string>>;
 }
 
-export interface PlanAbout {
+export interface PlanOrigin {
   readonly policyFile: string;
   readonly profile: string;
   readonly region: string;
@@ -41,7 +41,7 @@ interface MadeFrom {
   readonly only: readonly string[];
 }
 
-export function planDocument(plan: Plan, { policy, observed, ...about }: PlanAbout & MadeFrom): PlanDocument {
+export function planDocument(plan: Plan, { policy, observed, ...about }: PlanOrigin & MadeFrom): PlanDocument {
   const { policyFile: policy_file, profile, region, baseUrl: base_url, only } = about;
   const made_from = fingerprints({ policy, observed, only });
   return {
@@ -60,8 +60,8 @@ export function planDocument(plan: Plan, { policy, observed, ...about }: PlanAbo
   };
 }
 
-function digestOf(of: unknown): string {
-  return createHash("sha256").update(JSON.stringify(of)).digest("hex");
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }
 
 /** Short digests of the file's settings and of each item with its observations. */
@@ -69,13 +69,13 @@ export function fingerprints({ policy, observed, only }: MadeFrom): Record<strin
   const { items, ...settings } = policy;
   const chosen = items.filter(({ name }) => only.length === 0 || only.includes(name));
   return {
-    policy: short(settings),
-    ...Object.fromEntries(chosen.map((item) => [`item ${item.name}`, short([item, observedOf(item, observed)])])),
+    policy: shortDigest(settings),
+    ...Object.fromEntries(chosen.map((item) => [`item ${item.name}`, shortDigest([item, observedOf(item, observed)])])),
   };
 }
 
-function short(of: unknown): string {
-  return digestOf(of).slice(0, 16);
+function shortDigest(value: unknown): string {
+  return digestOf(value).slice(0, 16);
 }
 
 function observedOf(item: PolicyItem, observed: Observed): unknown {
@@ -90,7 +90,7 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-/** Other credentials whose secrets are at the item's destinations. */
+/** Digest input: other credentials whose secrets are at the item's destinations. */
 function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
   return item.destinations.flatMap((destination) => {
     const holder = holders.get(placeOf(destination, item));
@@ -130,11 +130,11 @@ function parsed(text: string): Record<string, unknown> {
   }
 }
 
-/** An earlier plan is replaced; any other file, most likely a policy, stays unchanged. */
-function notPlanFailure(file: string, why: string, isEarlier = false): Failure {
+/** Suggests writing a plan again, but not over a file that is not a plan: it is most likely a policy. */
+function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
-    ...(isEarlier
+    ...(isPlan
       ? { nextCommand: shell`integ plan ${flags.out} ${file}` }
       : {
           hint: `Name a file that integ plan ${flags.out} wrote, or apply the policy file itself.`,
@@ -143,7 +143,7 @@ function notPlanFailure(file: string, why: string, isEarlier = false): Failure {
   });
 }
 
-/** True for plans of any version, including incomplete ones. */
+/** True if the text begins like a plan, of any version and even if incomplete. */
 export function isPlanText(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }

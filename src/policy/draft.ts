@@ -5,8 +5,8 @@ import { freeName, type ItemKind } from "./works.ts";
 export interface DraftItem {
   readonly kind: ItemKind;
   readonly id: string;
-  /** The credential's name, the base of the item's name. */
-  readonly called: string;
+  /** The base of the item's name. */
+  readonly baseName: string;
   /** Lifetime of a key in milliseconds; absent without an expiry. */
   readonly lifeMs?: number | undefined;
   /** The lines below its name; values are JSON, which is valid YAML. */
@@ -58,7 +58,6 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
-  // The previous lifetime, rounded down to days or hours if it is close to a whole number.
   const life = inWholeMultiples(lifeMs, day) ?? inWholeMultiples(lifeMs, hour) ?? lifeMs;
   const before = Math.min(mostBeforeExpiryMs, inWholeUnits(life / 4));
   const rules = [
@@ -69,7 +68,7 @@ function rotation(lifeMs: number | undefined): string[] {
   return [`expires_in: ${durationText(life)}`, `rotate: { ${rules.join(", ")} }`];
 }
 
-/** Rounds a lifetime: a key's expiry is chosen shortly before or after its creation. */
+/** Rounds a lifetime by up to a minute: a key's expiry is chosen shortly before or after its creation. */
 function inWholeMultiples(ms: number, unit: number): number | undefined {
   const whole = Math.round(ms / unit) * unit;
   return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;
@@ -90,8 +89,8 @@ function durationText(ms: number): string {
   return `${Math.floor(ms / 1000)}s`;
 }
 
-/** A unique name per item, made from the credential's name and the characters allowed in names. */
+/** A unique name for each item. */
 function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
-  return new Map(items.map((item) => [item, freeName(item.called, item.kind, taken)]));
+  return new Map(items.map((item) => [item, freeName(item.baseName, item.kind, taken)]));
 }

@@ -28,7 +28,7 @@ export function policyFinding(rule: PolicyFinding["rule"], item: string, message
   return { object: "finding", id: `${rule}:${item}`, rule, item, message };
 }
 
-/** Findings from the file alone. */
+/** Findings that need nothing but the file. */
 export function findingsOf({ items }: Policy): PolicyFinding[] {
   return [...items.flatMap(findingsOfItem), ...crowdedAccounts(items)];
 }
@@ -50,14 +50,14 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
     add("age_too_long", "it is rotated less than once a year");
   if (item.kind !== "access_key" || rotate === undefined) return found;
   const { expiresInMs, expiresAt } = item;
-  const isFirst =
+  const expiresFirst =
     rotate.beforeExpiryMs === undefined &&
     (expiresAt !== undefined || (expiresInMs ?? Infinity) <= (rotate.everyMs ?? 0));
-  if (isFirst) add("expires_first", "it expires before it is rotated: add before_expiry, or a longer lifetime");
+  if (expiresFirst) add("expires_first", "it expires before it is rotated: add before_expiry, or a longer lifetime");
   return found;
 }
 
-/** A rotation needs one additional slot of its account. */
+/** Service accounts whose clients need every slot, so that none is left for a rotation. */
 function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
   const counts = new Map<string, number>();
   for (const item of items)

@@ -1,4 +1,4 @@
-// The credential whose secret the journal recorded at a destination: delivering a new secret there would replace it.
+// The credentials whose secrets the journal recorded at a destination: a new secret would overwrite them there.
 import { type Entry, isSettled, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
@@ -15,11 +15,11 @@ export interface Holder {
   /** Its item, by `itemKey`. */
   readonly item: string | undefined;
   readonly isUnfinished: boolean;
-  /** The issuer, if it is not the plan's service and organization, where integ cannot look it up. */
+  /** The service or organization that issued it, if not the plan's: integ cannot look the credential up there. */
   readonly issuer: string | undefined;
 }
 
-/** A name for a destination without its format. @param owner the item, which a command may use to choose the place */
+/** Identifies a destination. For a command the format and the `owner` count: it may use them to choose the place. */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -31,16 +31,15 @@ export function placeOf(destination: ItemDestination, owner?: PolicyItem): strin
 }
 
 function storePlace(to: string): string {
-  // After its name, an organization's secret lists who may use it.
+  // After its name, an organization's secret in GitHub lists the repositories that may use it.
   return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase().replace(/(#\w+)\?.*$/, "$1") : to}`;
 }
 
-/** Includes the service account, which a command may use to choose the place. */
 function commandPlace(mark: string, owner: { kind: string | undefined; serviceAccount: string | undefined }): string {
   return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
 }
 
-/** `placeOf` for a destination in the journal; undefined if it has no name. */
+/** `placeOf` for a destination in the journal; undefined if it cannot be identified. */
 export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | "request_text">): string | undefined {
   if (at.kind === "file") return `file:${at.path}`;
   if (at.kind === "profile") return `profile:${at.name}`;
@@ -99,20 +98,20 @@ export function holdersOf(
   return holders;
 }
 
-/** Last destinations of a client's or key's secret. */
+/** Where a client's or key's secret was last delivered. */
 export interface Delivered {
   readonly entry: Entry;
   readonly places: readonly SingleDestination[];
 }
 
-/** By client or key. Without places it was adopted or claimed, so the user knows where its secret is. */
+/** By client or key. Without places a person adopted or claimed it, and integ does not know where its secret is. */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const found = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
   for (const entry of newestFirst) {
     const { resource_id: id, destination, state, operation } = entry;
-    const isOver = (state === "done" || state === "waiting") && !operation.endsWith(".revoke");
-    if (id === null || !isOver || found.has(id)) continue;
+    const isDelivered = (state === "done" || state === "waiting") && !operation.endsWith(".revoke");
+    if (id === null || !isDelivered || found.has(id)) continue;
     const isByPerson = operation.endsWith(".adopt") || wasClaimed(entry);
     if (isByPerson) found.set(id, { entry, places: [] });
     else if (destination !== null) found.set(id, { entry, places: placesOf(destination) });
@@ -126,7 +125,7 @@ export function mayHold({ destination, state, operation }: Entry): boolean {
   return state === "done" || !isSettled(state);
 }
 
-/** Steps belong to their parent entry's item, and manual replacements to the replaced credential's item. */
+/** Finds an entry's item: that of its client or key, of its work or its parent's, or else the recorded one. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();
@@ -135,8 +134,8 @@ function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => strin
     for (const { entry } of found) byEntry.set(entry.id, item);
   }
   return (entry) => {
-    const known = byResource.get(entry.resource_id ?? "") ?? byEntry.get(entry.id) ?? byEntry.get(entry.parent ?? "");
-    if (known !== undefined) return known;
+    const indexed = byResource.get(entry.resource_id ?? "") ?? byEntry.get(entry.id) ?? byEntry.get(entry.parent ?? "");
+    if (indexed !== undefined) return indexed;
     const item = recordedItem(entry);
     return item && itemKey(item);
   };

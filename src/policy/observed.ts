@@ -20,7 +20,7 @@ export interface SeenCredential {
   readonly lastUsedAt?: string | null | undefined;
   /** The user that created a key. */
   readonly createdBy?: string | undefined;
-  /** The certainty that it is the caller's own. */
+  /** `own`: the acting profile authenticates with it; `maybe`: the API shows too little to decide. */
   readonly ownership: "own" | "maybe" | "other";
 }
 
@@ -35,14 +35,14 @@ export interface Observed {
   readonly keys: ReadonlyMap<string, SeenCredential>;
   /** Credentials whose secrets are at the policy's destinations, by `placeOf`. */
   readonly holders: ReadonlyMap<string, Holder>;
-  /** Last destinations of each client's and key's secret. */
+  /** Where each client's and key's secret was last delivered, by its id. */
   readonly delivered: ReadonlyMap<string, Delivered>;
-  /** Empty destinations of the policy, by `placeOf`. */
-  readonly missing: ReadonlySet<string>;
+  /** Files and profiles of this machine that a secret was delivered to and that no longer exist, by `placeIn`. */
+  readonly vanished: ReadonlySet<string>;
   /** The journal's destinations on other machines, by `placeIn`. */
   readonly elsewhere: ReadonlySet<string>;
   /** Entries of the policy's items with a record without a valid signature. */
   readonly untrusted?: ReadonlySet<string>;
-  /** Creations that may have made an unknown client, by service account. */
+  /** Number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

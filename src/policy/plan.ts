@@ -18,16 +18,16 @@ export interface PlanRow {
   readonly kind: PolicyItem["kind"];
   readonly action: PlanAction;
   readonly reason: string;
-  /** As a policy writes a duration; null if unknown or not applicable. */
+  /** A duration such as `61d`; null without a known creation time. */
   readonly age: string | null;
   /** ISO 8601 UTC. */
   readonly due_at: string | null;
   /** Used slots of the service account's 20; null for keys. */
   readonly slots_before: number | null;
   readonly slots_after: number | null;
-  /** In full, because a command is code that gets the secret. */
+  /** Commands in full, because they receive the secret. */
   readonly destinations: readonly string[];
-  /** Commands that did not receive the last secret. */
+  /** Commands that the present secret was not delivered to. */
   readonly changed: readonly string[];
   readonly state: string;
   readonly resource_id: string | null;
@@ -65,7 +65,7 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** Adopt an existing credential if only one item can be meant. */
+  /** Adopt an existing credential if it fits only one item. */
   readonly adopt?: boolean | undefined;
   /** Items to plan; empty means all. */
   readonly only: ReadonlySet<string>;
@@ -158,7 +158,7 @@ function unmanagedIn(
   { works, clients, keys, nowMs }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
-  // The item's own row mentions its client or key.
+  // A row names the client or key of its item.
   const managed = new Set(decisions.flatMap(({ current }) => current?.id ?? []));
   for (const item of items) {
     const found = works.get(itemKey(item));

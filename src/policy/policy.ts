@@ -13,7 +13,7 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
-/** The full text, so that a person can check it. */
+/** The destination in full, so that a person can check it. */
 export function destinationName(destination: ItemDestination): string {
   if ("file" in destination) return destination.file;
   if ("profile" in destination) return `profile ${destination.profile}`;
@@ -24,10 +24,10 @@ export function destinationName(destination: ItemDestination): string {
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
-  /** The maximum if `unusedMs` is set: the overlap then ends once the old key is unused for that long. */
+  /** If `unusedMs` is set, the longest overlap: it ends earlier if the old key is unused for `unusedMs`. */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
-  /** The action for an unknown age. */
+  /** What happens to a credential of unknown age. */
   readonly unknownAge: "report" | "rotate";
 }
 
@@ -37,7 +37,7 @@ interface AnyItem {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly rotate?: RotationRule | undefined;
-  /** Empty if not known yet. */
+  /** Empty for `secret: unknown`. */
   readonly destinations: readonly ItemDestination[];
   /** Revoke the old credential even if integ could not prove that the new one works. */
   readonly acceptsUnproven?: boolean | undefined;

@@ -16,7 +16,7 @@ const mostShown = 20;
 
 export interface PolicySource {
   readonly text: string;
-  /** Its name in messages. */
+  /** The file's name in messages. */
   readonly file: string;
   /** Base of relative paths. */
   readonly folder: string;
@@ -130,7 +130,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** Refuses anchors, aliases and tags, so that each value has its meaning in place. */
+/** What only YAML allows: control characters, `__proto__`, and anchors, aliases and tags, which hide a value. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const found: LocatedDefect[] = [];
   visit(document, (_key, node) => {
@@ -195,13 +195,13 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
   });
 }
 
-/** The errors of the intended form of a value: the form that has the value's first key. */
+/** The errors of the form of a union that was most likely meant: all of them are about keys that the value has. */
 function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  const meant = errors.flatMap((issues): Issue[][] =>
+  const forms = errors.flatMap((issues): Issue[][] =>
     issues.length === 1 && issues[0]!.code === "invalid_union" ? (issues[0]!.errors as Issue[][]) : [issues],
   );
-  return meant.find((issues) =>
+  return forms.find((issues) =>
     issues.every(({ path, code }) =>
       path.length > 0 ? valueIn(value, path[0]!) !== undefined : code === "unrecognized_keys",
     ),

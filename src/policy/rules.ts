@@ -21,15 +21,15 @@ export interface Defect {
   readonly isKey?: boolean;
 }
 
-interface About {
+interface RulesContext {
   readonly folder: string;
   readonly nowMs: number;
   readonly realFolder?: ((folder: string) => string) | undefined;
 }
 
 /** @returns the policy, valid only without defects */
-export function policyFrom(file: PolicyFile, about: About): { policy: Policy; defects: Defect[] } {
-  const rules = new Rules(file, about);
+export function policyFrom(file: PolicyFile, context: RulesContext): { policy: Policy; defects: Defect[] } {
+  const rules = new Rules(file, context);
   return { policy: rules.policy(), defects: rules.defects };
 }
 
@@ -43,11 +43,11 @@ const standard = { overlap: "24h", maxFailures: 3, changesPerRun: 20, keepFreeSl
 class Rules {
   readonly defects: Defect[] = [];
   readonly #file: PolicyFile;
-  readonly #about: About;
+  readonly #context: RulesContext;
 
-  constructor(file: PolicyFile, about: About) {
+  constructor(file: PolicyFile, context: RulesContext) {
     this.#file = file;
-    this.#about = about;
+    this.#context = context;
   }
 
   policy(): Policy {
@@ -67,13 +67,13 @@ class Rules {
     this.#refuseDuplicates(items);
     const window = defaults.window === undefined ? undefined : readWindow(defaults.window);
     if (defaults.window !== undefined && window === undefined)
-      this.#add(
+      this.#refuse(
         ["defaults", "window"],
         defaults.window,
         'a window such as "02:00-04:00 UTC"; the zone is UTC or a name like Europe/Berlin',
       );
     if (id === "")
-      this.#say(
+      this.#report(
         ["version"],
         `the file has no id, which distinguishes its credentials from those of another policy. Allowed: a line such as id: ${newPolicyId()}`,
       );
@@ -106,21 +106,21 @@ class Rules {
 
   #key(name: string, { type, scopes, expires_in, expires_at, rotate, secret, accept_unproven }: KeyFile): PolicyItem {
     const path = ["access_keys", name];
-    const { nowMs } = this.#about;
+    const { nowMs } = this.#context;
     this.#scopes(path, scopes, (some) => checkAccessKey({ name, scopes: some }, nowMs));
     const expiresInMs = this.#duration([...path, "expires_in"], expires_in);
-    if (expiresInMs === 0) this.#add([...path, "expires_in"], expires_in, "a duration longer than zero");
+    if (expiresInMs === 0) this.#refuse([...path, "expires_in"], expires_in, "a duration longer than zero");
     if (expires_at !== undefined && expires_in !== undefined)
-      this.#add([...path, "expires_at"], expires_at, "expires_in or expires_at, not both");
+      this.#refuse([...path, "expires_at"], expires_at, "expires_in or expires_at, not both");
     if (expires_at !== undefined && (!isTime(expires_at) || Date.parse(expires_at) <= nowMs))
-      this.#add(
+      this.#refuse(
         [...path, "expires_at"],
         expires_at,
         "an ISO 8601 time with a zone, in the future, such as 2027-01-31T00:00:00Z",
       );
     const rule = this.#rotation([...path, "rotate"], rotate);
     if (rule?.beforeExpiryMs !== undefined && (expiresInMs === undefined || rule.beforeExpiryMs >= expiresInMs))
-      this.#add(
+      this.#refuse(
         [...path, "rotate", "before_expiry"],
         rotate?.before_expiry,
         expiresInMs === undefined ? "before_expiry together with expires_in" : `less than expires_in (${expires_in})`,
@@ -146,11 +146,11 @@ class Rules {
     const everyMs = this.#duration([...path, "every"], rotate.every);
     const beforeExpiryMs = this.#duration([...path, "before_expiry"], rotate.before_expiry);
     const overlap = rotate.overlap ?? standardOverlap ?? standard.overlap;
-    const isOwn = rotate.overlap !== undefined;
-    const overlapPath = isOwn ? [...path, "overlap"] : standardOverlap === undefined ? path : ["defaults", "overlap"];
+    const isSet = rotate.overlap !== undefined;
+    const overlapPath = isSet ? [...path, "overlap"] : standardOverlap === undefined ? path : ["defaults", "overlap"];
     const { overlapMs, unusedMs } = this.#overlap(overlapPath, overlap);
     if (unusedMs !== undefined && path[0] === "oauth_clients")
-      this.#say(
+      this.#report(
         path,
         "defaults.overlap has unused_for, and the API does not show when a client was last used. Allowed: an overlap of its own here, such as overlap: 14d",
       );
@@ -160,19 +160,19 @@ class Rules {
       rotate.every === undefined &&
       rotate.before_expiry === undefined
     )
-      this.#add(path, rotate, "every or before_expiry");
-    if (everyMs === 0) this.#add([...path, "every"], rotate.every, "a duration longer than zero");
+      this.#refuse(path, rotate, "every or before_expiry");
+    if (everyMs === 0) this.#refuse([...path, "every"], rotate.every, "a duration longer than zero");
     for (const [key, ms] of [
       ["every", everyMs],
       ["before_expiry", beforeExpiryMs],
     ] as const) {
       if (ms === undefined || ms === 0 || overlapMs < ms) continue;
       const longest = typeof overlap === "string" ? overlap : overlap.at_most;
-      const limitWords = isOwn
+      const limitWords = isSet
         ? longest
         : `${longest} (${standardOverlap === undefined ? "the default" : "of defaults"})`;
-      this.#add(
-        isOwn ? overlapPath : [...path, key],
+      this.#refuse(
+        isSet ? overlapPath : [...path, key],
         limitWords,
         `an overlap shorter than ${key} (${rotate[key]})`,
         "overlap",
@@ -187,14 +187,14 @@ class Rules {
     const unusedMs = this.#duration([...path, "unused_for"], unused_for);
     const overlapMs = this.#duration([...path, "at_most"], at_most) ?? 0;
     if (unusedMs === 0 || (unusedMs !== undefined && overlapMs > 0 && unusedMs >= overlapMs))
-      this.#add([...path, "unused_for"], unused_for, `a duration above zero and below at_most (${at_most})`);
+      this.#refuse([...path, "unused_for"], unused_for, `a duration above zero and below at_most (${at_most})`);
     return { overlapMs, unusedMs };
   }
 
   #duration(path: Path, text: string | undefined): number | undefined {
     if (text === undefined) return undefined;
     const ms = /^\d+(\.\d+)?$/.test(text.trim()) ? undefined : durationMs(text);
-    if (ms === undefined) this.#add(path, text, "a duration with its unit, such as 36h or 90d");
+    if (ms === undefined) this.#refuse(path, text, "a duration with its unit, such as 36h or 90d");
     return ms;
   }
 
@@ -205,13 +205,13 @@ class Rules {
       const at = [...path, "scopes", index];
       const message = validationMessage(() => check([scope]));
       const allowed = `one scope by its name, such as ${path[0] === "access_keys" ? '"push-ingest:*"' : "entity:read"}`;
-      if (message !== undefined) this.#say(at, `${message.replace(/\.$/, "")}. Allowed: ${allowed}`);
-      else if (first.has(scope)) this.#add(at, scope, "each scope once", "scope");
+      if (message !== undefined) this.#report(at, `${message.replace(/\.$/, "")}. Allowed: ${allowed}`);
+      else if (first.has(scope)) this.#refuse(at, scope, "each scope once", "scope");
       isSound &&= message === undefined;
       first.set(scope, index);
     }
     const message = isSound ? validationMessage(() => check(scopes)) : undefined;
-    if (message !== undefined) this.#say([...path, "scopes"], message);
+    if (message !== undefined) this.#report([...path, "scopes"], message);
   }
 
   #destinations(path: Path, secret: ClientFile["secret"]): ItemDestination[] {
@@ -225,21 +225,21 @@ class Rules {
     const kind = storeKindOf(secret);
     const known = kind === undefined ? Object.values(storeKinds) : [kind];
     if (kind?.pattern.test(secret) !== true)
-      this.#add(path, secret, `the address of a store: ${known.map(({ form }) => form).join(" or ")}`);
+      this.#refuse(path, secret, `the address of a store: ${known.map(({ form }) => form).join(" or ")}`);
     return { store: secret };
   }
 
   #fileAt(path: Path, secret: Extract<ItemDestination, { file: string }>): ItemDestination {
     if (secret.file.startsWith("~"))
-      this.#add(
+      this.#refuse(
         [...path, "file"],
         secret.file,
         "a path, absolute or relative to the policy file; ~ stands for no folder here",
       );
-    return { ...secret, file: resolve(this.#about.folder, secret.file) };
+    return { ...secret, file: resolve(this.#context.folder, secret.file) };
   }
 
-  /** Refuses a name or destination of two items: one would replace the other. */
+  /** Refuses a name or destination that two items share: one secret would overwrite the other. */
   #refuseDuplicates(items: readonly PolicyItem[]): void {
     const names = new Set<string>();
     const places = new Map<string, string>();
@@ -260,7 +260,7 @@ class Rules {
           other === name
             ? `the secret of ${name} goes to ${to} twice. Allowed: each destination once`
             : `the secrets of ${name} and ${other} go to the same destination, ${to}. Allowed: a destination of its own for each item`;
-        if (other !== undefined) this.#say([...path, "secret"], wrong);
+        if (other !== undefined) this.#report([...path, "secret"], wrong);
         else places.set(text, name);
       }
     }
@@ -268,16 +268,16 @@ class Rules {
 
   /** Resolves links, so that two names of one folder are equal. */
   #realPlace(destination: ItemDestination): ItemDestination {
-    const { realFolder } = this.#about;
+    const { realFolder } = this.#context;
     if (!("file" in destination) || realFolder === undefined) return destination;
     return { ...destination, file: join(realFolder(dirname(destination.file)), basename(destination.file)) };
   }
 
-  #add(path: Path, value: unknown, allowed: string, name = path.join(".")): void {
-    this.#say(path, `${name} is ${JSON.stringify(value)}. Allowed: ${allowed}`);
+  #refuse(path: Path, value: unknown, allowed: string, name = path.join(".")): void {
+    this.#report(path, `${name} is ${JSON.stringify(value)}. Allowed: ${allowed}`);
   }
 
-  #say(path: Path, message: string): void {
+  #report(path: Path, message: string): void {
     this.defects.push({ path, message: message.replace(/\.$/, "") });
   }
 }

@@ -1,4 +1,4 @@
-// The slots of service accounts (20 each) that a plan uses at every moment.
+// The slots of service accounts (20 each) in use before and after each row of a plan.
 import type { Decision } from "./decide.ts";
 import { maxClients } from "../api/oauth-client-creation.ts";
 import type { Observed } from "./observed.ts";
@@ -41,7 +41,7 @@ export function assignSlots(decisions: readonly Decision[], observed: Observed, 
     let count = used;
     for (const decision of revocationsFirst(own)) {
       const before = count;
-      count += change(assigned.get(decision) ?? decision);
+      count += slotChange(assigned.get(decision) ?? decision);
       spans.set(decision.item.name, { before, after: count });
     }
   }
@@ -58,7 +58,7 @@ function byAccount(decisions: readonly Decision[]): Map<string, Decision[]> {
   return found;
 }
 
-/** Known clients with any status but revoked, and creations that may have made one. */
+/** Slots in use: known clients, unless revoked or absent, and creations that may have made a client. */
 function usedBy(account: string, { clients, unresolved }: Observed): number {
   const known = [...clients.values()].filter(
     ({ serviceAccount, status }) => serviceAccount === account && status !== "revoked" && status !== "absent",
@@ -75,7 +75,7 @@ function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rota
   };
 }
 
-/** Rotations with an overlap keep their slot; others share one slot in turn. */
+/** Rotations that find no free slot. A rotation with an overlap keeps its slot; the others share one in turn. */
 function withoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {
@@ -100,7 +100,7 @@ function revocationsFirst(decisions: readonly Decision[]): Decision[] {
   return [...decisions].sort((a, b) => rank(a) - rank(b));
 }
 
-function change(decision: Decision): number {
+function slotChange(decision: Decision): number {
   const { action, step, hold } = decision;
   if (action === "revoke_old") return -1;
   if (hold !== undefined) return 0;

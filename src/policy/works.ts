@@ -1,4 +1,4 @@
-// Work in the journal for each item of a policy, and the client or key that it left.
+// Work in the journal for each item of a policy, and the client or key that resulted.
 import { randomBytes } from "node:crypto";
 import { type Entry, type EntryState, isSettled, revokedBy, revokedFirst } from "../journal/entry.ts";
 
@@ -15,11 +15,11 @@ export interface Work {
 }
 
 export interface ItemWorks {
-  /** The newest first, without work that ended without effect or failure. */
+  /** The newest first. */
   readonly works: readonly Work[];
   /** Consecutive failures since the last success. */
   readonly failures: number;
-  /** The oldest unfinished work, without a running overlap. */
+  /** The oldest unfinished work, except a rotation in its overlap. */
   readonly unfinished: Work | undefined;
   /** A rotation in its overlap. */
   readonly waiting: Work | undefined;
@@ -27,7 +27,7 @@ export interface ItemWorks {
   readonly candidates: readonly string[];
 }
 
-/** The address and organization of relevant entries. */
+/** The account whose entries count: address and organization. */
 export interface WorkScope {
   readonly baseUrl: string;
   readonly organizationId: string | null;
@@ -54,26 +54,26 @@ export interface ItemRef {
 }
 
 /** Makes an item's name from an id or a name with other characters. */
-export function nameOf(called: string, kind: ItemKind): string {
-  const name = called.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
+export function nameOf(text: string, kind: ItemKind): string {
+  const name = text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
   return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
 }
 
-interface Called {
+interface NamedCredential {
   readonly kind: ItemKind;
   readonly id: string;
   readonly name?: string | null | undefined;
   readonly serviceAccount?: string | null | undefined;
 }
 
-/** What a credential's item is named after: a key's own name; a client has none, so its service account's. */
-export function calledOf({ kind, id, name, serviceAccount }: Called): string {
+/** The text that an item is named after: a key's name; a client has none, so the id of its service account. */
+export function baseNameOf({ kind, id, name, serviceAccount }: NamedCredential): string {
   return (kind === "access_key" ? name : serviceAccount?.replace(/^sa_/, "")) ?? id;
 }
 
-/** An item's name that no other item has. @param taken gets it */
-export function freeName(called: string, kind: ItemKind, taken: Set<string>): string {
-  const base = nameOf(called, kind);
+/** A name that no other item has. @param taken the names in use; the new name is added */
+export function freeName(baseName: string, kind: ItemKind, taken: Set<string>): string {
+  const base = nameOf(baseName, kind);
   let name = base;
   for (let number = 2; taken.has(name); number++) name = `${base}-${number}`;
   taken.add(name);
@@ -141,7 +141,7 @@ export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): 
   return worksByName(named, scope);
 }
 
-/** Steps, revocations and rotations in place do not change which client or key is the item's. */
+/** Undefined for steps, revocations and rotations in place: they do not change which client or key is the item's. */
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;
@@ -163,13 +163,13 @@ function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyM
     .filter(({ entry, made: id }) => id !== undefined && leavesCredential.has(entry.state))
     .map(({ made: id }) => id!);
   // If a rotation had no effect, the item keeps the credential that it would have replaced.
-  const before = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
+  const replaced = works.flatMap(({ old }) => (old === undefined ? [] : [old]));
   return {
     works,
     failures: failuresOf(works),
     unfinished: open.findLast(({ entry }) => entry.state !== "waiting"),
     waiting: open.findLast(({ entry }) => entry.state === "waiting"),
-    candidates: [...new Set([...made, ...before])].filter((id) => (nameOfResource.get(id) ?? name) === name),
+    candidates: [...new Set([...made, ...replaced])].filter((id) => (nameOfResource.get(id) ?? name) === name),
   };
 }
 
@@ -206,11 +206,11 @@ export interface KnownClient {
 
 /** The clients of one account, from the entries of a journal in any order. */
 export class ClientInventory {
-  /** Creations that may have made an unknown client, by service account. */
+  /** Number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved = new Map<string, number>();
   readonly #scope: WorkScope;
   readonly #created: (KnownClient & { readonly entry: string })[] = [];
-  readonly #gone = new Set<string | undefined>();
+  readonly #revoked = new Set<string | undefined>();
   readonly #replaced = new Set<string | null>();
 
   constructor(scope: WorkScope, entries: readonly Entry[] = []) {
@@ -220,7 +220,7 @@ export class ClientInventory {
 
   add(entry: Entry): void {
     if (!isOf(entry, this.#scope)) return;
-    this.#gone.add(revokedBy(entry));
+    this.#revoked.add(revokedBy(entry));
     this.#replaced.add(revokedFirst(entry));
     const { operation, state, attempts, resource_id: id, created_at } = entry;
     if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") return;
@@ -233,7 +233,7 @@ export class ClientInventory {
 
   /** Clients that the journal did not record as revoked. */
   get known(): readonly KnownClient[] {
-    const live = this.#created.filter(({ id, entry }) => !this.#gone.has(id) && !this.#replaced.has(entry));
+    const live = this.#created.filter(({ id, entry }) => !this.#revoked.has(id) && !this.#replaced.has(entry));
     return [...new Map(live.map((client) => [client.id, client])).values()];
   }
 }

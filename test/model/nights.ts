@@ -299,13 +299,13 @@ class Nights {
       !isLocal(at) || (!isOfAnother(at) && ((state !== "done" && state !== "waiting") || isThere(at)));
     const holders = holdersOf(entries, { scope, works, places, isHere });
     const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
-    const [missing, elsewhere] = [new Set<string>(), new Set<string>()];
+    const [vanished, elsewhere] = [new Set<string>(), new Set<string>()];
     for (const { entry, places: went } of delivered.values())
       for (const at of went) {
         const place = placeIn(at, entry);
         if (place === undefined || !isLocal(at)) continue;
         if (this.#world.isTeam && isOfAnother(at)) elsewhere.add(place);
-        else if (!isThere(at)) missing.add(place);
+        else if (!isThere(at)) vanished.add(place);
       }
     const { service } = bench.account;
     // Clients are not requested from the service one by one.
@@ -332,7 +332,7 @@ class Nights {
       unresolved,
     };
     const untrusted = await bench.journal.untrusted(entriesOf(policy, works));
-    return { ...seen, missing, elsewhere, untrusted };
+    return { ...seen, vanished, elsewhere, untrusted };
   }
 
   /** Someone creates a client or key. */

@@ -1,7 +1,7 @@
 // The audit's rules for OAuth clients, judged from the journal and the service. Pure.
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
-import { calledOf, freeName } from "../../policy/works.ts";
+import { baseNameOf, freeName } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
@@ -75,7 +75,7 @@ function findingOf(
   if (declared.has(id)) return undefined;
   return found("undeclared", "low", {
     message: "no item of a policy is about it",
-    remedy: shell`integ adopt oauth-client ${id} --name ${freeName(calledOf({ kind: "oauth_client", id, serviceAccount }), "oauth_client", names)}`,
+    remedy: shell`integ adopt oauth-client ${id} --name ${freeName(baseNameOf({ kind: "oauth_client", id, serviceAccount }), "oauth_client", names)}`,
   });
 }
 

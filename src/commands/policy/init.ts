@@ -7,7 +7,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 import type { Journal } from "../../journal/journal.ts";
-import { calledOf, itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
+import { baseNameOf, itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { KnownDestinations } from "./known-destination.ts";
@@ -96,7 +96,7 @@ function knownClients(known: Known): DraftItem[] {
     .map(({ id, service_account_id, scopes }) => ({
       kind: "oauth_client",
       id,
-      called: calledOf({ kind: "oauth_client", id, serviceAccount: service_account_id }),
+      baseName: baseNameOf({ kind: "oauth_client", id, serviceAccount: service_account_id }),
       lines: [
         `service_account: ${JSON.stringify(service_account_id)}`,
         `scopes: ${JSON.stringify(scopes)}`,
@@ -137,7 +137,7 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
     items.push({
       kind: "access_key",
       id,
-      called: name,
+      baseName: name,
       lifeMs,
       lines: [`type: ${keyType}`, `scopes: ${JSON.stringify(scopes)}`, `secret: ${secretOf(known, id)}`],
     });

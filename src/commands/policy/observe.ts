@@ -51,10 +51,10 @@ export async function observe(
     : new Map<string, SeenCredential>();
   const nowMs = serviceNow(context, account.service);
   const delivered = deliveries(entries.filter((entry) => isOf(entry, scope)));
-  const { missing, elsewhere } = await unusablePlaces(context, delivered, journal.isShared);
+  const { vanished, elsewhere } = await unusablePlaces(context, delivered, journal.isShared);
   const untrusted = await journal.untrusted(entriesOf(policy, works));
   const observed = { nowMs, profile: account.profile, works, clients, keys, unresolved, holders, delivered };
-  return { entries, observed: { ...observed, missing, elsewhere, untrusted } };
+  return { entries, observed: { ...observed, vanished, elsewhere, untrusted } };
 }
 
 /** Ids of the entries that the states of a policy's items are based on. */

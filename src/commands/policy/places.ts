@@ -22,8 +22,8 @@ export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: ReadonlyMap<string, Delivered>,
   isShared: boolean,
-): Promise<{ readonly missing: ReadonlySet<string>; readonly elsewhere: ReadonlySet<string> }> {
-  const [missing, elsewhere] = [new Set<string>(), new Set<string>()];
+): Promise<{ readonly vanished: ReadonlySet<string>; readonly elsewhere: ReadonlySet<string> }> {
+  const [vanished, elsewhere] = [new Set<string>(), new Set<string>()];
   const known = new Set((await profiles.store()).list().map(({ name }) => name));
   for (const { entry, places } of delivered.values())
     for (const at of places) {
@@ -32,9 +32,9 @@ export async function unusablePlaces(
       // A journal in a file belongs to this machine, even if its name has changed.
       if (isShared && isOfAnotherMachine(at, secrets.machine.find())) elsewhere.add(place);
       else if (at.kind === "file" ? !isThere(at.path) : at.kind === "profile" && !known.has(at.name))
-        missing.add(place);
+        vanished.add(place);
     }
-  return { missing, elsewhere };
+  return { vanished, elsewhere };
 }
 
 function isOfAnotherMachine(at: SingleDestination, machine: string | undefined): boolean {

@@ -6,7 +6,7 @@ import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
 import { pageOf } from "../../output/row-page.ts";
-import { calledOf, freeName } from "../../policy/works.ts";
+import { baseNameOf, freeName } from "../../policy/works.ts";
 import { fileWords } from "./policy-file.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
@@ -70,7 +70,7 @@ function adoption(
 ): NextCommand {
   if (kind === "access_key" && state === "expired" && ownership === "other") return shell`integ keys revoke ${id}`;
   const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
-  const item = freeName(calledOf({ kind, id, name, serviceAccount }), kind, taken);
+  const item = freeName(baseNameOf({ kind, id, name, serviceAccount }), kind, taken);
   return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${item}`;
 }
 

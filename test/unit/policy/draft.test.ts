@@ -15,14 +15,14 @@ function read(items: readonly DraftItem[]): Policy {
 const key = (lifeMs: number | undefined, nth = 0): DraftItem => ({
   kind: "access_key",
   id: `key_${nth}`,
-  called: "deploy",
+  baseName: "deploy",
   lifeMs,
   lines: ["type: service_account", 'scopes: ["*"]', "secret: unknown"],
 });
 const client = (nth: number, account = `sa_${nth}`): DraftItem => ({
   kind: "oauth_client",
   id: `oac_${nth}`,
-  called: account,
+  baseName: account,
   lines: [`service_account: ${account}`, "scopes: [entity:read]", "secret: unknown"],
 });
 

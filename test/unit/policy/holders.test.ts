@@ -141,7 +141,7 @@ function holdOf(
       keys: new Map(),
       unresolved: new Map(),
       delivered: new Map(),
-      missing: new Set(),
+      vanished: new Set(),
       elsewhere: new Set(),
       holders: holdersOf(entries, { scope, works, places, isHere: () => true }),
     },

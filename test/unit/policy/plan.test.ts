@@ -112,7 +112,7 @@ const observed = ({
   keys: new Map(keys.map((one) => [one.id, one])),
   unresolved: new ClientInventory(scope, entries).unresolved,
   delivered: deliveries(entries),
-  missing: new Set(missing),
+  vanished: new Set(missing),
   elsewhere: new Set(elsewhere),
   untrusted: new Set(untrusted),
   holders: holdersOf(entries, {

@@ -132,7 +132,7 @@ function planOf({ items, entries = [], clients = [], keys = [], over = {}, missi
     keys: new Map(keys.map((one) => [one.id, one])),
     unresolved: new Map(),
     delivered: deliveries(entries),
-    missing: new Set(missing),
+    vanished: new Set(missing),
     elsewhere: new Set<string>(),
     holders: holdersOf(entries, { scope, works, places, isHere: () => true }),
   };
