@@ -7,7 +7,7 @@ import { shortened, visibleJson, visibleLines, visibleText } from "./visible-tex
 
 export interface FailureStyle {
   readonly format: string;
-  /** A chalk level, or whether to use colour. */
+  /** A chalk level; true is level 1. */
   readonly colour: boolean | number;
   readonly exitCode: number;
   /** The typed words after `integ`, for a next step that repeats the command. */
@@ -52,7 +52,7 @@ function forPerson(failure: Failure, style: FailureStyle): string {
   const paint = painter(style.colour);
   const { meaning, hint, nextCommand, problem } = failure.details;
   const wrap = (text: string, margin: string): string => wrapped(text, { width: style.width, margin });
-  // A check that found something did what it was asked for.
+  // Findings are the result of a check, not an error.
   const label = failure.kind === "findings" ? "" : "Error: ";
   const first = wrap(`${label}${oneLine(failure.message)}`, "  ").trimStart();
   const lines = [label === "" ? paint.bold(first) : first.replace("Error:", paint.red.bold("Error:"))];
@@ -79,7 +79,7 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
 /** Kinds that follow a response: a missing request id is not shown as "unknown". */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/** Place, request, request id and exit code, on one line if they fit; parts that the message contains are omitted. */
+/** Place, request, ids and exit code, on one line if they fit, without what the message or the command already shows. */
 function whereLines(
   { kind, message, details }: Failure,
   {

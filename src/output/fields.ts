@@ -36,17 +36,17 @@ const snake = (name: string): string =>
     .replaceAll("__", "_")
     .toLowerCase();
 
-/** Resolves a table's names: `name` to `display_name`, `expires` or `expires_at` to `expiresAt`. Exact keys win. */
+/** Resolves names as a table shows them: `name` to `display_name`, `expires` or `expires_at` to `expiresAt`. Exact keys win. */
 export function asColumns(
   fields: readonly FieldPath[],
   columns: readonly { readonly path: string; readonly heading: string; readonly isKey?: boolean }[],
 ): readonly FieldPath[] {
   return fields.map((field) => {
-    const calls = (name: string): boolean => snake(name) === snake(field.name);
+    const matches = (name: string): boolean => snake(name) === snake(field.name);
     const column =
       columns.find(({ path }) => path === field.name) ??
-      columns.find(({ heading }) => calls(heading)) ??
-      columns.find(({ path }) => calls(path));
+      columns.find(({ heading }) => matches(heading)) ??
+      columns.find(({ path }) => matches(path));
     if (column === undefined || column.path === field.name) return field;
     return { name: field.name, steps: column.isKey ? [column.path] : column.path.split(".") };
   });
@@ -138,7 +138,7 @@ export function assertKnown(
   });
 }
 
-/** Fields of an error: more are not read. */
+/** The maximum number of fields in an error. */
 const mostNamed = 30;
 
 /** @param singular the name of a row; absent without a list */
@@ -187,7 +187,7 @@ export class ChosenFields {
     return values;
   }
 
-  /** Records a row's fields; free once every field was seen. */
+  /** Records which requested fields the row has; costs nothing once all were seen. */
   see(row: JsonText): void {
     this.#rows += 1;
     if (this.#unseen.size === 0) return;
@@ -198,7 +198,7 @@ export class ChosenFields {
   }
 
   /** Reports fields that no row had. @param singular the name of a row; absent for a resource */
-  reportMissing(singular: string | undefined, tell: (what: string) => void): void {
-    if (this.#rows > 0 && this.#unseen.size > 0) tell(missingWords(this.#unseen, singular));
+  reportMissing(singular: string | undefined, report: (text: string) => void): void {
+    if (this.#rows > 0 && this.#unseen.size > 0) report(missingWords(this.#unseen, singular));
   }
 }

@@ -9,7 +9,7 @@ export interface Progress {
   done(): void;
 }
 
-/** The text, an end that is shown even on a narrow terminal, and a short form of it. */
+/** The text, an end that is never cut, and a shorter end for a narrow terminal. */
 export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
 /** Operations shorter than this are not shown. */
@@ -119,7 +119,7 @@ export class LiveLine implements LiveText {
 /**
  * The table of `output.liveTable(title, items)`. Call `set` when an item starts or continues, `end` when it ends, in any
  * order, and `done` in a `finally`, which erases the rows before the command prints its result. Questions, notes and
- * waits may be shown meanwhile.
+ * waits may be shown while the table is drawn.
  */
 export interface LiveTable {
   /** The item's current work, in a few words. */
@@ -130,7 +130,7 @@ export interface LiveTable {
   done(): void;
 }
 
-/** Differs from the journal's "waiting", where only the old credential remains. */
+/** Not "waiting": that is the state of a rotation in its overlap. */
 const notStarted = "not started";
 /** Lines left for the rest of the screen. */
 const linesKept = 6;
@@ -185,9 +185,9 @@ export class DrawnTable implements LiveTable {
   /** Running items first, then finished ones, latest first, then items not started; the rest as a number. */
   #lines(room: number): string[] {
     const all = [...this.#states].map(([item, { state, isOver }]) => ({ item: visibleText(item), state, isOver }));
-    const under = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
-    const over = all.filter(({ isOver }) => isOver).reverse();
-    const shown = [...under, ...over, ...all.filter(({ isOver, state }) => !isOver && state === notStarted)];
+    const running = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
+    const finished = all.filter(({ isOver }) => isOver).reverse();
+    const shown = [...running, ...finished, ...all.filter(({ isOver, state }) => !isOver && state === notStarted)];
     const width = shown.slice(0, room).reduce((widest, { item }) => Math.max(widest, item.length), 0);
     const lines = shown.slice(0, room).map(({ item, state }) => `  ${item.padEnd(width)}  ${visibleText(state)}`);
     return shown.length > room ? [...lines, `  … and ${shown.length - room} more`] : lines;
@@ -237,7 +237,7 @@ interface Progresses {
   liveTable(title: string, items: readonly string[]): LiveTable;
 }
 
-/** When progress is printed on a terminal, and in a log. */
+/** Delays of printed progress on a terminal, and of a printed wait in a log. */
 const [printAfterMs, logAfterMs] = [2_000, 5_000];
 /** Interval of printed progress lines. */
 const lineEveryMs = 10_000;
@@ -300,7 +300,7 @@ function countdownLabel(
   };
 }
 
-/** Adds the seconds since the last new label. */
+/** A drawn label with the seconds since it last changed. */
 function drawn(
   begin: (label: Label) => Progress,
   { label, elapsed }: { readonly label: string; readonly elapsed: () => number },
@@ -314,7 +314,7 @@ function secondsSince(began: number, now: number): string {
   return now - began < printAfterMs ? "" : ` · ${Math.floor((now - began) / 1000)} s`;
 }
 
-/** Prints a new label occasionally, for a log. */
+/** Prints new labels for a log, at most one per `lineEveryMs`. */
 function logged(note: (text: string) => void, elapsed: () => number): Progress {
   let printedAt = elapsed();
   return {
@@ -337,11 +337,11 @@ interface PrintedProgress {
 
 /** Prints new labels, or that the work continues, for screen readers and narrow terminals. */
 function printed(note: (text: string) => void, { label, since, isSilent }: PrintedProgress): Progress {
-  let [text, printedAt] = [label, label];
+  let [text, lastText] = [label, label];
   const speak = (): void => {
     if (isSilent()) return;
-    note(text === printedAt ? `Still waiting since ${since}: ${text}.` : `${text}.`);
-    printedAt = text;
+    note(text === lastText ? `Still waiting since ${since}: ${text}.` : `${text}.`);
+    lastText = text;
   };
   // The timer does not keep the process running.
   let timer = setTimeout(() => {

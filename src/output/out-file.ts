@@ -135,7 +135,7 @@ export class OutFile implements Sink {
     try {
       return openSync(this.path, how, 0o600);
     } catch (error) {
-      // Another process created the file, so it cannot be continued.
+      // Without the file there is nothing to resume.
       if (this.before === undefined) removeFile(resumePointPath(this.path));
       throw error;
     }

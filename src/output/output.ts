@@ -104,7 +104,7 @@ export interface Output extends Questions {
   ending(text: string): void;
   /** Prints information that the user must see. */
   warn(text: string): void;
-  /** Prints a requested log line on stderr, unchanged. */
+  /** Prints a line of a requested log on stderr, without a label. */
   log(line: string): void;
   /** Prints the next command unless `--quiet`. */
   next(command: NextCommand): void;
@@ -130,7 +130,7 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   openmetrics: async () => (await import("./formats/openmetrics.ts")).openmetrics,
 };
 
-/** The questions module is loaded on first use. */
+/** The questions of a command. Their module is loaded on first use. */
 function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const { terminal, noInput, yes } = options;
   const { CI } = terminal.env;
@@ -140,7 +140,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
     (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
   const answered: string[] = [];
   /** `--scope <scope>` is an option before each value; `<id>` is an argument. */
-  const remembered = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
+  const remember = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
     const option = flag?.startsWith("-") ? flag.split(" ").slice(0, 1) : [];
     if (flag !== undefined) for (const value of [answer].flat()) answered.push(...option, value);
     return answer;
@@ -152,14 +152,14 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
     confirm: async (question, how) => yes || (await asking()).confirm(question, how),
     async ask(question, how) {
       const answer = await (await asking()).ask(question, how);
-      if (!how?.hidden) return remembered(how?.flag, answer);
-      // A secret is repeated on standard input.
+      if (!how?.hidden) return remember(how?.flag, answer);
+      // The secret itself must not be in a command: its option reads it from standard input.
       answered.push(...(how.flag?.split(" ").slice(0, 1) ?? []));
       return answer;
     },
     pick: async (question, how) =>
-      remembered(how.isFirst ? undefined : how.flag, await (await asking()).pick(question, how)),
-    pickSome: async (question, how) => remembered(how.flag, await (await asking()).pickSome(question, how)),
+      remember(how.isFirst ? undefined : how.flag, await (await asking()).pick(question, how)),
+    pickSome: async (question, how) => remember(how.flag, await (await asking()).pickSome(question, how)),
   };
 }
 
@@ -412,7 +412,7 @@ function message(
 
 function stdoutTarget(
   { terminal, fields, now, times }: OutputOptions,
-  told: Pick<ListTarget, "note" | "reportMissing">,
+  reports: Pick<ListTarget, "note" | "reportMissing">,
 ): ListTarget {
   return {
     sink: { write: (data) => terminal.writeOut(data) },
@@ -423,7 +423,7 @@ function stdoutTarget(
     },
     colour: terminal.colour.stdout,
     now,
-    ...told,
+    ...reports,
     fields: fields && fieldPaths(fields),
   };
 }
@@ -437,7 +437,7 @@ function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }
 
-/** Renames the requested fields to the view's fields. */
+/** Resolves the requested fields to the view's columns. */
 function ofView(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }

@@ -12,7 +12,7 @@ export interface Pager {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @returns the pager command: `INTEG_PAGER`, else `PAGER`; undefined for `cat` and empty values */
+/** @returns the pager command: `INTEG_PAGER`, else `PAGER`; undefined for `cat`, an empty value or `TERM=dumb` */
 export function pagerOf({ INTEG_PAGER: own, PAGER: shared, TERM: terminal }: Environment): string | undefined {
   const command = (own ?? shared ?? "").trim();
   return command === "" || command === "cat" || terminal === "dumb" ? undefined : command;
@@ -40,7 +40,7 @@ export function startPager(command: string, env: Environment): Pager {
     stdio: ["pipe", "inherit", "inherit"],
     env: { LESS: "FRX", LV: "-c", ...Object.fromEntries(own) },
   });
-  // A pager that a signal ended, such as Ctrl-C, was left by the user.
+  // A pager that a signal ended has not failed: the user left it with Ctrl-C.
   const ended = new Promise<boolean>((resolve) => {
     child.on("close", (code) => resolve(code === 0 || code === null || code > 128));
     child.on("error", () => resolve(false));

@@ -27,7 +27,7 @@ const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 
 /**
  * A duration rounded down, so that nothing is promised to last longer than it does: `10 seconds`, `80 minutes`, `36 hours`,
- * `90 days`. What was typed as 90 days and is seen a moment later still counts as 90.
+ * `90 days`. A thousandth of a unit may be missing: a limit of 90 days, read a moment later, is still 90 days.
  * @param isExact no months or years, as for a limit of a policy
  */
 export function roundedDuration(ms: number, isExact = false): string {

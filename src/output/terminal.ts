@@ -61,11 +61,11 @@ export class Terminal {
   readonly #files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   readonly #facts: TerminalFacts;
   #outError: unknown;
-  /** Starts the pager on the first output. */
+  /** True if the first output starts the pager. */
   #isPaged = false;
   #pager: Pager | undefined;
-  /** Output of stderr while the pager had the screen. */
-  #held = "";
+  /** Output of stderr while the pager has the screen. */
+  #delayed = "";
   /** The pager's input, up to a limit: it is printed if the pager fails. */
   #paged = "";
   #isErrMidLine = false;
@@ -158,7 +158,7 @@ export class Terminal {
   writeErr(text: string): void {
     if (text === "") return;
     if (this.#pager !== undefined) {
-      this.#held += text;
+      this.#delayed += text;
       return;
     }
     this.live?.clear();
@@ -191,13 +191,13 @@ export class Terminal {
       this.writeErr(`Note: The pager "${visibleText(command)}" is not installed: the output is printed without it.\n`);
   }
 
-  /** Waits until the user has left the pager, then prints held output of stderr. */
+  /** Waits until the user has left the pager, then prints the delayed output of stderr. */
   async leavePager(): Promise<void> {
     const pager = this.#pager;
     if (pager === undefined) return;
     this.live?.close();
     await this.#endPager();
-    this.writeErr(this.#held);
+    this.writeErr(this.#delayed);
   }
 
   /** Waits until the pager has ended. Prints its output again if it failed. @returns true if the user left it */
@@ -246,8 +246,8 @@ const closedCodes: ReadonlySet<unknown> = new Set(["EPIPE", "ECONNRESET", "EOF",
 function writeFailure(error: unknown): Error {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (closedCodes.has(code)) return new BrokenPipe(error);
-  const said = error instanceof Error ? error.message : String(error);
-  const why = errorCode(error) === undefined ? said : systemWords(error);
+  const text = error instanceof Error ? error.message : String(error);
+  const why = errorCode(error) === undefined ? text : systemWords(error);
   return new Failure("failed", `Cannot write to standard output: ${why}.`, {
     ...(code === "ENOSPC" && {
       meaning: "The output is incomplete.",

@@ -23,8 +23,8 @@ export async function unicodeWidth(): Promise<DisplayWidth> {
   return { of, fit };
 }
 
-/** Per code unit: 0 unknown, 1 or 2 columns, 3 measurable only with its neighbours by string-width. */
-const known = new Uint8Array(65_536);
+/** By code unit: 0 not measured, 1 or 2 columns, 3 depends on its neighbours or must be escaped. */
+const widths = new Uint8Array(65_536);
 const [narrow, wide, other] = [1, 2, 3] as const;
 
 /**
@@ -33,8 +33,8 @@ const [narrow, wide, other] = [1, 2, 3] as const;
  * @returns 1 or 2; 0 if the width depends on neighbours, or the character must be escaped
  */
 function characterWidth(unit: number, measure: (text: string) => number): 0 | 1 | 2 {
-  if (known[unit] === 0) known[unit] = kindOf(String.fromCharCode(unit), measure);
-  const kind = known[unit];
+  if (widths[unit] === 0) widths[unit] = kindOf(String.fromCharCode(unit), measure);
+  const kind = widths[unit];
   return kind === narrow || kind === wide ? kind : 0;
 }
 

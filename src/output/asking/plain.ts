@@ -109,13 +109,13 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
       };
       stdin.on("end", onEnd).on("close", onEnd).on("data", onData).resume();
       interruption.addEventListener("abort", onAbort, { once: true });
-      line.over = () => {
+      line.stop = () => {
         stdin.off("end", onEnd).off("close", onEnd).off("data", onData).pause();
         interruption.removeEventListener("abort", onAbort);
       };
     });
   } finally {
-    line.over();
+    line.stop();
     stdin.setRawMode(false);
     terminal.writeErr("\n");
   }
@@ -128,7 +128,7 @@ const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r
 /** Reads a line from a terminal in raw mode, key by key. */
 class HiddenLine {
   #characters: string[] = [];
-  over: () => void = () => {};
+  stop: () => void = () => {};
 
   get text(): string {
     return this.#characters.join("");

@@ -10,7 +10,7 @@ export interface PromptContext {
   readonly interruption: AbortSignal;
 }
 
-/** Clack's options. */
+/** Options that all prompts of Clack take. */
 export interface Streams {
   readonly input: Terminal["stdin"];
   readonly output: Writable;

@@ -68,7 +68,7 @@ export interface QuestionOptions {
 /** Questions that wait for an answer. */
 export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered">;
 
-const nobody = `Input is not a terminal, or ${flags.noInput} or CI is set.`;
+const cannotAsk = `Input is not a terminal, or ${flags.noInput} or CI is set.`;
 const withYes: NextStep = { hint: `Add ${flags.yes} to confirm.`, nextCommand: { add: [flags.yes] } };
 
 export function createQuestions(
@@ -81,7 +81,7 @@ export function createQuestions(
 ): Asking {
   const context = { terminal, interruption };
   const begin = (refused: string, step?: NextStep): void => {
-    if (!interactive) throw new Failure("usage", refused, { meaning: nobody, ...step });
+    if (!interactive) throw new Failure("usage", refused, { meaning: cannotAsk, ...step });
     live.close();
   };
   const ask: Questions["ask"] = async (question, { flag, validate, ...rest } = {}) => {

@@ -8,7 +8,7 @@ import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 /** Starts a formula in a spreadsheet, also after a tab, a line end or as a full-width sign. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
-/** Most cells match neither. */
+/** Most cells: they need neither a `'` nor quotation marks. */
 const plain = /^[\w][^",\r\n]*$/;
 /** Limits of the note about undocumented fields: names in memory, and its length. */
 const mostExtras = 1000;
@@ -33,8 +33,8 @@ export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
 
 function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle): string {
   if (cell === null || cell === undefined) return "";
-  const came = typeof cell === "string" ? cell : cell.compact();
-  const shown = isTerminal ? visibleText(came) : came;
+  const raw = typeof cell === "string" ? cell : cell.compact();
+  const shown = isTerminal ? visibleText(raw) : raw;
   if (plain.test(shown)) return shown;
   const text = typeof cell === "string" && !isExact && formula.test(shown) ? `'${shown}` : shown;
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -48,7 +48,7 @@ export const csv: Formatter = {
     const documented = cellColumns(view.columns, target.fields);
     const extras = new ExtraFields(documented);
     if (target.fields === undefined) extras.collect(row.names);
-    if (documented.length > 0) extras.noteThem(target.note);
+    if (documented.length > 0) extras.reportTo(target.note);
     const columns = documented.length > 0 ? documented : extras.names.map(wholeKey);
     // A receipt contains a one-time secret, which an added `'` would make invalid.
     const isExact = view.secretField !== undefined;
@@ -86,11 +86,11 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
     },
     async end() {
       await target.sink.write(header);
-      extras.noteThem(target.note);
+      extras.reportTo(target.note);
       chosen.reportMissing(view.singular, target.reportMissing);
     },
     async abandon() {
-      extras.noteThem(target.note);
+      extras.reportTo(target.note);
     },
   };
 }
@@ -133,7 +133,7 @@ class ExtraFields {
     }
   }
 
-  noteThem(note: (text: string) => void): void {
+  reportTo(note: (text: string) => void): void {
     if (this.names.length === 0) return;
     const names = shortened(this.names.map(visibleText).join(", "), longestNote);
     note(`Not in the CSV: ${names}. Choose columns with ${flags.fields}.`);

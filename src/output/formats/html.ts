@@ -20,7 +20,7 @@ table{font-size:8px}th,td,td:last-child{padding:1px 3px}th,td.short{white-space:
 
 const script = `for(const b of document.querySelectorAll("th button"))b.onclick=()=>{const t=b.closest("table"),i=b.parentNode.cellIndex,r=[...t.tBodies[0].rows],d=b.dataset.down=b.dataset.down==="1"?"0":"1";r.sort((x,y)=>x.cells[i].textContent.localeCompare(y.cells[i].textContent)*(d==="1"?1:-1));t.tBodies[0].append(...r)}`;
 
-const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash("sha256").update(script).digest("base64")}'`;
+const contentSecurity = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash("sha256").update(script).digest("base64")}'`;
 
 export const html: Formatter = {
   resource: (text, { view, target }) => {
@@ -29,12 +29,12 @@ export const html: Formatter = {
     return page.text();
   },
   list(view, target) {
-    const made = pageIn(view, target);
+    const document = pageIn(view, target);
     return {
       page: async (page) => {
-        for (const row of page) made.add(JsonText.of(row.text));
+        for (const row of page) document.add(JsonText.of(row.text));
       },
-      end: async () => target.sink.write(made.text()),
+      end: async () => target.sink.write(document.text()),
     };
   },
 };
@@ -44,10 +44,10 @@ type Shown = Pick<ListView, "columns" | "plural">;
 /** Collects the rows of the page, keeping only the shown fields. */
 function pageIn({ columns, plural }: Shown, target: ListTarget) {
   const shown = cellColumns(columns, target.fields);
-  const [rows, lives]: [string[], Life[]] = [[], []];
+  const [rows, lifetimes]: [string[], Lifetime[]] = [[], []];
   const add = (row: JsonText): void => {
     rows.push(rowOf(row, shown));
-    lives.push(...lifetimesIn(row));
+    lifetimes.push(...lifetimesIn(row));
   };
   const title = `integ: ${plural}`;
   // Browsers repeat the table head on each printed page, but without its buttons: print shows their text.
@@ -57,10 +57,10 @@ function pageIn({ columns, plural }: Shown, target: ListTarget) {
   });
   const text = () => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta http-equiv="Content-Security-Policy" content="${contentSecurity}">
 <title>${escaped(title)}</title><style>${style}</style></head><body>
 <h1>${escaped(title)}</h1>
-${timeline(lives, target.now())}
+${timeline(lifetimes, target.now())}
 <div class="scroll"><table><thead><tr>${head.join("")}</tr></thead><tbody>
 ${rows.join("\n")}
 </tbody></table></div>
@@ -99,7 +99,7 @@ const longestName = 28;
 /** Bars per picture: a taller one would not fit on a printed page. */
 const barsOfPicture = 30;
 
-interface Life {
+interface Lifetime {
   readonly name: string;
   readonly status: string;
   readonly from: number;
@@ -114,35 +114,35 @@ const legend = `<p>${Object.entries(colours)
   .map(([words, colour]) => `<b style="color:${colour}">■</b> ${words}`)
   .join(" &nbsp; ")}</p>`;
 
-function stateOf({ status, until }: Life, nowMs: number): keyof typeof colours {
+function stateOf({ status, until }: Lifetime, nowMs: number): keyof typeof colours {
   if (!["", "active", "expired"].includes(status)) return "not active";
   if (status === "expired" || until <= nowMs) return "expired";
   return Number.isNaN(until) ? "without an expiry" : "valid";
 }
 
-/** Empty for a row without a creation time. */
-function lifetimesIn(row: JsonText): Life[] {
+/** The credential of a row; empty for changes, the report itself, and rows without a creation time. */
+function lifetimesIn(row: JsonText): Lifetime[] {
   const parts = row.parts();
   const text = (key: string): string => {
     const value = parts.get(key);
     return value?.isString ? value.string : "";
   };
   const [from, until] = [Date.parse(text("created_at")), Date.parse(text("expires_at"))];
-  const isNone = ["change", "report"].includes(text("kind")) || Number.isNaN(from);
-  return isNone ? [] : [{ name: text("name") || text("id"), status: text("status"), from, until }];
+  const hasNone = ["change", "report"].includes(text("kind")) || Number.isNaN(from);
+  return hasNone ? [] : [{ name: text("name") || text("id"), status: text("status"), from, until }];
 }
 
-/** Bars from creation to expiry; one without an expiry reaches the edge. */
-function timeline(lives: readonly Life[], nowMs: number): string {
-  if (lives.length === 0) return "";
-  const first = Math.min(...lives.map(({ from }) => from), nowMs);
-  const last = Math.max(...lives.map(({ until }) => (Number.isNaN(until) ? 0 : until)), nowMs + 30 * 86_400_000);
+/** Draws a bar from creation to expiry for each credential; without an expiry it reaches the right edge. */
+function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
+  if (lifetimes.length === 0) return "";
+  const first = Math.min(...lifetimes.map(({ from }) => from), nowMs);
+  const last = Math.max(...lifetimes.map(({ until }) => (Number.isNaN(until) ? 0 : until)), nowMs + 30 * 86_400_000);
   const at = (ms: number): number => left + ((ms - first) / (last - first)) * (width - left);
-  const bars = lives.map((life, index) => {
-    const { name, status, from, until } = life;
+  const bars = lifetimes.map((lifetime, index) => {
+    const { name, status, from, until } = lifetime;
     const [x, end] = [at(from), Number.isNaN(until) ? width : at(until)];
     const y = (index % barsOfPicture) * lineHeight + 24;
-    const colour = colours[stateOf(life, nowMs)];
+    const colour = colours[stateOf(lifetime, nowMs)];
     const label = name.length > longestName ? `${name.slice(0, longestName - 1)}…` : name;
     const words = Number.isNaN(until) ? "without an expiry" : `until ${day(until)}`;
     return `<text x="0" y="${y + 10}">${escaped(label)}</text><rect x="${x.toFixed(1)}" y="${y}" width="${Math.max(2, end - x).toFixed(1)}" height="10" fill="${colour}"><title>${escaped(name)}: from ${day(from)}, ${words}${status && `, ${escaped(status)}`}</title></rect>`;

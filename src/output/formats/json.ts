@@ -72,23 +72,23 @@ function compactList(
 function indentedList(view: ListView, { sink, fields, receiptsBefore, reportMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';
-  let waiting = "";
+  let lastRow = "";
   return {
     async page(page) {
       if (page.length === 0) return;
       const rows = page.map((row) => visibleJson(`    ${JsonText.of(chosen.of(row)).indented(2)}`));
-      const before = waiting === "" ? `${head}  "data": [\n` : `${waiting},\n`;
-      waiting = rows.pop() ?? "";
+      const before = lastRow === "" ? `${head}  "data": [\n` : `${lastRow},\n`;
+      lastRow = rows.pop() ?? "";
       await sink.write(before + rows.map((row) => `${row},\n`).join(""));
     },
     async end(state) {
-      const data = waiting === "" ? `${head}  "data": [],\n` : `${waiting}\n  ],\n`;
+      const data = lastRow === "" ? `${head}  "data": [],\n` : `${lastRow}\n  ],\n`;
       const tail = envelopeTail(state).map((member) => `  ${member.replace('":', '": ')}`);
       await sink.write(`${data}${tail.join(",\n")}\n}\n`);
       chosen.reportMissing(view.singular, reportMissing);
     },
     async abandon() {
-      if (waiting !== "") await sink.write(`${waiting}\n`);
+      if (lastRow !== "") await sink.write(`${lastRow}\n`);
     },
   };
 }

@@ -8,7 +8,7 @@ export interface WidthRange {
   readonly width: number;
   /** Minimum width: for an id its whole width. */
   readonly least: number;
-  /** The treatment of the column if the row is too narrow: `away` omits the column, before another moves `below` the row. */
+  /** What happens if rows do not fit: `away` columns are omitted, then `below` columns move, else rows become a `block`. */
   readonly otherwise: "block" | "below" | "away";
 }
 
@@ -54,23 +54,23 @@ export function layoutOf(
   return { kind: "rows", shown, widths, below };
 }
 
-/** Shrinks the widest columns to one width; of equal ones the rightmost. */
+/** Takes the excess width from the widest columns; among equally wide columns the rightmost shrinks first. */
 function shrink(widths: number[], { least, room }: { readonly least: readonly number[]; readonly room: number }): void {
   for (let excess = total(widths) - room; excess > 0; ) {
-    const able = [...widths.keys()].filter((index) => (widths[index] ?? 0) > (least[index] ?? 0));
-    const widest = able.reduce((found, index) => Math.max(found, widths[index] ?? 0), 0);
-    const givers = able.filter((index) => widths[index] === widest);
-    const next = able.reduce(
+    const shrinkable = [...widths.keys()].filter((index) => (widths[index] ?? 0) > (least[index] ?? 0));
+    const widest = shrinkable.reduce((found, index) => Math.max(found, widths[index] ?? 0), 0);
+    const widestColumns = shrinkable.filter((index) => widths[index] === widest);
+    const next = shrinkable.reduce(
       (found, index) => (widths[index] === widest ? found : Math.max(found, widths[index] ?? 0)),
       0,
     );
-    const floor = Math.max(next, ...givers.map((index) => least[index] ?? 0));
-    const each = Math.max(1, Math.min(widest - floor, Math.floor(excess / givers.length)));
-    for (const index of givers.reverse()) {
+    const floor = Math.max(next, ...widestColumns.map((index) => least[index] ?? 0));
+    const each = Math.max(1, Math.min(widest - floor, Math.floor(excess / widestColumns.length)));
+    for (const index of widestColumns.reverse()) {
       if (excess <= 0) return;
-      const given = Math.min(each, excess);
-      widths[index] = (widths[index] ?? 0) - given;
-      excess -= given;
+      const taken = Math.min(each, excess);
+      widths[index] = (widths[index] ?? 0) - taken;
+      excess -= taken;
     }
   }
 }

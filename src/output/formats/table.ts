@@ -115,9 +115,9 @@ class TableList implements PageWriter {
         Math.max(least, this.#measure.of(headings[index] ?? "")),
       );
     });
-    const spoken = [...columns.keys()].filter((index) => !this.#isRedundant(index, cells));
+    const useful = [...columns.keys()].filter((index) => !this.#isRedundant(index, cells));
     this.#layout = target.isTerminal
-      ? layoutOf(widthRangesOf(columns, widest), { room: target.width, of: spoken })
+      ? layoutOf(widthRangesOf(columns, widest), { room: target.width, of: useful })
       : { kind: "rows", shown: [...columns.keys()], widths: widest, below: [] };
     this.#headings = headings;
     const layout = this.#layout;
@@ -126,7 +126,7 @@ class TableList implements PageWriter {
     const hidden = (layout.kind === "blocks" ? [] : columns).flatMap(({ field }, index) => {
       const [value = "-"] = cells.map((row) => row[index]);
       const name = visibleText(field.name);
-      if (!spoken.includes(index)) return value === "-" ? [] : [{ name, words: `${name} (${value} in every row)` }];
+      if (!useful.includes(index)) return value === "-" ? [] : [{ name, words: `${name} (${value} in every row)` }];
       return isSeen(index) || cells.every((row) => row[index] === "-") ? [] : [{ name, words: `${name} (no space)` }];
     });
     if (hidden.length > 0) {
@@ -156,9 +156,9 @@ class TableList implements PageWriter {
 
   /** The columns that did not fit into the row, each with its name, uncut. */
   #rest(cells: readonly string[], below: readonly number[]): string {
-    const there = below.filter((index) => cells[index] !== "-");
-    if (there.length === 0) return "";
-    const named = there.map((index) => `${this.#columns[index]?.heading} ${visibleText(cells[index] ?? "")}`);
+    const nonempty = below.filter((index) => cells[index] !== "-");
+    if (nonempty.length === 0) return "";
+    const named = nonempty.map((index) => `${this.#columns[index]?.heading} ${visibleText(cells[index] ?? "")}`);
     const { width } = this.#target;
     return joinedWithin(named, width - 2)
       .map((line) => `${wrapped(line, { width, margin: "  " })}\n`)
@@ -245,7 +245,7 @@ class TableList implements PageWriter {
 }
 
 /**
- * Names and sentences shrink first, then optional columns are dropped; ids, words and statuses never shrink, and
+ * Names and sentences shrink first, then optional columns are dropped; ids, words, statuses and times never shrink, and
  * sentences are never dropped.
  */
 function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]): WidthRange[] {
