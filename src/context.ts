@@ -38,7 +38,7 @@ export interface Settings {
 /** The active profile, chosen by flag, environment or default, and the stored profiles. */
 export interface Profiles {
   active(): Promise<ActiveProfile>;
-  /** The profile of a journal entry, whichever is active. */
+  /** A profile by its name, such as a journal entry's, whichever is active. */
   named(name: string, source?: "policy"): Promise<ActiveProfile>;
   /** Names of stored profiles, for completion; empty if they are unreadable. */
   names(): Promise<readonly ProfileName[]>;

@@ -9,7 +9,7 @@ import { useCompileCache } from "./edge/compile-cache.ts";
  */
 export async function main(process: NodeJS.Process): Promise<number> {
   const words = process.argv.slice(2);
-  if (isVersion(words) && isPrinted(`${version}\n`)) return 0;
+  if (isVersion(words) && tryPrint(`${version}\n`)) return 0;
   useCompileCache(process);
   if (words[0] === "__complete") {
     const { complete } = await import("./edge/complete.ts");
@@ -24,7 +24,7 @@ function isVersion([word, ...more]: readonly string[]): boolean {
 }
 
 /** Writes without loading streams. @returns false if that failed; the normal path reports the error */
-function isPrinted(text: string): boolean {
+function tryPrint(text: string): boolean {
   try {
     writeSync(1, text);
     return true;

@@ -127,7 +127,7 @@ export function quotedWord(word: string): string {
 }
 
 /** A typed flag that the next command repeats. */
-interface Kept {
+interface RepeatedFlag {
   readonly short: string;
   readonly long: string;
   /** Next commands that accept the flag. */
@@ -136,7 +136,7 @@ interface Kept {
   readonly names: RegExp;
 }
 
-const keptFlags: readonly Kept[] = [
+const repeatedFlags: readonly RepeatedFlag[] = [
   {
     short: shortFlags.profile,
     long: flags.profile,
@@ -167,14 +167,14 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
     const isRepetition = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
     return isRepetition ? undefined : shell`integ ${words}`;
   }
-  return keptFlags.reduce((step, flag) => {
+  return repeatedFlags.reduce((step, flag) => {
     const value = flag.takes.test(step) && !flag.names.test(step) ? typedValue(typed, flag) : undefined;
     return value === undefined ? step : (`${step} ${flag.short} ${quotedWord(value)}` as NextCommand);
   }, next);
 }
 
 /** The value of a typed flag; the last occurrence counts. */
-function typedValue(typed: readonly string[], { short, long }: Kept): string | undefined {
+function typedValue(typed: readonly string[], { short, long }: RepeatedFlag): string | undefined {
   const isTypedFlag = (word: string): boolean =>
     word.startsWith(`${long}=`) || word === long || (/^-[^-]/.test(word) && word.startsWith(short));
   const at = typed.findLastIndex(isTypedFlag);

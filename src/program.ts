@@ -182,7 +182,7 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
 ];
 const tree = groups.flatMap(({ lines }) => lines);
 
-/** A verb that describes all others. */
+/** Loads the verb that describes all others. */
 async function describer(file: Promise<{ describe: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
   return (await file).describe(wholeTree);
 }
@@ -215,7 +215,7 @@ export function typedFor(leaf: Command): Typed | undefined {
 export function knownWords(words: readonly string[]): string[] {
   const given = words.filter((word) => !word.startsWith("-"));
   // The value of a preceding global option may be named like a command: --profile sandbox entities list.
-  const at = given.findIndex((word, place) => isWhole(lineNamed(word), given[place + 1]));
+  const at = given.findIndex((word, place) => isCompleteCommand(lineNamed(word), given[place + 1]));
   const [first, second] = given.slice(Math.max(at, 0));
   const line = lineNamed(first);
   if (!line) return [];
@@ -223,7 +223,7 @@ export function knownWords(words: readonly string[]): string[] {
   return [nameOf(line).name, ...(verb ? [verb[0]] : [])];
 }
 
-function isWhole(line: Noun | VerbLine | undefined, verb: string | undefined): boolean {
+function isCompleteCommand(line: Noun | VerbLine | undefined, verb: string | undefined): boolean {
   return line !== undefined && (isVerb(line) || line.verbs.some(([name]) => name === verb));
 }
 
@@ -246,11 +246,11 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
 
 /**
  * The tree without options of verbs, which are loaded when typed.
- * @param found receives the typed verb
+ * @param onTyped receives the typed verb
  * @param words the typed words. If they start with a command, only that is built; otherwise nouns not among them get no
  * verbs, which makes a help screen a third faster. Default: everything
  */
-export function buildProgram(version: string, found: (typed: Typed) => void, words?: readonly string[]): Command {
+export function buildProgram(version: string, onTyped: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");
   program
     .description("Administer an organization's account through the Public Integration API.")
@@ -264,11 +264,11 @@ export function buildProgram(version: string, found: (typed: Typed) => void, wor
   for (const { heading, lines } of beginning ? [{ heading: "", lines: [beginning] }] : groups) {
     program.commandsGroup(heading);
     for (const line of lines) {
-      if (isVerb(line)) addVerb(program, line, found);
-      else addNoun(program, line, words && !isAmong(words, line) ? undefined : found, words?.includes("--all"));
+      if (isVerb(line)) addVerb(program, line, onTyped);
+      else addNoun(program, line, words && !isAmong(words, line) ? undefined : onTyped, words?.includes("--all"));
     }
   }
-  loadWhenTyped(program, [...tree.filter(isVerb), ...nounsThemselves(words)]);
+  loadWhenTyped(program, [...tree.filter(isVerb), ...runnableNouns(words)]);
   return program;
 }
 
@@ -298,7 +298,7 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
       if (leaf && (words === undefined || words.includes(line[0]))) await configureVerb(leaf, line);
     }
   };
-  await load(root, [...tree.filter(isVerb), ...nounsThemselves(words)]);
+  await load(root, [...tree.filter(isVerb), ...runnableNouns(words)]);
   for (const line of tree) {
     if (isVerb(line)) continue;
     const noun = root.commands.find((command) => command.name() === line.name);
@@ -308,7 +308,7 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
 }
 
 /** Nouns that work without a verb, unless one of their verbs was typed. */
-function nounsThemselves(words?: readonly string[]): VerbLine[] {
+function runnableNouns(words?: readonly string[]): VerbLine[] {
   return tree.flatMap((line) => {
     if (isVerb(line) || line.all === undefined) return [];
     const isNamed = words === undefined || (isAmong(words, line) && !line.verbs.some(([name]) => words.includes(name)));
@@ -321,17 +321,17 @@ function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
 }
 
 /**
- * @param found absent for a help screen, which needs only the noun's line
+ * @param onTyped absent for a help screen, which needs only the noun's line
  * @param isAll `--all` is among the words
  */
-function addNoun(program: Command, noun: Noun, found: ((typed: Typed) => void) | undefined, isAll = false): void {
+function addNoun(program: Command, noun: Noun, onTyped: ((typed: Typed) => void) | undefined, isAll = false): void {
   const group = program.command(noun.name).description(noun.summary).helpCommand(false).usage("<verb> [options]");
   if (noun.alias) group.alias(noun.alias);
-  if (!found) return;
+  if (!onTyped) return;
   addGlobalOptions(group as unknown as TypedCommand);
   if (noun.all) group.usage("(<verb> | --all) [options]");
-  if (noun.all && isAll) runWhenTyped(group, found);
-  for (const line of noun.verbs) addVerb(group, line, found);
+  if (noun.all && isAll) runWhenTyped(group, onTyped);
+  for (const line of noun.verbs) addVerb(group, line, onTyped);
   loadWhenTyped(group, noun.verbs);
 }
 
@@ -342,15 +342,15 @@ function loadWhenTyped(parent: Command, lines: readonly VerbLine[]): void {
   });
 }
 
-function addVerb(parent: Command, [name, summary]: VerbLine, found: (typed: Typed) => void): void {
+function addVerb(parent: Command, [name, summary]: VerbLine, onTyped: (typed: Typed) => void): void {
   const leaf = parent.command(name).description(summary).helpCommand(false);
-  runWhenTyped(leaf, found);
+  runWhenTyped(leaf, onTyped);
 }
 
-function runWhenTyped(command: Command, found: (typed: Typed) => void): void {
+function runWhenTyped(command: Command, onTyped: (typed: Typed) => void): void {
   command.action(() => {
     const typed = typedFor(command);
-    if (typed) found(typed);
+    if (typed) onTyped(typed);
   });
 }
 

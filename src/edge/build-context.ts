@@ -138,7 +138,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   };
 }
 
-/** Loading a module failed: a disk error, too many open files, or a new version was installed meanwhile. */
+/** Loading a module failed: a disk error, too many open files, or another version was installed while this one runs. */
 function notLoaded(cause: unknown): never {
   const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
   throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
@@ -147,7 +147,7 @@ function notLoaded(cause: unknown): never {
   });
 }
 
-/** The environment without `INTEG_` variables. */
+/** For the programs that integ starts: its own variables may contain credentials. */
 function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const kept = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(kept) as Record<string, string>;
@@ -194,7 +194,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote
       signal: cut,
     });
   };
-  const picked = async (): Promise<string | undefined> => {
+  const pickProfile = async (): Promise<string | undefined> => {
     const { needsChoice, needsStored } = await import("../profiles/resolution.ts");
     if (!needsStored({ env })) return undefined;
     const stored = await store();
@@ -209,7 +209,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote
   const stores = async () => ({ store: await store(), credentials: await credentials() });
   return {
     active: once(async () => {
-      const profile = await resolve(settings.profile ?? (await picked()));
+      const profile = await resolve(settings.profile ?? (await pickProfile()));
       for (const note of profile.notes) printNote(note);
       return profile;
     }),
@@ -311,7 +311,7 @@ function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secre
   };
 }
 
-/** The allowed destinations of a profile's secrets. The variable lists one destination per line. */
+/** The allowed destinations of a profile's secrets. `INTEG_DESTINATIONS_ALLOW` lists one per line. */
 async function allowedTo(
   profile: string,
   { env, profiles }: Pick<SecretParts, "env" | "profiles">,

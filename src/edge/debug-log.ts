@@ -3,9 +3,9 @@ import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "..
 
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
-  /** Links a request with its outcome. */
+  /** The same number for a request and its outcome. */
   readonly id: number;
-  /** Which attempt of the same request this is, from 1. */
+  /** Counts the attempts of the same request, from 1. */
   readonly attempt: number;
   readonly method: string;
   /** Values of query parameters with secret-like names are masked. */
@@ -34,13 +34,13 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
   return {
     close: () => transport.close(),
     async exchange(request) {
-      const same = requestKey(request);
-      const attempt = (attempts.get(same) ?? 0) + 1;
+      const key = requestKey(request);
+      const attempt = (attempts.get(key) ?? 0) + 1;
       const about = { id: ++count, attempt, method: request.method, url: shownUrl(request) };
       const startedAt = now();
       write({ kind: "request", ...about, headers: harmless({ ...request.headers, "user-agent": userAgent }) });
       const broken = (why: Pick<DebugEvent, "sent" | "reason" | "detail">): void => {
-        attempts.set(same, attempt);
+        attempts.set(key, attempt);
         write({ kind: "broken", ...about, ...why, elapsedMs: now() - startedAt });
       };
       const exchange = await transport.exchange(request).catch((error: unknown) => {
@@ -54,8 +54,8 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
       }
       const { status, headers, body } = exchange;
       // After a final response the same request counts as new, except a creation under the same key (§4.2, §8).
-      if (isFinal(status) && headerOf(request.headers, "idempotency-key") === undefined) attempts.delete(same);
-      else attempts.set(same, attempt);
+      if (isFinal(status) && headerOf(request.headers, "idempotency-key") === undefined) attempts.delete(key);
+      else attempts.set(key, attempt);
       const elapsedMs = now() - startedAt;
       write({ kind: "response", ...about, status, headers: harmless(headers), bytes: body.length, elapsedMs });
       return exchange;
@@ -116,6 +116,6 @@ function shownUrl({ baseUrl, path }: ExchangeRequest): string {
 
 function maskPair(pair: string): string {
   const [name = ""] = pair.split("=");
-  // A name with an escape may be any name.
+  // An escaped name could be any of these.
   return name === "page_token" || !/secret|token|pass|key|cred|auth|sig|%/i.test(name) ? pair : `${name}=…`;
 }

@@ -24,13 +24,13 @@ import { isAddress, journalPlace } from "./folders.ts";
 
 /** @returns a function that runs `make` on the first call and caches its result; failures are not cached */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
+  let result: Promise<T> | undefined;
   return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
+    result ??= make().catch((error: unknown) => {
+      result = undefined;
       throw error;
     });
-    return made;
+    return result;
   };
 }
 
@@ -42,7 +42,7 @@ export interface ConnectionParts {
   readonly sandbox: EmbeddedSandbox;
   /** Output of `--debug`. */
   readonly debug: Terminal | undefined;
-  /** The journal's leases: integ changes nothing for an entry that another process may have. */
+  /** The journal's leases: without them another process may work on the entry, and integ sends no change for it. */
   readonly leases: TransportOptions["leases"];
 }
 
@@ -229,7 +229,7 @@ export class OpenedJournal {
     return readProfileJournal(settings.configDir, name);
   }
 
-  /** The environment may choose the journal and leave the keys to the profile. */
+  /** The journal's keys from the profile's command, even if the environment names the journal. */
   readonly #printedKeys = once(async () => {
     const { env, settings, cut, terminal } = this.#sources;
     const { keyCommand } = await this.ofProfile();
@@ -265,8 +265,8 @@ export class OpenedJournal {
 function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
   const standard = timeoutMs + 15_000;
   if (!env.INTEG_LEASE) return standard;
-  const asked = parseDuration(env.INTEG_LEASE, "INTEG_LEASE");
-  return Math.min(standard, Math.max(asked, timeoutMs + 1000));
+  const wanted = parseDuration(env.INTEG_LEASE, "INTEG_LEASE");
+  return Math.min(standard, Math.max(wanted, timeoutMs + 1000));
 }
 
 // Recipients of secrets in a team's journal: from the command line, else the environment, else the profile.
@@ -320,7 +320,7 @@ export class EscrowChoice {
 
   async #recipients(): Promise<readonly string[]> {
     const { env, journal } = this.#sources;
-    const said = this.#typed ?? env.INTEG_ESCROW?.split(/[\s,]+/).filter((one) => one !== "") ?? [];
-    return said.length > 0 ? said : (await journal.ofProfile()).escrow;
+    const named = this.#typed ?? env.INTEG_ESCROW?.split(/[\s,]+/).filter((one) => one !== "") ?? [];
+    return named.length > 0 ? named : (await journal.ofProfile()).escrow;
   }
 }

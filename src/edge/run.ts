@@ -51,7 +51,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       if (answered.length > 0) context.output.note(`Without questions: ${shell`integ ${[...words, ...answered]}`}`);
       return 0;
     } catch (error) {
-      return await tell(terminal, asSignalled(error, interruption.clock.interruption), {
+      return await reportError(terminal, asSignalled(error, interruption.clock.interruption), {
         format: globals.format,
         typed: words,
         isForAgent,
@@ -62,7 +62,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       interruption.release();
     }
   } catch (error) {
-    return await tell(terminal, error, { format, typed: words, isForAgent });
+    return await reportError(terminal, error, { format, typed: words, isForAgent });
   }
 }
 
@@ -79,7 +79,7 @@ function assertFormat({ verb, name }: Typed, format: Format): void {
   throw new Failure("usage", `integ ${name} has no format ${format}.`, { hint });
 }
 
-/** A read checks its first row instead. */
+/** Rejects unknown `--fields` of a change, before it starts. A read checks them at its first row instead. */
 function assertFields({ verb: { result } }: Typed, fields: readonly string[] | undefined): void {
   if (result === undefined || fields === undefined) return;
   const others = ["object", "due_at"].map((path) => ({ path }));
@@ -129,7 +129,7 @@ function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown 
 }
 
 /** Prints an error on stderr in the command's output format. */
-async function tell(
+async function reportError(
   terminal: Terminal,
   error: unknown,
   {
@@ -139,11 +139,11 @@ async function tell(
 ): Promise<number> {
   // A closed pipe is not a failure: the reader got complete output so far.
   if (error instanceof BrokenPipe) return 0;
-  const told = error instanceof Failure ? error : failureOfSystem(error);
+  const failure = error instanceof Failure ? error : failureOfSystem(error);
   const known =
-    told && isForAgent
-      ? new Failure(told.kind, told.message, { ...told.details, ...withoutConsent(told.details) })
-      : told;
+    failure && isForAgent
+      ? new Failure(failure.kind, failure.message, { ...failure.details, ...withoutConsent(failure.details) })
+      : failure;
   const exitCode = known?.exitCode ?? exitCodes.failed;
   if (known?.details.isReported === true) return exitCode;
   terminal.close();
@@ -194,7 +194,7 @@ export async function readCommandLine(
 ): Promise<Typed | { help: string; toStderr: boolean }> {
   let printed = "";
   let complaint = "";
-  let asked: AskedHelp | undefined;
+  let requestedHelp: RequestedHelp | undefined;
   let typed: Typed | undefined;
   const program = buildProgram(screen.version, (found) => void (typed = found), words);
   const output = {
@@ -205,8 +205,8 @@ export async function readCommandLine(
     getOutHasColors: () => false,
     getErrHasColors: () => false,
   };
-  const helpLater = (help: AskedHelp): string => {
-    asked = help;
+  const helpLater = (help: RequestedHelp): string => {
+    requestedHelp = help;
     return "";
   };
   let stopped: Command | undefined;
@@ -219,8 +219,8 @@ export async function readCommandLine(
         throw error;
       });
   }
-  const asTyped = askedForHelp(words, program) ?? words;
-  const [first, topic, ...more] = asTyped;
+  const effectiveWords = wordsOfHelp(words, program) ?? words;
+  const [first, topic, ...more] = effectiveWords;
   if (first === "help" && topic !== undefined && more.length === 0) {
     const [{ isHelpTopic }, { topicText }] = await Promise.all([
       import("../completion/help-topics.ts"),
@@ -229,31 +229,31 @@ export async function readCommandLine(
     if (isHelpTopic(topic)) return { help: topicText(topic, program, screen.width), toStderr: false };
   }
   try {
-    await program.parseAsync(helpAsFlag(asTyped, program), { from: "user" });
+    await program.parseAsync(helpAsFlag(effectiveWords, program), { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (asked !== undefined)
-      return { help: await helpText(asked, screen.width), toStderr: error.code === "commander.help" };
+    if (requestedHelp !== undefined)
+      return { help: await helpText(requestedHelp, screen.width), toStderr: error.code === "commander.help" };
     // `--version`.
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     const unknownBelow = error.code === "commander.unknownCommand" ? stopped : undefined;
     const failure = await usageFailure(complaint || error.message, { words, program, unknownBelow });
-    const lacking = error.code === "commander.missingArgument" && stopped ? typedFor(stopped) : undefined;
-    if (lacking?.verb.asks) return { ...lacking, missing: failure };
+    const incomplete = error.code === "commander.missingArgument" && stopped ? typedFor(stopped) : undefined;
+    if (incomplete?.verb.asks) return { ...incomplete, missing: failure };
     throw failure;
   }
   if (typed) return typed;
   program.helpInformation();
-  return { help: asked ? await helpText(asked, screen.width) : "", toStderr: false };
+  return { help: requestedHelp ? await helpText(requestedHelp, screen.width) : "", toStderr: false };
 }
 
-/** The help that commander should print. Its texts are loaded only then. */
-interface AskedHelp {
+/** The help screen that commander was about to print. Its texts are loaded only if it is needed. */
+interface RequestedHelp {
   readonly command: Command;
   readonly helper: Help;
 }
 
-async function helpText({ command, helper }: AskedHelp, width: number): Promise<string> {
+async function helpText({ command, helper }: RequestedHelp, width: number): Promise<string> {
   const { argumentDescription, helpNotes, helpScreen, optionDescription, rootNotes } = await import("./help-screen.ts");
   const screen = helpScreen(command, Object.assign(helper, { argumentDescription, optionDescription }));
   // Nouns have no notes.
@@ -261,8 +261,8 @@ async function helpText({ command, helper }: AskedHelp, width: number): Promise<
   return notes ? screen + helpNotes(notes, width) : screen;
 }
 
-/** The words after `help`, if that is the command. Global options around it have no effect on help. */
-function askedForHelp(words: readonly string[], program: Command): readonly string[] | undefined {
+/** The words of a `help` command without global options, which have no effect on it; undefined for other commands. */
+function wordsOfHelp(words: readonly string[], program: Command): readonly string[] | undefined {
   const left: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at]!;
@@ -290,8 +290,8 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
   return [...meant, "--help"];
 }
 
-/** A verb's options are known only after the verb was parsed. */
-function knows(program: Command, flag: string): boolean {
+/** True if any command has the flag. */
+function isKnownFlag(program: Command, flag: string): boolean {
   return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
 }
 
@@ -320,7 +320,7 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
     .replace(/^\(|\)$/g, "");
   const [, flag] = /^unknown option '(--[^']+)'/.exec(message) ?? [];
   // Commander treats a flag with an unexpected value as an unknown flag.
-  if (flag !== undefined && knows(program, flag))
+  if (flag !== undefined && isKnownFlag(program, flag))
     return new Failure("usage", `${flag} takes no value.`, { hint: `Write ${flag} without a value.` });
   const instead = flag === undefined ? undefined : insteadOfSecret(flag);
   if (instead !== undefined)

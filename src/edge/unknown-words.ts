@@ -25,7 +25,7 @@ const known: Readonly<Record<string, FailureDetails>> = {
   whoami: { meaning: "profiles show prints the profile that commands use.", nextCommand: shell`integ profiles show` },
 };
 
-const alike: Readonly<Record<string, keyof typeof known>> = {
+const aliases: Readonly<Record<string, keyof typeof known>> = {
   client: "clients",
   configure: "config",
   history: "log",
@@ -51,7 +51,7 @@ const synonyms: readonly (readonly string[])[] = [
  */
 export function insteadOfUnknown(command: Command, suggestion: string | undefined): FailureDetails {
   const [word = ""] = command.args;
-  const familiar = command.parent === null ? known[alike[word] ?? word] : undefined;
+  const familiar = command.parent === null ? known[aliases[word] ?? word] : undefined;
   if (familiar !== undefined) return familiar;
   const isVerb = command.parent === null && nounsWith(word).length > 0;
   if (suggestion !== undefined && !isVerb) return { meaning: suggestion, ...helpOf(command, suggestion) };
