@@ -57,7 +57,7 @@ export interface LegacyCaller {
 /** A thrown refusal rolls back the operation's changes; a returned one keeps them. */
 export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Problem | Promise<Answer>;
 
-/** The value of a header that occurs once. */
+/** A header's value; repeated values are joined by commas. */
 export function headerOf(call: Pick<Call, "headers">, name: string): string | undefined {
   const value = call.headers[name];
   return Array.isArray(value) ? value.join(", ") : value;

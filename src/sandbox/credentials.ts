@@ -82,8 +82,8 @@ function accountOf(here: RegionState, id: string): ServiceAccount {
   return account;
 }
 
-function meet(held: readonly string[], scopes: readonly string[] | null): Set<string> {
-  return new Set(scopes === null ? held : held.filter((permission) => scopes.includes(permission)));
+function limitedTo(permissions: readonly string[], scopes: readonly string[] | null): Set<string> {
+  return new Set(scopes === null ? permissions : permissions.filter((permission) => scopes.includes(permission)));
 }
 
 /** Authenticates a `/v1` request. @throws Problem 401, 403, and 400 for an unknown `Service-Version` */
@@ -95,9 +95,9 @@ export function v1Caller(call: Call): V1Caller {
   return { ...known, version: contractVersion(call, known.account) };
 }
 
-type Known = Omit<V1Caller, "version">;
+type Authenticated = Omit<V1Caller, "version">;
 
-function byApiKey(call: Call, pair: { user: string; password: string }): Known {
+function byApiKey(call: Call, pair: { user: string; password: string }): Authenticated {
   const given = pair.user === "apikey" ? pair.password : pair.password === "" ? pair.user : "";
   const hash = hashOf(given);
   const apiKey = call.here.apiKeys.find(({ keyHash }) => keyHash === hash) ?? accessKeyOf(call, hash);
@@ -105,7 +105,7 @@ function byApiKey(call: Call, pair: { user: string; password: string }): Known {
   if (apiKey.status !== "active") throw unauthenticated(`The API key is ${apiKey.status}.`);
   if (apiKey.expiresAt !== null && apiKey.expiresAt <= call.now) throw unauthenticated("The API key has expired.");
   const account = accountOf(call.here, apiKey.serviceAccountId);
-  return { account, permissions: meet(account.permissions, apiKey.scopes) };
+  return { account, permissions: limitedTo(account.permissions, apiKey.scopes) };
 }
 
 /**
@@ -139,7 +139,7 @@ export function oauthToken(
   return seal(here.signingKey, { text: JSON.stringify(facts), binding: "oauth" });
 }
 
-function byOAuthToken(call: Call, token: string | undefined): Known {
+function byOAuthToken(call: Call, token: string | undefined): Authenticated {
   if (token === undefined)
     throw unauthenticated("The Authorization header is neither Basic nor Bearer as this service takes it.");
   const text = unseal(call.here.signingKey, { token, binding: "oauth" });
@@ -154,7 +154,7 @@ function byOAuthToken(call: Call, token: string | undefined): Known {
   // @assumed the caller's account limits a client only at its creation, its own account always (§4.2 rule 4 says that a client
   // never exceeds either, §5.2 rule 4 names the permissions of its own account)
   const account = accountOf(call.here, client.serviceAccountId);
-  return { account, permissions: meet(account.permissions, facts.scopes) };
+  return { account, permissions: limitedTo(account.permissions, facts.scopes) };
 }
 
 /** §9 rule 1: the pinned version, else the one assigned to the service account. */

@@ -56,13 +56,13 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-async function deliverStrange(
+async function deliverMalformed(
   response: ServerResponse,
   given: { answer: Answer; kind: NonNullable<FaultEffects["body"]> },
 ): Promise<void> {
-  const strange = malformedBody(given.kind, given.answer.body ?? "");
-  response.writeHead(given.answer.status, { ...given.answer.headers, ...strange.headers });
-  for (const piece of strange.pieces) {
+  const malformed = malformedBody(given.kind, given.answer.body ?? "");
+  response.writeHead(given.answer.status, { ...given.answer.headers, ...malformed.headers });
+  for (const piece of malformed.pieces) {
     if (response.destroyed || response.socket?.destroyed) return;
     if (!response.write(piece)) await drained(response);
   }
@@ -79,7 +79,7 @@ export async function deliver(
     response.destroy();
     return;
   }
-  if (effects.body) return await deliverStrange(response, { answer, kind: effects.body });
+  if (effects.body) return await deliverMalformed(response, { answer, kind: effects.body });
   if (effects.cut) {
     deliverCut(response, { answer, cut: effects.cut });
     return;
@@ -196,7 +196,7 @@ function gzipBomb(): Buffer[] {
   return Array.from({ length: 80 }, () => member);
 }
 
-/** A body that replaces a valid one. `truncated` ends in the middle, with a matching Content-Length. */
+/** A body that replaces a valid one. `truncated` ends in the middle of the JSON, in a complete HTTP message. */
 export function malformedBody(kind: NonNullable<FaultEffects["body"]>, good: string): MalformedBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => MalformedBody> = {

@@ -32,11 +32,11 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     issuer: address,
     audience: audienceOf(region),
     access_token_endpoint: at(accessTokenPath),
-    /** May be granted every permission. */
+    /** A service account that may be granted every permission. */
     service_account_id: `sa_${region}_automation`,
     /** The owner of these API keys. */
     caller_service_account_id: `sa_${region}_admin`,
-    /** Lacks permissions. */
+    /** A service account that lacks permissions. */
     poor_service_account_id: `sa_${region}_poor`,
     api_key: seeded.apiKey,
     /** The same service account's second key, as after rotating the management credential. */
@@ -47,7 +47,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     other_organization_id: elsewhere.organizationId!,
     other_organization_service_account_id: elsewhere.id,
     other_organization_api_key: seeded.otherOrganizationApiKey,
-    /** Only `entity:read`. */
+    /** An API key with only `entity:read`. */
     scoped_api_key: seeded.scopedApiKey,
     revoked_api_key: seeded.revokedApiKey,
     expired_api_key: seeded.expiredApiKey,

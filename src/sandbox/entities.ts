@@ -6,7 +6,7 @@ import { organizationOf, type Region } from "./state.ts";
 /** Maximum rows per page, even for a larger `limit` (§8). */
 const membersCap = 50;
 
-/** Cohorts by the end of their id, with their number of members, as far as there are people. */
+/** Number of members of each cohort, by the end of its id; a cohort has no more members than there are people. */
 const cohortSizes = new Map(Object.entries({ large: 137, fifty: 50, pair: 2, empty: 0, huge: 1_203 }));
 
 export function cohortIds(region: Region): string[] {
@@ -89,7 +89,7 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** Organization, service account, contract version and filters (§4.3 rule 2). */
+/** The facts that a page token is bound to: organization, service account, contract version and filters (§4.3 rule 2). */
 function bindingOf(call: Call, given: { caller: V1Caller; rows: Rows }): string {
   const { caller, rows } = given;
   return JSON.stringify([
@@ -125,10 +125,10 @@ export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }):
   const { rows } = given;
   const limit = Math.min(limitOf(call), rows.cap ?? greatestLimit);
   const binding = bindingOf(call, given);
-  const asked = Math.min(startOf(call, binding), rows.total);
-  const isLater = asked > 0;
-  // Repeats the previous page's last row, as if a row had been created meanwhile (§4.3 rule 4).
-  const start = isLater && call.effects.rows === "repeated" ? asked - 1 : asked;
+  const requested = Math.min(startOf(call, binding), rows.total);
+  const isLater = requested > 0;
+  // Repeats the previous page's last row, as if a row had been created between the requests (§4.3 rule 4).
+  const start = isLater && call.effects.rows === "repeated" ? requested - 1 : requested;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;
   const token = hasMore ? JSON.stringify(seal(call.here.signingKey, { text: String(end), binding })) : "null";

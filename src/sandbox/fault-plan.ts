@@ -1,9 +1,10 @@
 import { type Fault, type FaultEffects, parseFault } from "./fault.ts";
 import { Throttle } from "./service.ts";
 
-interface Standing {
+interface ActiveFault {
   readonly fault: Fault;
   readonly throttle: Throttle | undefined;
+  /** Numbers of matching and of affected requests. */
   seen: number;
   met: number;
 }
@@ -14,7 +15,7 @@ export interface PlanSettings {
   readonly random: () => number;
 }
 
-export interface Meeting {
+export interface FaultTarget {
   readonly method: string;
   readonly path: string;
   /** Hash of the credential, for `rate`. */
@@ -25,57 +26,56 @@ export interface Meeting {
 /** The faults of one region's host. Several faults of a request are combined; the first wins a conflict. */
 export class FaultPlan {
   readonly #random: () => number;
-  #standing: Standing[];
+  #active: ActiveFault[];
 
   constructor(settings: PlanSettings) {
     this.#random = settings.random;
-    this.#standing = settings.specs.map(standing);
+    this.#active = settings.specs.map(activeFault);
   }
 
   add(spec: string): void {
-    this.#standing.push(standing(spec));
+    this.#active.push(activeFault(spec));
   }
 
   clear(): void {
-    this.#standing = [];
+    this.#active = [];
   }
 
-  /** Every fault with its numbers of matches and of affected requests. */
   list(): { fault: string; seen: number; met: number }[] {
-    return this.#standing.map(({ fault, seen, met }) => ({ fault: fault.spec, seen, met }));
+    return this.#active.map(({ fault, seen, met }) => ({ fault: fault.spec, seen, met }));
   }
 
   /** Counts this request and returns the effects on it. */
-  meet(meeting: Meeting): FaultEffects {
+  applyTo(request: FaultTarget): FaultEffects {
     const effects: FaultEffects = {};
-    for (const one of this.#standing) {
-      if (!one.fault.matches(meeting.method, meeting.path)) continue;
-      const met = this.#effectsOf(one, meeting);
-      if (met) Object.assign(effects, { ...met, ...effects });
+    for (const one of this.#active) {
+      if (!one.fault.matches(request.method, request.path)) continue;
+      const applied = this.#effectsOf(one, request);
+      if (applied) Object.assign(effects, { ...applied, ...effects });
     }
     return effects;
   }
 
-  #effectsOf(one: Standing, meeting: Meeting): FaultEffects | undefined {
+  #effectsOf(one: ActiveFault, request: FaultTarget): FaultEffects | undefined {
     const { times, after, probability } = one.fault.effects;
     one.seen += 1;
     if (one.seen <= (after ?? 0) || one.met >= (times ?? Number.POSITIVE_INFINITY)) return undefined;
     if (probability !== undefined && this.#random() >= probability) return undefined;
-    const limited = one.throttle ? rateEffects(one, meeting) : {};
+    const limited = one.throttle ? rateEffects(one, request) : {};
     if (limited === undefined) return undefined;
     one.met += 1;
     return { ...one.fault.effects, ...limited };
   }
 }
 
-function standing(spec: string): Standing {
+function activeFault(spec: string): ActiveFault {
   const fault = parseFault(spec);
   const throttle = fault.effects.rate ? new Throttle(fault.effects.rate) : undefined;
   return { fault, throttle, seen: 0, met: 0 };
 }
 
-function rateEffects(one: Standing, meeting: Meeting): FaultEffects | undefined {
-  const seconds = one.throttle!.take(meeting.credential, meeting.now);
+function rateEffects(one: ActiveFault, request: FaultTarget): FaultEffects | undefined {
+  const seconds = one.throttle!.take(request.credential, request.now);
   if (seconds === 0) return undefined;
   const asDate = one.fault.effects["retry-after"] === "date";
   return { status: 429, "retry-after": asDate ? `date+${seconds}` : String(seconds) };

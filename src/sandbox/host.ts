@@ -104,9 +104,9 @@ export class Host {
     const [path, ...query] = (request.url ?? "/").split("?");
     const requestId = randomName(`req_${this.region}_`);
     const credential = hashOf(request.headers.authorization ?? "");
-    const effects = settled(this.plan.meet({ method, path: path!, credential, now: this.now() }));
+    const effects = withDefaultStatus(this.plan.applyTo({ method, path: path!, credential, now: this.now() }));
     const body = await bodyOf(request);
-    const logged = this.#keep(request, { path: path!, body, requestId });
+    const logged = this.#record(request, { path: path!, body, requestId });
     if (effects.latency) await new Promise((resolve) => setTimeout(resolve, effects.latency));
     if (effects.drop === "before") {
       response.destroy();
@@ -143,7 +143,7 @@ export class Host {
     return replaces ? faultAnswer(effects, { requestId, now: this.now() }) : answer;
   }
 
-  #keep(request: IncomingMessage, given: { path: string; body: Buffer | Problem; requestId: string }): LoggedRequest {
+  #record(request: IncomingMessage, given: { path: string; body: Buffer | Problem; requestId: string }): LoggedRequest {
     const { authorization, ...headers } = request.headers;
     const text = given.body instanceof Problem ? "" : given.body.toString("utf8");
     const key = request.headers["idempotency-key"];
@@ -177,8 +177,8 @@ function withRequestId(answer: Answer, requestId: string): Answer {
   return { ...answer, headers: { ...answer.headers, "Request-Id": requestId } };
 }
 
-/** The default status of a fault: 429 with Retry-After, 503 for a failed creation. */
-function settled(effects: FaultEffects): FaultEffects {
+/** Adds the default status of a fault: 429 with Retry-After, 503 for a failed creation. */
+function withDefaultStatus(effects: FaultEffects): FaultEffects {
   if (effects.status !== undefined || effects.redirect !== undefined) return effects;
   if (effects["retry-after"] !== undefined) return { ...effects, status: 429 };
   const isOutcomeUncertain = effects.effect === "abandoned" || effects.effect === "uncertain";

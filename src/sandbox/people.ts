@@ -28,11 +28,11 @@ function personAt(population: Population, index: number): Record<string, string>
   };
 }
 
-function isFound(population: Population, looked: { index: number; text: string }): boolean {
-  if (typeAt(looked.index) !== "person") return false;
+function isMatch(population: Population, search: { index: number; text: string }): boolean {
+  if (typeAt(search.index) !== "person") return false;
   return (
-    displayNameAt(population, looked.index).toLowerCase().includes(looked.text) ||
-    emailAt(population, looked.index).includes(looked.text)
+    displayNameAt(population, search.index).toLowerCase().includes(search.text) ||
+    emailAt(population, search.index).includes(search.text)
   );
 }
 
@@ -44,7 +44,7 @@ export async function searchPeople(call: Call, caller: LegacyCaller): Promise<An
   const population = populationOf(call);
   const found: Record<string, string>[] = [];
   for (let index = 0; index < population.size && found.length < mostFound; index++) {
-    if (isFound(population, { index, text })) found.push(personAt(population, index));
+    if (isMatch(population, { index, text })) found.push(personAt(population, index));
     if (index % stride === stride - 1) await new Promise((resolve) => setImmediate(resolve));
   }
   return jsonAnswer(200, { data: found });

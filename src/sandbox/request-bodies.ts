@@ -104,7 +104,6 @@ function counted(count: number | bigint, origin: string): string {
   return `${count} ${unit}${Number(count) === 1 ? "" : "s"}`;
 }
 
-/** True if the request has no body. */
 export function isEmptyBody(call: Call): boolean {
   return call.body.length === 0;
 }

@@ -45,13 +45,13 @@ function checkSettings(settings: SandboxSettings): void {
 }
 
 /** @throws Error with code `settings_differ` if a setting differs from the stored state's */
-function checkKept(settings: SandboxSettings, state: State): void {
+function checkStoredSettings(settings: SandboxSettings, state: State): void {
   for (const name of ["entities", "seed"] as const) {
     const wanted = settings[name];
-    const kept = state.settings[name];
-    if (wanted === undefined || wanted === kept) continue;
+    const stored = state.settings[name];
+    if (wanted === undefined || wanted === stored) continue;
     const message =
-      `The sandbox's state was made with ${name} ${kept}, not ${wanted}. ` +
+      `The sandbox's state was made with ${name} ${stored}, not ${wanted}. ` +
       `Leave the setting out, or start again with: integ sandbox reset`;
     throw Object.assign(new Error(message), { code: "settings_differ" });
   }
@@ -124,7 +124,7 @@ export async function startSandbox(settings: SandboxSettings): Promise<RunningSa
   const { entities, seed, now = Date.now } = settings;
   const store = new Store(settings.stateDir, () => newState({ now: now(), entities, seed }));
   const state = await store.current();
-  checkKept(settings, state);
+  checkStoredSettings(settings, state);
   const hosts = { us: hostOf("us", { settings, store, state }), eu: hostOf("eu", { settings, store, state }) };
   const ports = { us: settings.portUs ?? 0, eu: settings.portEu ?? 0 };
   const servers: Server[] = [];

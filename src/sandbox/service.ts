@@ -60,9 +60,9 @@ export class Service {
     const changes = typeof route.changes === "function" ? route.changes(call) : route.changes;
     const answer = changes
       ? await store.change((state) => {
-          const made = run(this.#callOf(request, { state, parts }));
-          if (made instanceof Promise) throw new Error("A change of the state must be made in one step.");
-          return made;
+          const result = run(this.#callOf(request, { state, parts }));
+          if (result instanceof Promise) throw new Error("A change of the state must be made in one step.");
+          return result;
         })
       : await run(call);
     return answer instanceof Problem ? problemAnswer(answer, request.requestId) : answer;
@@ -108,8 +108,8 @@ export class Service {
 function asProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const isOurs = error instanceof Error && "code" in error && error.code === "state_damaged";
-  return problemOfStatus(isOurs ? 503 : 500, message);
+  const isDamagedState = error instanceof Error && "code" in error && error.code === "state_damaged";
+  return problemOfStatus(isDamagedState ? 503 : 500, message);
 }
 
 export interface Rate {

@@ -115,8 +115,8 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
 }
 
 /** Clients of a service account that occupy a slot at `now` (§3.1 "Slot accounting"). */
-export function slotsHeld(here: RegionState, held: { serviceAccountId: string; now: number }): number {
-  const { serviceAccountId, now } = held;
+export function slotsHeld(here: RegionState, given: { serviceAccountId: string; now: number }): number {
+  const { serviceAccountId, now } = given;
   return here.oauthClients.filter(
     (client) =>
       client.serviceAccountId === serviceAccountId && (client.status !== "revoked" || isCleanupOpen(client, now)),

@@ -51,7 +51,7 @@ function refuseFolder(path: string): void {
 
 /**
  * Runs synchronous `work` under the lock.
- * @throws Error that names a running process with the lock, after ten seconds
+ * @throws Error that names the process with the lock, if it does not release it within ten seconds
  */
 async function withLock<T>(path: string, work: () => T): Promise<T> {
   const lockPath = `${path}.lock`;
@@ -71,16 +71,16 @@ async function withLock<T>(path: string, work: () => T): Promise<T> {
 /** A consistent state (mode 0600 in a folder of mode 0700) for all servers and processes of a folder. */
 export class Store {
   readonly #path: string;
-  readonly #fresh: () => State;
+  readonly #createState: () => State;
   /** The file at the last read or write. */
-  #known: { readonly text: string; readonly state: State } | undefined;
+  #cached: { readonly text: string; readonly state: State } | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  /** @param fresh creates a missing state */
-  constructor(stateDir: string, fresh: () => State) {
+  /** @param createState called if the file is missing */
+  constructor(stateDir: string, createState: () => State) {
     makeFolders(stateDir, { synced: false });
     this.#path = `${stateDir}/${fileName}`;
-    this.#fresh = fresh;
+    this.#createState = createState;
   }
 
   /** The current state. Read it before the next `await`, and never change it. */
@@ -90,7 +90,7 @@ export class Store {
 
   /** The current state, or the last one before a reset. Requires an earlier `current()`. */
   latest(): State {
-    return this.#read() ?? this.#known!.state;
+    return this.#read() ?? this.#cached!.state;
   }
 
   /** Runs `work` on the current state and stores its changes; if it throws, nothing is stored. */
@@ -101,14 +101,14 @@ export class Store {
   }
 
   #changeLocked<T>(work: (state: State) => T): T {
-    const before = this.#read() && this.#known!.text;
-    const state = before === undefined ? this.#fresh() : stateIn(before, this.#path);
+    const before = this.#read() && this.#cached!.text;
+    const state = before === undefined ? this.#createState() : stateIn(before, this.#path);
     const result = work(state);
     const text = fileTextOf(state);
     // The sandbox may lose its last changes in a power cut, so nothing is synced.
     if (text !== before)
       replaceFile(this.#path, text, { durable: "none", temporary: this.#path.replace(fileName, temporaryName) });
-    this.#known = { text, state };
+    this.#cached = { text, state };
     return result;
   }
 
@@ -122,8 +122,8 @@ export class Store {
       refuseFolder(this.#path);
       throw error;
     }
-    if (text !== this.#known?.text) this.#known = { text, state: stateIn(text, this.#path) };
-    return this.#known.state;
+    if (text !== this.#cached?.text) this.#cached = { text, state: stateIn(text, this.#path) };
+    return this.#cached.state;
   }
 }
 

@@ -16,7 +16,7 @@ export const tokenPath = "/oauth/token";
 export const issuerPath = "/.well-known/oauth-authorization-server";
 const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
-/** RFC 6749 §5.2 */
+/** An error response of RFC 6749 §5.2. */
 class Refusal extends Error {
   readonly error: string;
   readonly status: number;
@@ -70,13 +70,13 @@ function clientOf(call: Call, given: { id: string; secret: string }): OAuthClien
 }
 
 /** Scopes of the new token: the requested ones, else all permissions of client and service account (§5.2 rule 4). */
-function grantedScopes(call: Call, given: { client: OAuthClientRecord; asked: string | null }): string[] {
+function grantedScopes(call: Call, given: { client: OAuthClientRecord; requested: string | null }): string[] {
   const account = byId(call.here.serviceAccounts, given.client.serviceAccountId)!;
-  const held = given.client.scopes.filter((scope) => account.permissions.includes(scope));
-  const asked = given.asked === null ? held : given.asked.split(" ");
-  if (asked.length === 0 || asked.some((scope) => !held.includes(scope)))
+  const allowed = given.client.scopes.filter((scope) => account.permissions.includes(scope));
+  const requested = given.requested === null ? allowed : given.requested.split(" ");
+  if (requested.length === 0 || requested.some((scope) => !allowed.includes(scope)))
     throw new Refusal("invalid_scope", "The client may not have the requested scope.");
-  return asked;
+  return requested;
 }
 
 function exchange(call: Call): Answer {
@@ -88,7 +88,7 @@ function exchange(call: Call): Answer {
   if (audience !== audienceOf(call.region)) throw new Refusal("invalid_target", "The audience is not this service's.");
   if (grant !== "client_credentials")
     throw new Refusal("unsupported_grant_type", "Only client_credentials is offered.");
-  const scopes = grantedScopes(call, { client, asked: form.get("scope") });
+  const scopes = grantedScopes(call, { client, requested: form.get("scope") });
   const token = {
     access_token: oauthToken(call.here, { client, scopes, now: call.now, seconds: lifetimeOf(call) }),
     token_type: "Bearer",

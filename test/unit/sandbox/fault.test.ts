@@ -75,7 +75,7 @@ describe("the fault syntax", () => {
 describe("the faults of a request", () => {
   const at = { method: "GET", path: "/v1/entities", credential: "c", now: 0 };
   const plan = (...specs: string[]) => new FaultPlan({ specs, random: seededRandom(1) });
-  const statuses = (of: FaultPlan, count: number) => Array.from({ length: count }, () => of.meet(at).status ?? 200);
+  const statuses = (of: FaultPlan, count: number) => Array.from({ length: count }, () => of.applyTo(at).status ?? 200);
 
   it("skip, count and end", () => {
     const one = plan("GET /v1/* status=500 after=2 times=3");
@@ -85,12 +85,12 @@ describe("the faults of a request", () => {
 
   it("do not count other requests", () => {
     const one = plan("GET /v1/* status=500 times=1");
-    expect(one.meet({ ...at, method: "POST" })).toEqual({});
+    expect(one.applyTo({ ...at, method: "POST" })).toEqual({});
     expect(statuses(one, 2)).toEqual([500, 200]);
   });
 
   it("are combined; the first of a kind wins", () => {
-    expect(plan("GET /v1/* status=500", "* * status=503 latency=1s").meet(at)).toMatchObject({
+    expect(plan("GET /v1/* status=500", "* * status=503 latency=1s").applyTo(at)).toMatchObject({
       status: 500,
       latency: 1000,
     });
@@ -109,27 +109,27 @@ describe("the faults of a request", () => {
 
   it("limit each credential separately, with a time to retry", () => {
     const one = plan("* * rate=2/10s");
-    expect([one.meet(at), one.meet(at)]).toEqual(
+    expect([one.applyTo(at), one.applyTo(at)]).toEqual(
       [{ rate: { capacity: 2, perSecond: 0.2 } }, { rate: { capacity: 2, perSecond: 0.2 } }].map(() => ({})),
     );
-    expect(one.meet(at)).toMatchObject({ status: 429, "retry-after": "5" });
-    expect(one.meet({ ...at, credential: "d" })).toEqual({});
-    expect(one.meet({ ...at, now: 5000 })).toEqual({});
-    expect(one.meet({ ...at, now: 5000 })).toMatchObject({ status: 429 });
+    expect(one.applyTo(at)).toMatchObject({ status: 429, "retry-after": "5" });
+    expect(one.applyTo({ ...at, credential: "d" })).toEqual({});
+    expect(one.applyTo({ ...at, now: 5000 })).toEqual({});
+    expect(one.applyTo({ ...at, now: 5000 })).toMatchObject({ status: 429 });
     expect(plan("* * rate=1/10s retry-after=date times=1").list()).toHaveLength(1);
   });
 
   it("give a date instead of seconds on request", () => {
     const one = plan("* * rate=1/10s retry-after=date");
-    one.meet(at);
-    expect(one.meet(at)).toMatchObject({ status: 429, "retry-after": "date+10" });
+    one.applyTo(at);
+    expect(one.applyTo(at)).toMatchObject({ status: 429, "retry-after": "date+10" });
   });
 
   it("can be cleared and added again", () => {
     const one = plan("* * status=500");
     one.clear();
-    expect(one.meet(at)).toEqual({});
+    expect(one.applyTo(at)).toEqual({});
     one.add("* * status=503");
-    expect(one.meet(at)).toEqual({ status: 503 });
+    expect(one.applyTo(at)).toEqual({ status: 503 });
   });
 });
