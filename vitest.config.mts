@@ -7,14 +7,14 @@ const shared = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   pool: "forks" as const,
-  // No test replaces a module: the files of one process share what they load. A full run keeps them apart.
+  // No test replaces a module, so the files of a process share loaded modules. A full run isolates them.
   isolate: process.env.INTEG_TEST_FULL === "1",
 };
 
-// Reading a large file of authorities takes a process that a test starts longer than anything else it does.
+// A large file of certificate authorities slows down every process that a test starts.
 delete process.env.NODE_EXTRA_CA_CERTS;
 
-/** The files that take longest, as measured: those that wait among those that work, so that no core waits for the last of them. */
+/** The slowest test files, as measured. Files that mostly wait alternate with files that compute, so that all cores are busy. */
 const longest = [
   "cut-connections",
   "policy-killed",
@@ -52,17 +52,17 @@ const longest = [
   "shell-command",
 ].map((name) => `/${name}.test.ts`);
 
-/** A seed such as `7`: the files of a project run in an order that is drawn from it, so that none can need what another one left. */
+/** A seed such as `7` for a random order of a project's files, which reveals tests that depend on another file. */
 const order = process.env.INTEG_TEST_ORDER;
 
-/** Long ones first; a project's files one after the other, since they share a process, and another project's end it. */
+/** Slow files first. A project's files follow each other: they share a process, which a file of another project would end. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     if (order !== undefined) {
-      const drawn = ({ moduleId, project }: TestSpecification): string =>
+      const randomKey = ({ moduleId, project }: TestSpecification): string =>
         project.name + createHash("sha256").update(`${order} ${moduleId}`).digest("hex");
-      return sorted.toSorted((one, other) => (drawn(one) < drawn(other) ? -1 : 1));
+      return sorted.toSorted((one, other) => (randomKey(one) < randomKey(other) ? -1 : 1));
     }
     const rank = ({ moduleId, project }: TestSpecification): number => {
       if (project.name === "team") return 1000;
@@ -75,10 +75,10 @@ class LongFirst extends BaseSequencer {
   }
 }
 
-/** What is about changes of the account, whatever engine the journal has. */
+/** Tests of changes of the account that also run with a journal in PostgreSQL. */
 const onEveryEngine = ["rotation", "keys-replacement", "recover-command"];
 
-/** Units that start processes, answer on a socket, wait for a terminal, or play each step of each operation in each world: too slow for the inner loop. */
+/** Unit tests that start processes, listen on a socket or wait for a terminal: too slow for `npm run test:unit`. */
 const withProcesses = [
   "api/{http/{redaction,responses,transport,transport-breaks,transport-tls},call/{caller,salvage}}",
   "completion/scripts",
@@ -90,7 +90,7 @@ const withProcesses = [
   "secrets/{command,failing-disk,github-answers,kubernetes-answers,refusals,registry,secret-format,stdout,vault-answers,vault-fields,vault-store}",
 ].map((names) => `test/unit/${names}.test.ts`);
 
-/** What a tool of test/support/tools.json or a pseudo-terminal does most of, or what takes longer than the rest together. */
+/** Tests that need a tool of test/support/tools.json or a pseudo-terminal, and the slowest tests. */
 const withTools = [
   "test/{crash,integration,terminal}/**/*.test.ts",
   "test/unit/secrets/{kubernetes-store,github-store}.test.ts",
@@ -102,7 +102,7 @@ const withTools = [
   ].map((names) => `test/e2e/${names}.test.ts`),
 ];
 
-/** Commands of the documents, peaks and streams of processes, and what the built program shows again of a test in memory. */
+/** Tests of documented commands, of memory and streams, and tests of the built program that repeat a test in memory. */
 const fuller = [
   "test/contract/{answers,redocly}.test.ts",
   "test/unit/{sandbox/fuzz,secrets/vault-fields}.test.ts",
@@ -115,16 +115,16 @@ const fuller = [
   ].map((names) => `test/e2e/${names}.test.ts`),
 ];
 
-/** What `npm test` leaves to `npm run test:all`. */
+/** Test files that `npm test` leaves to `npm run test:all`. */
 const leftToAll = [...withTools, ...fuller];
 
-const ofPrograms = ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts"];
+const programSetup = ["test/support/build.ts", "test/support/recorded-answers.ts", "test/support/recorded-steps.ts"];
 
 export default defineConfig({
   test: {
     // All recorded answers are checked after the last test.
     teardownTimeout: 120_000,
-    // Three times the cores that it is made for: tests of crashes, terminals and stores wait most of their time.
+    // Three workers for each of two cores: tests of crashes, terminals and stores mostly wait.
     maxWorkers: 6,
     reporters: ["default"],
     sequence: { sequencer: LongFirst },
@@ -145,11 +145,11 @@ export default defineConfig({
           name: "program",
           include: ["test/{contract,e2e,model}/**/*.test.ts", ...withProcesses],
           exclude: leftToAll,
-          globalSetup: ofPrograms,
+          globalSetup: programSetup,
         },
       },
       {
-        test: { ...shared, name: "tools", include: leftToAll, globalSetup: ofPrograms },
+        test: { ...shared, name: "tools", include: leftToAll, globalSetup: programSetup },
       },
       {
         test: {

@@ -50,7 +50,7 @@ function entriesOf(workplace, env) {
 }
 
 /**
- * Copies records, and alone knows their format: {"sum": of the rest, "v", "after", "mac", then the content: "id", "n",
+ * Copies records. Only this function knows their format: {"sum": of the rest, "v", "after", "mac", then the content: "id", "n",
  * "prev": digest of the entry's previous content, "intent", …}.
  */
 function copiesOf(exported, count) {

@@ -7,13 +7,13 @@ import { closeSync, openSync } from "node:fs";
 export function timed({ command: [program, ...words], env }) {
   const output = openSync("/dev/null", "w");
   return new Promise((resolve, reject) => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const child = spawn(program, words, { env, stdio: ["ignore", output, "pipe"] });
     let seconds = 0;
     let errors = "";
     child.stderr.on("data", (chunk) => (errors += chunk));
     child.on("error", reject);
-    child.on("exit", () => (seconds = (performance.now() - begun) / 1000));
+    child.on("exit", () => (seconds = (performance.now() - startedAt) / 1000));
     child.on("close", (code) => {
       if (code === 0) resolve(seconds);
       else reject(new Error(`${[program, ...words].join(" ")} ended with ${code}: ${errors}`));

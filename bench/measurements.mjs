@@ -1,5 +1,5 @@
-// Measurements and their goals. Each returns lines: `what` was measured `against` what, the `ratio` (over 1: slower),
-// and the `seconds` or `megabytes` of the first.
+// Measurements and their goals. Each returns result lines: `what` was measured, the baseline (`against`), the `ratio` to the
+// baseline (above 1: slower), and the `seconds` or `megabytes` of `what`.
 import { spawnSync } from "node:child_process";
 import { emptyJournal, finishedJournal, liveJournal } from "./journals.mjs";
 import { sideBySide, spread, timed } from "./measure.mjs";
@@ -9,7 +9,7 @@ import { pageRows } from "./workplace.mjs";
 export const measurements = { starts, create, slowList, list, memory, finished, live, planned, rotations };
 
 /** Sizes of a full run, which takes at most ten minutes. */
-export const whole = {
+export const full = {
   startRounds: 21,
   createRounds: 15,
   rows: 1_000_000,

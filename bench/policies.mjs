@@ -1,7 +1,7 @@
 // Policies: a plan of many items, and concurrent rotations compared with sequential ones.
 import { addCopies, emptyJournal, templateNumber } from "./journals.mjs";
 import { sideBySide, spread, timed } from "./measure.mjs";
-import { started } from "./workplace.mjs";
+import { startProcess } from "./workplace.mjs";
 
 /** @returns the path of a policy with these items */
 function policyFile(workplace, { name, items }) {
@@ -73,10 +73,10 @@ export async function rotations({ workplace, plan }) {
     await apply(together);
     const [seconds, ratios] = [[], []];
     for (let round = 0; round < plan.rotationRounds; round += 1) {
-      const took = {};
-      for (const parallel of round % 2 === 0 ? [1, together] : [together, 1]) took[parallel] = await apply(parallel);
-      seconds.push(took[1]);
-      ratios.push(took[1] / took[together]);
+      const elapsed = {};
+      for (const parallel of round % 2 === 0 ? [1, together] : [together, 1]) elapsed[parallel] = await apply(parallel);
+      seconds.push(elapsed[1]);
+      ratios.push(elapsed[1] / elapsed[together]);
     }
     return [
       {
@@ -96,7 +96,7 @@ export async function rotations({ workplace, plan }) {
 async function sandbox(workplace) {
   const words = ["sandbox", "start", "-o", "json", "--fault", "* /* latency=50ms"];
   const { command, env } = workplace.integ(words, { INTEG_STATE_DIR: workplace.path("sandbox") });
-  const { text, stop } = await started(command, { env, isComplete: (printed) => printed.endsWith("\n") });
+  const { text, stop } = await startProcess(command, { env, isComplete: (printed) => printed.endsWith("\n") });
   const { us } = JSON.parse(text);
   return {
     stop,

@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { measurements, quick, whole } from "./measurements.mjs";
+import { measurements, quick, full } from "./measurements.mjs";
 import { isMissed, table } from "./table.mjs";
-import { root, started, Workplace } from "./workplace.mjs";
+import { root, startProcess, Workplace } from "./workplace.mjs";
 
 const { values: flags } = parseArgs({
   options: {
@@ -25,14 +25,14 @@ if (unknown.length > 0)
 for (const tool of ["curl", "jq"]) if (spawnSync(tool, ["--version"]).error) throw new Error(`install ${tool} first`);
 
 if (!flags["no-build"]) build();
-const begun = performance.now();
+const startedAt = performance.now();
 const loadBefore = loadOf();
 const runs = [];
 for (const node of flags.node) runs.push({ version: versionOf(node), lines: await measureAll(node) });
 console.log(`${machine()}\n\n${table(runs)}`);
 if (runs.some(({ lines }) => lines.some(isMissed))) process.exitCode = 1;
 
-/** Measures the current sources, not an older build. */
+/** Builds the current sources, so that no older build is measured. */
 function build() {
   const { status, stderr } = spawnSync("npm", ["run", "--silent", "build"], { cwd: root, encoding: "utf8" });
   if (status !== 0) throw new Error(`the build failed: ${stderr}`);
@@ -40,7 +40,7 @@ function build() {
 
 /** @returns the lines of all chosen measurements with one Node */
 async function measureAll(node) {
-  const service = await started([process.execPath, join(root, "bench", "service.mjs")], {
+  const service = await startProcess([process.execPath, join(root, "bench", "service.mjs")], {
     env: { PATH: process.env.PATH },
     isComplete: (printed) => printed.endsWith("\n"),
   });
@@ -50,7 +50,7 @@ async function measureAll(node) {
     for (const name of chosen) {
       console.error(`measuring: ${name}`);
       try {
-        lines.push(...(await measurements[name]({ workplace, plan: flags.quick ? quick : whole })));
+        lines.push(...(await measurements[name]({ workplace, plan: flags.quick ? quick : full })));
       } catch (error) {
         // Keep the earlier results.
         console.error(error);
@@ -77,14 +77,14 @@ function machine() {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const isChanged = git("status", "--porcelain", "src", "bin", "scripts") !== "";
   const commit = `${git("rev-parse", "--short", "HEAD")}${isChanged ? ", changed" : ""}`;
-  const minutes = ((performance.now() - begun) / 60_000).toFixed(1);
+  const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
   const where = `${cpus().length} × ${cpus()[0]?.model ?? process.arch}`;
   const when = new Date().toISOString().slice(0, 10);
   const load = `load ${loadBefore} to ${loadOf()}`;
   return `integ ${version} (${commit}) on ${when}, ${where}, ${load}, ${minutes} minutes`;
 }
 
-/** Processes that use a processor. The benchmark adds one or two. */
+/** The load average of the last minute. The benchmark adds one or two. */
 function loadOf() {
   return loadavg()[0].toFixed(1);
 }

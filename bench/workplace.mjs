@@ -12,7 +12,7 @@ const key = "bench-key";
 export const pageRows = 500;
 
 /** Starts a process of the benchmark. @returns its first output, and a function that stops it */
-export async function started(command, { env, isComplete }) {
+export async function startProcess(command, { env, isComplete }) {
   const child = spawn(command[0], command.slice(1), { env, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
   let text = "";

@@ -102,7 +102,7 @@ interface Graph {
   readonly own: string;
 }
 
-/** @returns imports between packages, integ first; replaced modules do not count */
+/** @returns the packages that each package imports, integ first */
 function dependenciesOf({ modules, importsOf, packages, own }: Graph): object[] {
   const names = new Map(packages.map((one) => [one.folder, purlOf(one)]));
   const ownerOf = (module: string): string => names.get(packageFolder(module) ?? "") ?? own;

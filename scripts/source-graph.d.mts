@@ -1,7 +1,7 @@
 export interface Import {
   /** Path below the source folder. */
   readonly from: string;
-  /** As written. */
+  /** The specifier as written. */
   readonly to: string;
   readonly typeOnly: boolean;
   /** True for `import()`. */
@@ -11,4 +11,4 @@ export interface Import {
 export function filesBelow(folder: string): string[];
 export function importsOf(file: string, source: string): Import[];
 export function targetOf(one: Pick<Import, "from" | "to">, source: string): string | undefined;
-export function circlesOf(imports: readonly Import[], source: string): string[][];
+export function importCycles(imports: readonly Import[], source: string): string[][];

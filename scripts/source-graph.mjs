@@ -37,8 +37,8 @@ export function targetOf({ from, to }, source) {
     .join("/");
 }
 
-/** @returns groups of files that import each other (Tarjan's strongly connected components) */
-export function circlesOf(imports, source) {
+/** @returns import cycles: strongly connected components (Tarjan), and files that import themselves */
+export function importCycles(imports, source) {
   const edges = new Map();
   for (const one of imports) {
     const to = targetOf(one, source);
@@ -47,7 +47,7 @@ export function circlesOf(imports, source) {
   const index = new Map();
   const low = new Map();
   const stack = [];
-  const circles = [];
+  const cycles = [];
   const visit = (file) => {
     index.set(file, index.size);
     low.set(file, index.get(file));
@@ -57,9 +57,9 @@ export function circlesOf(imports, source) {
       if (stack.includes(next)) low.set(file, Math.min(low.get(file), low.get(next)));
     }
     if (low.get(file) !== index.get(file)) return;
-    const circle = stack.splice(stack.indexOf(file));
-    if (circle.length > 1 || edges.get(file)?.includes(file)) circles.push(circle.sort((a, b) => (a < b ? -1 : 1)));
+    const cycle = stack.splice(stack.indexOf(file));
+    if (cycle.length > 1 || edges.get(file)?.includes(file)) cycles.push(cycle.sort((a, b) => (a < b ? -1 : 1)));
   };
   for (const file of edges.keys()) if (!index.has(file)) visit(file);
-  return circles;
+  return cycles;
 }

@@ -1,7 +1,7 @@
 // Verifies that a package was built from these sources: builds and packs them in a temporary folder, and compares. Run
 // `npm ci` first, so that the bundled packages match the lock file.
 //
-//   node scripts/verify-build.mjs <tgz>     exits 0 if they are the same, 1 with what differs, 2 if it could not compare
+//   node scripts/verify-build.mjs <tgz>     exits 0 if they are the same, 1 if they differ, 2 if it could not compare
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
