@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 "use strict";
-// The only file that Node may parse before its version is known: plain old syntax until the check has passed.
+// Node parses this file before its version is checked, so it uses only syntax of old versions.
 var version = process.versions.node.split(".").map(Number);
 var supported = version[0] > 22 || (version[0] === 22 && version[1] >= 12) || (version[0] === 20 && version[1] >= 19);
 if (!supported) {

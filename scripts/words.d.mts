@@ -1,4 +1,4 @@
-/** A user-visible text. */
+/** A string, a comment, or a line of a document. */
 export interface Prose {
   readonly kind: "strings" | "comments" | "documents";
   readonly text: string;

@@ -58,7 +58,7 @@ export interface FailureDetails extends NextStep {
   readonly cause?: unknown;
 }
 
-/** A failure that the user can act on, reported without a stack. Other errors are bugs and end with exit code 1. */
+/** A failure that the user can act on, reported without a stack. Most other errors are bugs: see `edge/run.ts`. */
 export class Failure extends Error {
   override readonly name = "Failure";
   readonly kind: FailureKind;

@@ -80,7 +80,7 @@ export type NextCommand = string & { readonly [quoted]: true };
 export interface SameCommand {
   /** Flags to add with their values; they replace the same typed flags. */
   readonly add?: readonly string[];
-  /** Flags to omit, with a value as `--page-token <token>`. */
+  /** Flags to omit; a flag with a value is written `--page-token <token>`. */
   readonly without?: readonly string[];
   /** The verb with these flags; after other commands, such as a recovery, the step does not apply. */
   readonly of?: string;
@@ -116,7 +116,7 @@ export function shell(text: TemplateStringsArray, ...values: readonly Word[]): N
   return line.trim() as NextCommand;
 }
 
-/** Names the option and its help page, because only the user knows the value. */
+/** Advice to set an option of a profile, with its help page: only the user knows the value. */
 export function settingOf(profile: string, flag: `--${string}`): NextStep {
   return { hint: `Set it in profile ${profile} with ${flag}.`, nextCommand: shell`integ help profiles edit` };
 }
@@ -132,7 +132,7 @@ interface RepeatedFlag {
   readonly long: string;
   /** Next commands that accept the flag. */
   readonly takes: RegExp;
-  /** Next commands that already name it or replace it. */
+  /** Next commands that already have the flag, or an argument in its place. */
   readonly names: RegExp;
 }
 

@@ -167,7 +167,7 @@ function plain(words: string): string {
   });
 }
 
-/** Escapes prose, and marks text in backticks as input. */
+/** Escapes prose, and prints text in backticks in bold. */
 function text(words: string): string {
   return words
     .split(/`([^`]*)`/)

@@ -54,7 +54,7 @@ function title({ path }: Node): string {
   return ["integ", ...path].join(" ");
 }
 
-/** The anchor that forges generate for a heading. */
+/** The anchor that GitHub and GitLab generate for a heading. */
 function anchor(heading: string): string {
   return heading.toLowerCase().replaceAll(" ", "-");
 }

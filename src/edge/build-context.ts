@@ -373,7 +373,7 @@ async function readStdin(
   return Buffer.concat(chunks);
 }
 
-/** Drops the byte order mark that editors on Windows add to a secret. */
+/** Decodes UTF-8, without the byte order mark that editors on Windows add. @throws Failure `usage` for other bytes */
 function decoded(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

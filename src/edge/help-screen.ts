@@ -71,7 +71,7 @@ export function isGlobal(option: Option): boolean {
   return option.helpGroupHeading === globalOptionsHeading;
 }
 
-/** Options of a one-time secret that `integ help secrets` explains for all commands. */
+/** True for an option of a one-time secret that only `integ help secrets` explains, for all commands. */
 function isInTopic({ long }: Option, all: readonly Option[]): boolean {
   if (!all.some((one) => one.long === "--secret-file")) return false;
   return (

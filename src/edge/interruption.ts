@@ -4,7 +4,7 @@ import { hrtime } from "node:process";
 import type { Clock } from "../operations/workbench.ts";
 import { Failure } from "../errors.ts";
 
-/** How long to wait, after the first Ctrl-C, for the response to a change that was sent. */
+/** How long to wait, after the first signal, for the response to a change that was sent. */
 const graceMs = 5_000;
 /** Signals that interrupt a command in an orderly way. */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

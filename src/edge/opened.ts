@@ -1,5 +1,5 @@
-// Opens on first use, and closes, the connections of a command line: one transport, one service connection per profile, the
-// sandbox inside this process (profiles `sandbox` and `sandbox-eu`), and the journal.
+// The connections of a command line, opened on first use and closed at its end: transports to services, the sandbox inside
+// this process (profiles `sandbox` and `sandbox-eu`), and journals.
 import { resolve } from "node:path";
 import type { Service } from "../api/connect.ts";
 import type { Transport } from "../api/http/exchange.ts";
@@ -55,7 +55,7 @@ interface TransportChoice {
 
 export class Connections {
   readonly #parts: ConnectionParts;
-  /** One per time limit, certificate authority and account use (`isOfAccount`). */
+  /** Transports by time limit, certificate authorities and `isOfAccount`. */
   readonly #transports = new Map<string, Promise<Transport>>();
 
   constructor(parts: ConnectionParts) {
@@ -122,7 +122,7 @@ export class Connections {
   }
 }
 
-/** One line per event; the transport has removed everything secret. */
+/** An event on one line; `debug-log.ts` has removed its secrets. */
 function debugLine(event: DebugEvent): string {
   return `debug: ${visibleJson(JSON.stringify(event))}\n`;
 }
@@ -261,7 +261,7 @@ export class OpenedJournal {
   }
 }
 
-/** A lease lasts longer than one request, even if `INTEG_LEASE` is shorter. */
+/** `INTEG_LEASE` can shorten a lease, but a lease always lasts longer than one request. */
 function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
   const standard = timeoutMs + 15_000;
   if (!env.INTEG_LEASE) return standard;

@@ -20,7 +20,7 @@ export interface CommandLine {
   readonly version: string;
 }
 
-/** Wider lines make help hard to read. Columns. */
+/** Maximum columns of help: wider lines are hard to read. */
 const widestHelp = 100;
 
 /** @returns the exit code */
@@ -66,7 +66,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   }
 }
 
-/** Formats that only some commands support. */
+/** Advice for formats that only some commands support. */
 const formatOfFew: Readonly<Partial<Record<Format, Advice>>> = {
   sarif: "Use sarif with integ keys audit or integ oauth-clients audit.",
   html: "Use html with integ report.",

@@ -72,7 +72,7 @@ function verbsOf(noun: Command, word: string): FailureDetails {
   return { meaning: `${noun.name()} has ${andList(verbs)}.`, nextCommand: shell`integ help ${words}` };
 }
 
-/** Suggests nouns for a verb without one. */
+/** Suggests the nouns that have the verb. */
 function belowNouns(verb: string): FailureDetails {
   const nouns = nounsWith(verb);
   if (nouns.length === 0) return {};

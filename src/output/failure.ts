@@ -76,7 +76,7 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   return [`The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
-/** Kinds that follow a response: a missing request id is not shown as "unknown". */
+/** Failures of these kinds follow a response: a missing request id is not shown as "unknown". */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
 /** Place, request, ids and exit code, on one line if they fit, without what the message or the command already shows. */
@@ -131,7 +131,7 @@ function oneLine(text: string): string {
   return shortened(visibleText(text), longestText);
 }
 
-/** Sanitizes and shortens a text. */
+/** The lines of a text, sanitized and shortened. */
 function linesOf(text: string): string[] {
   return shortened(visibleLines(text), longestText).split("\n");
 }

@@ -141,7 +141,7 @@ export function assertKnown(
 /** The maximum number of fields in an error. */
 const mostNamed = 30;
 
-/** @param singular the name of a row; absent without a list */
+/** @param singular the name of a row; undefined if the result is not a list */
 function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefined): string {
   const names = [...missing].map(({ name }) => `"${visibleText(name)}"`).join(", ");
   const fields = `${missing.size === 1 ? "field" : "fields"} ${names}`;

@@ -22,7 +22,7 @@ export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
-  /** The label on the screen. */
+  /** The text on the screen. */
   #drawn: string | undefined;
   /** The operation that started when none was running; kept until all have ended. */
   #first: object | undefined;
@@ -132,7 +132,7 @@ export interface LiveTable {
 
 /** Not "waiting": that is the state of a rotation in its overlap. */
 const notStarted = "not started";
-/** Lines left for the rest of the screen. */
+/** Lines of the screen that the table leaves free. */
 const linesKept = 6;
 const mostRows = 20;
 
@@ -182,7 +182,7 @@ export class DrawnTable implements LiveTable {
     return `${this.#title}: ${all.filter(({ isOver }) => isOver).length} of ${all.length} finished`;
   }
 
-  /** Running items first, then finished ones, latest first, then items not started; the rest as a number. */
+  /** Running items first, then finished ones, latest first, then items not started. Items without space are only counted. */
   #lines(room: number): string[] {
     const all = [...this.#states].map(([item, { state, isOver }]) => ({ item: visibleText(item), state, isOver }));
     const running = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
@@ -216,7 +216,7 @@ export class PlainTable implements LiveTable {
   done(): void {}
 }
 
-// Progress of long work: drawn in place on a terminal, else printed as lines, rarely in a log.
+// Progress of long work: drawn in place on a terminal, else printed as lines, less often in a log.
 
 interface ProgressOptions {
   readonly terminal: Terminal;
@@ -260,7 +260,7 @@ export function createProgress(options: ProgressOptions): Progresses {
       },
     };
   const isInteractive = terminal.isTTY.stderr;
-  /** Waits that printed their own line. */
+  /** Running waits, which printed a line of their own: other progress is silent during them. */
   const waits = new Set<object>();
   return {
     progress(label) {

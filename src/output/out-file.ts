@@ -103,8 +103,8 @@ export class OutFile implements Sink {
   }
 
   /**
-   * Keeps the complete rows of a failed list and records where they end.
-   * @param options `forGood`: the list cannot be continued, so no later run tries
+   * Closes the file of a failed list and records where its complete rows end.
+   * @param options `forGood`: removes the resume point instead, because the list cannot be continued
    */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
@@ -173,7 +173,10 @@ function existsAsFile(path: string): boolean {
   try {
     stats = lstatSync(path);
   } catch (error) {
-    if (isMissing(error)) return absentIn(dirname(path), path);
+    if (isMissing(error)) {
+      assertFolderWritable(dirname(path), path);
+      return false;
+    }
     throw new Failure("usage", `${flags.out}: ${path} cannot be used: ${systemWords(error)}.`, {
       hint: "Name another file.",
     });
@@ -183,11 +186,10 @@ function existsAsFile(path: string): boolean {
   throw new Failure("usage", `${flags.out}: ${path} is ${what}.`, { hint: "Name a new file." });
 }
 
-/** Checks, before rows are requested, that the folder exists and is writable. */
-function absentIn(folder: string, path: string): false {
+/** Checks, before rows are requested, that the file's folder exists and is writable. */
+function assertFolderWritable(folder: string, path: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
-    return false;
   } catch (error) {
     if (!isMissing(error))
       throw new Failure("usage", `${flags.out}: ${path} cannot be written: ${systemWords(error)}.`, {

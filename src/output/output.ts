@@ -139,7 +139,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const asking = async (): Promise<Asking> =>
     (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
   const answered: string[] = [];
-  /** `--scope <scope>` is an option before each value; `<id>` is an argument. */
+  /** Records an answer as words of the command: `--scope <scope>` precedes each value, `<id>` is an argument. */
   const remember = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
     const option = flag?.startsWith("-") ? flag.split(" ").slice(0, 1) : [];
     if (flag !== undefined) for (const value of [answer].flat()) answered.push(...option, value);

@@ -27,7 +27,7 @@ export interface TerminalFacts {
   readonly noColor?: boolean;
 }
 
-/** The reader of stdout has closed it. For a list this is success; main decides. */
+/** The reader of stdout has closed it. `edge/run.ts` treats this as success. */
 export class BrokenPipe extends Error {
   override readonly name = "BrokenPipe";
 
@@ -218,7 +218,7 @@ export class Terminal {
   }
 }
 
-/** Node ignores short writes to files, so a nearly full disk would cut the output. */
+/** Writes all data: Node ignores short writes to files, so a nearly full disk would cut the output. */
 function wholeFile(fd: number, data: string | Buffer): void {
   writeAll(fd, typeof data === "string" ? Buffer.from(data) : data);
 }
@@ -234,7 +234,7 @@ function openFile(stream: OutputStream): number | undefined {
   }
 }
 
-/** The callback runs when the system has accepted the data, which provides back-pressure. */
+/** Resolves when the system has accepted the data, so that unwritten data does not fill the memory. */
 function throughStream(stream: OutputStream, data: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(data, (error) => (error ? reject(error) : resolve()));

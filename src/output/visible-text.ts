@@ -73,7 +73,7 @@ export function isAscii(text: string): boolean {
   return plain.test(text);
 }
 
-/** For ASCII text. */
+/** The widths of ASCII text: one column per character. */
 export const asciiWidth: DisplayWidth = {
   of: (text) => text.length,
   fit: (text, columns) => (text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`),

@@ -41,7 +41,7 @@ export interface Decision {
     | "astray"
     | "untrusted"
     | undefined;
-  /** The untrusted entry. */
+  /** Id of the untrusted entry. */
   readonly entry?: string | undefined;
   /** The credential whose secret is at this item's destination. */
   readonly holder?: Holder | undefined;

@@ -90,7 +90,7 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-/** Digest input: other credentials whose secrets are at the item's destinations. */
+/** The part of an item's digest for other credentials whose secrets are at its destinations. */
 function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
   return item.destinations.flatMap((destination) => {
     const holder = holders.get(placeOf(destination, item));

@@ -54,7 +54,7 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
   ];
 }
 
-/** Rotates an expiring key in the last quarter of its lifetime; the overlap ends before the key expires. */
+/** The lines of a rotation: in the last quarter of an expiring key's lifetime, with an overlap that ends before it expires. */
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];

@@ -10,7 +10,7 @@ export interface Holder {
   readonly kind: ItemKind;
   /** The entry of the delivery. */
   readonly entry: string;
-  /** Undefined if not known yet. */
+  /** Id of the client or key; undefined if not known yet. */
   readonly id: string | undefined;
   /** Its item, by `itemKey`. */
   readonly item: string | undefined;
@@ -58,7 +58,7 @@ export interface HolderScope {
   readonly works: ReadonlyMap<string, ItemWorks>;
   /** Relevant destinations, by `placeOf`. */
   readonly places: ReadonlySet<string>;
-  /** False for destinations on another machine. */
+  /** False if the destination is on another machine, or the delivered secret no longer exists there. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 

@@ -14,7 +14,7 @@ export interface SeenCredential {
   readonly name?: string | undefined;
   /** ISO 8601. For a key that was rotated in place: the time of the rotation. */
   readonly createdAt?: string | undefined;
-  /** null: never. */
+  /** null: it never expires. */
   readonly expiresAt?: string | null | undefined;
   /** Last use of a key; null: never. */
   readonly lastUsedAt?: string | null | undefined;
@@ -29,7 +29,7 @@ export interface Observed {
   readonly nowMs: number;
   /** The acting profile. */
   readonly profile: string;
-  /** By `itemKey`. */
+  /** Works of each item, by `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;

@@ -158,7 +158,7 @@ function unmanagedIn(
   { works, clients, keys, nowMs }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
-  // A row names the client or key of its item.
+  // A client or key that a row names is managed.
   const managed = new Set(decisions.flatMap(({ current }) => current?.id ?? []));
   for (const item of items) {
     const found = works.get(itemKey(item));

@@ -7,7 +7,7 @@ export type ItemDestination =
   | {
       readonly command: string;
       readonly format?: SecretFormat | undefined;
-      /** Reads the secret back after the delivery. */
+      /** A command that reads the secret back after the delivery. */
       readonly check?: string | undefined;
     }
   | { readonly profile: string }

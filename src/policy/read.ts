@@ -66,7 +66,7 @@ function refuseHuge(source: string, file: string): void {
 
 const nothingSent = "Nothing was read from the network, nothing was sent.";
 
-/** @throws Failure `usage` for any defects */
+/** @throws Failure `usage` that lists the defects, if there are any */
 function refuse(file: string, defects: readonly LocatedDefect[]): void {
   if (defects.length === 0) return;
   const sorted = [...defects].sort((a, b) => a.line - b.line || a.column - b.column);

@@ -15,7 +15,7 @@ export interface SlotRefusal {
 interface SlotAssignment {
   /** The decisions; rotations without a slot wait. */
   readonly decisions: readonly Decision[];
-  /** Used slots before and after each row, by name. */
+  /** Used slots before and after each row, by item name. */
   readonly spans: ReadonlyMap<string, { readonly before: number; readonly after: number }>;
   readonly refusals: readonly SlotRefusal[];
   readonly free: ReadonlyMap<string, number>;

@@ -6,7 +6,7 @@ export interface ServiceEffects {
   readonly pending?: number;
   /** `withheld`: the completing response has no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /** How a failed creation ends: an abandoned reservation, or work with an unknown outcome. */
+  /** Effect of a request that a fault answers: none, the full one, an abandoned reservation, or an uncertain creation. */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
   /** A pending client already has its client_id. */
   readonly clientId?: "early";
@@ -21,7 +21,7 @@ export interface ServiceEffects {
 export interface Call {
   readonly method: string;
   readonly path: string;
-  /** Decoded `{name}` parts of the path. */
+  /** Decoded values of the `{name}` parts of the path. */
   readonly parts: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

@@ -151,7 +151,7 @@ function withRetryable(body: string, retryable: boolean): string {
   return JSON.stringify(JSON.parse(body, (key, value: unknown) => (key === "retryable" ? retryable : value)));
 }
 
-/** Applies the content faults: hostile text, broken envelope, repeated token. */
+/** Applies the faults that change a body: envelope, page token, `retryable`, document, hostile text. */
 export function withContentFaults(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
   if (Object.keys(effects).length === 0) return answer;

@@ -10,7 +10,7 @@ export interface Addresses {
   readonly eu: string | null;
 }
 
-/** A legacy token of the seeded access key, or of another key with full access if that one is revoked. */
+/** A legacy token of the seeded access key, or of another key with full access if the seeded key does not work. */
 function accessToken(here: RegionState, now: number): string {
   const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
@@ -34,7 +34,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     access_token_endpoint: at(accessTokenPath),
     /** A service account that may be granted every permission. */
     service_account_id: `sa_${region}_automation`,
-    /** The owner of these API keys. */
+    /** The service account of the API keys, except the keys of others. */
     caller_service_account_id: `sa_${region}_admin`,
     /** A service account that lacks permissions. */
     poor_service_account_id: `sa_${region}_poor`,

@@ -113,7 +113,7 @@ function startOf(call: Call, binding: string): number {
   return Number(text);
 }
 
-/** A row that changed between two pages. */
+/** The row, as if it had changed between two pages. */
 function updated(row: string, now: number): string {
   const entity = JSON.parse(row) as { status: string };
   const status = entity.status === "active" ? "inactive" : "active";

@@ -33,7 +33,7 @@ export interface OAuthClientRecord {
   clientId: string | null;
   secretHash: string | null;
   status: ClientStatus;
-  /** How a pending creation proceeds; null if it never completes by itself. */
+  /** How a pending creation proceeds; null if the client is not pending or never completes. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
   /** When remote cleanup is confirmed, epoch ms; `open` until a request confirms it; null before revocation. */
   cleanup: number | "open" | null;

@@ -8,7 +8,7 @@ import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
-/** Left by a process that is killed during a change. */
+/** The new file until it is complete; a process that is killed during a change leaves it. */
 const temporaryName = "sandbox.json.new";
 const tail = "}\n";
 

@@ -5,7 +5,7 @@ import type { PlainList } from "./plain.ts";
 /** A known value to choose. */
 export interface Choice {
   readonly value: string;
-  /** Distinguishes the value from the others. */
+  /** A text beside the value that distinguishes it from the others. */
   readonly hint?: string;
 }
 
@@ -23,7 +23,7 @@ export interface Picked {
   readonly isOther: boolean;
 }
 
-/** From this length on, typing searches the list. */
+/** Minimum length of a list that typing searches. */
 const searchedFrom = 11;
 const rowsShown = 10;
 /** Longer names would fill the screen. */
@@ -39,7 +39,7 @@ interface Option {
 
 /**
  * Asks for one of the choices; the first is preselected. Typing searches a long list.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
  */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isPlain)
@@ -59,7 +59,7 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
 /**
  * Asks for one or more of the choices. Space toggles a choice, typing searches.
  * @param chosen the preselected choices
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
  */
 export async function pickSome(
   context: PromptContext,
@@ -84,7 +84,7 @@ export async function pickSome(
       // Clack activates the row of the last initial value.
       initialValues: keysOf(list.choices, chosen).reverse(),
       options() {
-        // Otherwise Space would be search text until an arrow key was pressed.
+        // Without this, Space would be search text until the user presses an arrow key.
         if (!hasBegun) this.isNavigating = true;
         hasBegun = true;
         return options;

@@ -5,12 +5,12 @@ import { wrapped } from "../formats/layout.ts";
 import { visibleText } from "../visible-text.ts";
 import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
-/** Escape followed by Enter, on a terminal in line mode. */
+/** The line that a terminal in line mode sends for Escape and Enter. */
 const escapeLine = "\u001b";
 
 /**
  * Prints the prompt and reads a line.
- * @throws Failure `interrupted` for Escape and the end of input; the reason of the interruption
+ * @throws Failure `interrupted` for Escape and the end of input; the reason of `interruption` if it is aborted
  */
 async function askLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
   const { createInterface } = await import("node:readline");
@@ -31,7 +31,7 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   return answer;
 }
 
-/** Wraps between words, including the space for the answer, so that the terminal does not break an id. */
+/** Prints the prompt and a space, wrapped between words, so that the terminal does not break an id. */
 function writePrompt(terminal: PromptContext["terminal"], prompt: string): void {
   const width = terminal.errWidth;
   terminal.writeErr(`${wrapped(prompt, { width: width && width - 1 })} `);
@@ -49,7 +49,7 @@ async function askUntil<T>(
   }
 }
 
-/** @param destructive makes no the default */
+/** @param destructive if true, the default is no */
 export async function plainYesOrNo(
   context: PromptContext,
   { question, destructive }: { readonly question: string; readonly destructive: boolean },
@@ -158,7 +158,7 @@ export interface PlainList {
   readonly options: readonly PlainOption[];
 }
 
-/** Longer lists print their first rows; search finds the others. */
+/** Maximum number of rows that a list prints; a search finds the others. */
 const mostListed = 20;
 
 /** Asks for one option; Enter chooses the first. @returns its key */
@@ -197,7 +197,7 @@ function optionOf({ options }: PlainList, answer: string): PlainOption | undefin
   return byNumber ?? options.find(({ value }) => value === answer);
 }
 
-/** Prints the valid answers: numbers of the options that contain the text. */
+/** Prints the options that contain the answer, or that the answer is invalid. */
 function refuse(context: PromptContext, list: PlainList, answer: string): undefined {
   const wanted = answer.toLowerCase();
   const isFound = ({ label }: PlainOption): boolean => !/^\d+$/.test(answer) && label.toLowerCase().includes(wanted);

@@ -19,14 +19,14 @@ export interface Streams {
 
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
-/** The user cancelled a question, so its command does nothing. */
+/** The failure for a question that the user cancelled: its command does nothing. */
 export function cancelled(): Failure {
   return new Failure("interrupted", "Cancelled: the question was not answered.");
 }
 
 /**
  * Asks a question; the end of input cancels it.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
  */
 export async function askOnTerminal<T>(
   { terminal, interruption }: PromptContext,
@@ -86,8 +86,8 @@ export interface Question {
 
 /**
  * Asks yes or no. Keys typed before the question was shown are not an answer.
- * @param destructive makes no the default
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
+ * @param destructive if true, the default is no
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
  */
 export async function askYesOrNo(
   context: PromptContext,
@@ -103,7 +103,7 @@ export async function askYesOrNo(
 
 /**
  * Asks for a text.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of the interruption
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
  */
 export async function askText(
   context: PromptContext,

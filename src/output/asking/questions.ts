@@ -109,7 +109,7 @@ export function createQuestions(
   };
 }
 
-/** Without known values, ask for the text immediately. */
+/** The result of a list without choices: the user types a value. */
 const nothingKnown: Picked = { values: [], isOther: true };
 
 function picks(

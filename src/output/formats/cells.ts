@@ -25,7 +25,7 @@ export interface CellColumn extends Column {
 /** Field names of ids in the API and the journal. */
 const idName = /(?:^|[._])ids?$|Ids?$/;
 
-/** Field names with values from a small set. */
+/** Names of fields whose values are from a small set. */
 const wordName = /(?:^|[._])(?:type|kind|state|status|operation|role|object)$|(?:Type|Kind|State|Status|Role)$/;
 
 /** Infers the kind from the field's name. */

@@ -5,7 +5,7 @@ import { shortened, visibleText } from "../visible-text.ts";
 import { type Cell, type CellColumn, cellColumns, cellOf } from "./cells.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** Starts a formula in a spreadsheet, also after a tab, a line end or as a full-width sign. */
+/** The start of a text that a spreadsheet runs as a formula: a sign, also full-width, a tab or a line end. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
 /** Most cells: they need neither a `'` nor quotation marks. */
@@ -16,7 +16,7 @@ const longestNote = 400;
 
 /** How cells are escaped. */
 interface LineStyle {
-  /** Never changes a text. */
+  /** Adds no `'` to a text. */
   readonly isExact?: boolean;
   /** Escapes invisible characters. */
   readonly isTerminal?: boolean;
@@ -95,7 +95,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
 }
 
-/** The key may contain a dot. */
+/** A column for a top-level key, which may contain dots. */
 function wholeKey(key: string): CellColumn {
   return { path: key, heading: key, field: { name: key, steps: [key] } };
 }

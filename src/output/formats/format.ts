@@ -53,7 +53,7 @@ export interface PageWriter {
   page(page: RowPage): Promise<void>;
   /** Closes the list. Called once, at the end. */
   end(state: ListEnd): Promise<void>;
-  /** The list failed: printed rows are complete, and a JSON document stays unclosed. */
+  /** Ends a failed list: printed rows are complete, and a JSON document stays unclosed. */
   abandon?(): Promise<void>;
 }
 
@@ -83,7 +83,7 @@ export interface ResourceView {
   readonly secretField?: string;
   /** Reject unknown `--fields`. Absent after a change, whose result must be printed. */
   readonly isRead?: boolean;
-  /** As in a list. */
+  /** As in `ListView`. */
   readonly nowMs?: number;
 }
 

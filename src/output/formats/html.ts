@@ -96,7 +96,7 @@ function escaped(text: string): string {
 
 const [width, left, lineHeight] = [1000, 220, 18];
 const longestName = 28;
-/** Bars per picture: a taller one would not fit on a printed page. */
+/** Bars per picture: a taller picture would not fit on a printed page. */
 const barsOfPicture = 30;
 
 interface Lifetime {
@@ -109,7 +109,7 @@ interface Lifetime {
 
 const colours = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
 
-// Signs instead of painted boxes, because browsers print no backgrounds.
+// Coloured characters instead of coloured boxes, because browsers do not print backgrounds.
 const legend = `<p>${Object.entries(colours)
   .map(([words, colour]) => `<b style="color:${colour}">■</b> ${words}`)
   .join(" &nbsp; ")}</p>`;

@@ -29,7 +29,7 @@ export const narrowest = 16;
 export const narrowestSentence = 24;
 
 /**
- * Chooses rows if they fit into `room`. First the widest text columns shrink, then optional columns are omitted or move
+ * Chooses the layout of a table: rows if they fit into `room`. First the widest text columns shrink, then optional columns are omitted or move
  * below the row, details first, from the right. Uncuttable columns stay whole: if they do not fit, each row becomes a
  * block.
  */
@@ -107,7 +107,7 @@ export function wrapped(text: string, { width, margin = "" }: Wrapping): string 
   return lines.join("\n");
 }
 
-/** Joins whole parts into lines within the width. */
+/** Joins the parts into lines within the width, without breaking a part. */
 export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = [];
   for (const part of parts) {

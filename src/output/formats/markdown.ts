@@ -54,7 +54,7 @@ function line(texts: readonly string[]): string {
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;" };
 
 function escaped(text: string): string {
-  // One pass, because the entity of @ contains a sign that is escaped.
+  // One pass, because the entity of @ contains #, which is escaped too.
   return text.replaceAll(/[&<>@\\`*_[\]|~!#]/g, (sign) => entities[sign] ?? `\\${sign}`);
 }
 

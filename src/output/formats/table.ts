@@ -33,7 +33,7 @@ class TableList implements PageWriter {
   readonly #columns: readonly CellColumn[];
   /** Columns below the row. */
   readonly #below: readonly CellColumn[];
-  /** All columns, those below the row at the end. */
+  /** The fields of all columns, those below the row at the end. */
   readonly #fields: readonly FieldPath[];
   readonly #all: readonly CellColumn[];
   readonly #chosen: ChosenFields;
@@ -185,7 +185,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** One line. @param cells of the shown columns */
+  /** One line of a row. @param cells the texts of the shown columns */
   #aligned(
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
