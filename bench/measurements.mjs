@@ -55,7 +55,7 @@ const tab = (words) => ["__complete", ...words, ":"];
 async function starts({ workplace, plan }) {
   const hasGh = !spawnSync("gh", ["--version"]).error;
   if (!hasGh) console.error("gh is not installed: its start is left out.");
-  const found = await sideBySide(
+  const results = await sideBySide(
     {
       "node -e 0": workplace.bareNode(),
       "--version": workplace.integ(["--version"]),
@@ -69,12 +69,12 @@ async function starts({ workplace, plan }) {
   const line = (what, goal) => ({
     what,
     against: "node -e 0",
-    ratio: found.ratio(what, "node -e 0"),
-    seconds: found.seconds(what),
+    ratio: results.ratio(what, "node -e 0"),
+    seconds: results.seconds(what),
     goal,
   });
   return [
-    { what: "node -e 0", seconds: found.seconds("node -e 0") },
+    { what: "node -e 0", seconds: results.seconds("node -e 0") },
     line("--version", { most: 1.15 }),
     line("--help", { most: 2 }),
     line("a Tab", { most: 2.2 }),
@@ -85,7 +85,7 @@ async function starts({ workplace, plan }) {
 
 /** Creates a client with a secret file. A change syncs the disk; reading a page does not. */
 async function create({ workplace, plan }) {
-  const found = await sideBySide(
+  const results = await sideBySide(
     {
       page: workplace.integ(["entities", "list", "--json"], workplace.list({ rows: 1000 })),
       create: workplace.creation(emptyJournal(workplace, "create")),
@@ -96,21 +96,21 @@ async function create({ workplace, plan }) {
     {
       what: "create, secret to a file",
       against: "one page",
-      ratio: found.ratio("create", "page"),
-      seconds: found.seconds("create"),
+      ratio: results.ratio("create", "page"),
+      seconds: results.seconds("create"),
     },
   ];
 }
 
 async function slowList({ workplace, plan }) {
   const list = { rows: plan.slowRows, delayMs: 20 };
-  const found = await sideBySide(
+  const results = await sideBySide(
     { curl: workplace.curl(list), integ: workplace.allRows(list, ["--ndjson"]) },
     { rounds: plan.slowRounds, isWarm: true },
   );
   const what = `${count(list.rows)} rows, 20 ms a page, NDJSON`;
-  const ratio = found.ratio("integ", "curl");
-  return [{ what, against: "one curl", ratio, seconds: found.seconds("integ"), goal: { most: 1.08 } }];
+  const ratio = results.ratio("integ", "curl");
+  return [{ what, against: "one curl", ratio, seconds: results.seconds("integ"), goal: { most: 1.08 } }];
 }
 
 /** A list without latency, in every format, compared with other tools. */
@@ -125,18 +125,18 @@ async function list({ workplace, plan }) {
     "a table": ["-o", "table"],
   };
   const commands = Object.entries(forms).map(([form, words]) => [form, workplace.allRows(all, words)]);
-  const found = await sideBySide(
+  const results = await sideBySide(
     { curl: workplace.curl(all), ...Object.fromEntries(commands) },
     { rounds: plan.listRounds },
   );
   const rows = count(plan.rows);
   return [
-    { what: `${rows} rows, one curl`, seconds: found.seconds("curl") },
+    { what: `${rows} rows, one curl`, seconds: results.seconds("curl") },
     ...Object.keys(forms).map((form) => ({
       what: `${rows} rows, ${form}`,
       against: "one curl",
-      ratio: found.ratio(form, "curl"),
-      seconds: found.seconds(form),
+      ratio: results.ratio(form, "curl"),
+      seconds: results.seconds(form),
       goal: { most: form === "NDJSON" ? 4 : 8 },
     })),
     ...(await yaml({ workplace, plan })),
@@ -157,7 +157,7 @@ async function peers({ workplace, plan }) {
   const all = { rows: plan.rows };
   const few = { rows: plan.loopPages * pageRows };
   const ndjson = workplace.allRows(all, ["--ndjson"]);
-  const found = await sideBySide({ integ: ndjson, jq: workplace.curlIntoJq(all) }, { rounds: plan.jqRounds });
+  const results = await sideBySide({ integ: ndjson, jq: workplace.curlIntoJq(all) }, { rounds: plan.jqRounds });
   const loop = await sideBySide(
     { integ: ndjson, loop: workplace.shellLoop(few) },
     { rounds: plan.jqRounds, isWarm: true },
@@ -169,8 +169,8 @@ async function peers({ workplace, plan }) {
     {
       what: `${rows} rows, curl \\| jq`,
       against: "integ, NDJSON",
-      ratio: found.ratio("jq", "integ"),
-      seconds: found.seconds("jq"),
+      ratio: results.ratio("jq", "integ"),
+      seconds: results.seconds("jq"),
       goal: { least: 5 },
     },
     {
@@ -227,9 +227,9 @@ async function journals({ workplace, plan, few, many, after, against, goal }) {
   };
   const lines = [];
   for (const [name, command] of Object.entries(commands)) {
-    const found = await sideBySide({ few: command(few), many: command(many) }, { rounds: plan.journalRounds });
+    const results = await sideBySide({ few: command(few), many: command(many) }, { rounds: plan.journalRounds });
     const what = `${name}, ${after}`;
-    lines.push({ what, against, ratio: found.ratio("many", "few"), seconds: found.seconds("many"), goal });
+    lines.push({ what, against, ratio: results.ratio("many", "few"), seconds: results.seconds("many"), goal });
   }
   return lines;
 }

@@ -37,13 +37,13 @@ export async function planned({ workplace, plan }) {
   if (actions.size !== 1 || !actions.has("none"))
     throw new Error(`a plan without changes has ${[...actions].join(", ")}`);
   const commands = { few: workplace.integ(words(few), env), many: workplace.integ(words(many), env) };
-  const found = await sideBySide(commands, { rounds: plan.planRounds });
+  const results = await sideBySide(commands, { rounds: plan.planRounds });
   return [
     {
       what: `plan of ${plan.items.toLocaleString("en")} items`,
       against: "plan of 1 item",
-      ratio: found.ratio("many", "few"),
-      seconds: found.seconds("many"),
+      ratio: results.ratio("many", "few"),
+      seconds: results.seconds("many"),
       goal: { mostSeconds: 3 },
     },
   ];

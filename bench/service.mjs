@@ -73,8 +73,8 @@ function answerAccount({ method, path, body }) {
   if (method !== "POST" || path !== "/v1/oauth_clients") return undefined;
   const { service_account_id, scopes } = JSON.parse(body);
   created += 1;
-  const made = `oac_${service_account_id.slice(3)}_${created}`;
-  return client(made, { scopes, created_at: new Date().toISOString(), client_secret: `bench-secret-${created}` });
+  const newId = `oac_${service_account_id.slice(3)}_${created}`;
+  return client(newId, { scopes, created_at: new Date().toISOString(), client_secret: `bench-secret-${created}` });
 }
 
 async function answer(request, response) {

@@ -16,8 +16,8 @@ export function sbom(): Plugin {
     name: "sbom",
     generateBundle(_options, bundle) {
       const importsOf: Imports = (module) => {
-        const found = this.getModuleInfo(module);
-        return [...(found?.importedIds ?? []), ...(found?.dynamicallyImportedIds ?? [])];
+        const info = this.getModuleInfo(module);
+        return [...(info?.importedIds ?? []), ...(info?.dynamicallyImportedIds ?? [])];
       };
       const source = `${JSON.stringify(describe(modulesIn(bundle), importsOf), null, 2)}\n`;
       this.emitFile({ type: "asset", fileName: sbomFile, source });
@@ -86,13 +86,13 @@ interface Lock {
 /** Checksums of the fetched packages from the lock file, in hexadecimal, by package URL. */
 function lockedChecksums(): Map<string, string> {
   const { packages } = readJson(join(root, "package-lock.json")) as Lock;
-  const found = Object.entries(packages).flatMap(([path, { version, integrity }]) => {
+  const checksums = Object.entries(packages).flatMap(([path, { version, integrity }]) => {
     const name = path.split("node_modules/").at(-1)!;
     if (!version || !integrity?.startsWith("sha512-")) return [];
     const checksum = Buffer.from(integrity.slice("sha512-".length), "base64").toString("hex");
     return [[purlOf({ name, version }), checksum] as const];
   });
-  return new Map(found);
+  return new Map(checksums);
 }
 
 interface Graph {

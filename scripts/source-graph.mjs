@@ -13,8 +13,8 @@ export function filesBelow(folder) {
 export function importsOf(file, source) {
   const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
   const from = relative(source, file).split(sep).join("/");
-  const found = [];
-  const add = (to, kind) => found.push({ from, to, ...kind });
+  const imports = [];
+  const add = (to, kind) => imports.push({ from, to, ...kind });
   for (const match of text.matchAll(/\b(?:import|export)\s+(type\s+)?([^;"']*?)\s*from\s*["']([^"']+)["']/g))
     add(match[3], { typeOnly: match[1] !== undefined || namesOnlyTypes(match[2]), lazy: false });
   for (const match of text.matchAll(/(typeof\s+)?\bimport\(\s*["']([^"']+)["']\s*\)/g))
@@ -22,7 +22,7 @@ export function importsOf(file, source) {
   for (const match of text.matchAll(/\bimport\s+["']([^"']+)["']/g)) add(match[1], { typeOnly: false, lazy: false });
   for (const match of text.matchAll(/\b(?:require|createRequire\([^)]*\))\(\s*["']([^"']+)["']\s*\)/g))
     add(match[1], { typeOnly: false, lazy: true });
-  return found;
+  return imports;
 }
 
 function namesOnlyTypes(names) {

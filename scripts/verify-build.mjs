@@ -17,9 +17,9 @@ try {
   if (!given || more.length > 0) throw new Error("give one package: node scripts/verify-build.mjs <tgz>");
   const path = resolve(process.env.INIT_CWD ?? ".", given);
   unpack(path, "given");
-  const made = rebuilt();
-  const isSame = gunzipSync(readFileSync(path)).equals(gunzipSync(readFileSync(made)));
-  console.log(isSame ? "The same content: this package is what these sources make." : differences(made));
+  const rebuiltPath = rebuilt();
+  const isSame = gunzipSync(readFileSync(path)).equals(gunzipSync(readFileSync(rebuiltPath)));
+  console.log(isSame ? "The same content: this package is what these sources make." : differences(rebuiltPath));
   process.exitCode = isSame ? 0 : 1;
 } catch (error) {
   console.error(`verify-build: ${error instanceof Error ? error.message : String(error)}`);
@@ -47,8 +47,8 @@ function unpack(path, name) {
   execFileSync("tar", ["-xzf", path, "-C", join(folder, name)], { stdio: ["ignore", "ignore", "inherit"] });
 }
 
-function differences(made) {
-  unpack(made, "rebuilt");
+function differences(rebuiltPath) {
+  unpack(rebuiltPath, "rebuilt");
   const { stdout } = spawnSync("diff", ["-rq", "given", "rebuilt"], { cwd: folder, encoding: "utf8" });
   const files = stdout.trim() || "The files are the same; their modes or the order of the archive differ.";
   return `${files}\nThis package is not what these sources make. Only scripts/pack.mjs makes the published one.`;

@@ -96,19 +96,19 @@ export function proseOf(file, text) {
   const starts = [0];
   for (const match of text.matchAll(/\n/g)) starts.push(match.index + 1);
   const lineOf = (at) => starts.findLastIndex((start) => start <= at) + 1;
-  const found = comments.map(({ value, start }) => ({
+  const prose = comments.map(({ value, start }) => ({
     kind: "comments",
     text: value.replaceAll(/`[^`\n]*`|@param [\w.]+/g, (code) => " ".repeat(code.length)),
     line: lineOf(start),
   }));
   const string = (value, start) => {
-    if (/\S\s+\S/.test(value)) found.push({ kind: "strings", text: value, line: lineOf(start) });
+    if (/\S\s+\S/.test(value)) prose.push({ kind: "strings", text: value, line: lineOf(start) });
   };
   new Visitor({
     Literal: ({ value, start }) => typeof value === "string" && string(value, start),
     TemplateLiteral: ({ quasis, start }) => string(quasis.map(({ value }) => value.cooked).join("…"), start),
   }).visit(program);
-  return found;
+  return prose;
 }
 
 /** The comments in a code block. */

@@ -209,29 +209,29 @@ export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep 
 
 /** Applies the changes of the next step to the typed words. */
 function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
-  const left = [...consents, ...without];
-  const takesValue = new Map(left.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
+  const omitted = [...consents, ...without];
+  const takesValue = new Map(omitted.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
   add.forEach((word, at) => {
     // An added flag replaces the typed one.
     if (word.startsWith("--")) takesValue.set(word, add[at + 1]?.startsWith("--") === false);
   });
-  const kept: string[] = [];
+  const words: string[] = [];
   for (let at = 0; at < typed.length; at += 1) {
     const word = typed[at] ?? "";
     const [name = ""] = word.split("=", 1);
-    if (!takesValue.has(name)) kept.push(word);
+    if (!takesValue.has(name)) words.push(word);
     else if (takesValue.get(name) === true && !word.includes("=")) at += 1;
   }
-  const end = kept.indexOf("--");
-  return end < 0 ? [...kept, ...add] : [...kept.slice(0, end), ...add, ...kept.slice(end)];
+  const end = words.indexOf("--");
+  return end < 0 ? [...words, ...add] : [...words.slice(0, end), ...add, ...words.slice(end)];
 }
 
 /** The most similar name, if there is exactly one. */
 export function similarName(typed: string, names: readonly string[]): string | undefined {
-  const near = names.filter(
+  const similar = names.filter(
     (name) => distance(typed.toLowerCase(), name.toLowerCase()) <= Math.min(2, name.length / 3),
   );
-  return near.length === 1 ? near[0] : undefined;
+  return similar.length === 1 ? similar[0] : undefined;
 }
 
 /** Edit distance with adjacent transpositions. */

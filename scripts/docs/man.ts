@@ -50,7 +50,7 @@ function rootPage({ tree, environment, exitCodes }: Surface): string {
 function commandPage(node: Node): string {
   const others = node.path.length > 1 ? [node.path.slice(0, -1), []] : [[]];
   const below = node.nodes.map(({ path }) => path);
-  const seen = [...others, ...below].map((path) => `.BR ${pageName(path).replaceAll("-", "\\-")} (1)`);
+  const related = [...others, ...below].map((path) => `.BR ${pageName(path).replaceAll("-", "\\-")} (1)`);
   return page(node, [
     section("COMMANDS", node.nodes.map(reference)),
     section(
@@ -62,7 +62,7 @@ function commandPage(node: Node): string {
       "EXAMPLES",
       node.examples.flatMap(({ line, does }) => [...paragraph(does), ".EX", `    ${plain(line)}`, ".EE"]),
     ),
-    section("SEE ALSO", seen.join(" ,\n").split("\n")),
+    section("SEE ALSO", related.join(" ,\n").split("\n")),
   ]);
 }
 

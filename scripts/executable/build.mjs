@@ -103,9 +103,9 @@ function versionOf(node) {
 }
 
 function licenseOf(node) {
-  const found = [join(dirname(node), "..", "LICENSE"), join(dirname(node), "LICENSE")].find((file) => existsSync(file));
-  if (!found) throw new Error(`no LICENSE beside ${node}: an executable may not be given away without it`);
-  return readFileSync(found, "utf8").trim();
+  const path = [join(dirname(node), "..", "LICENSE"), join(dirname(node), "LICENSE")].find((file) => existsSync(file));
+  if (!path) throw new Error(`no LICENSE beside ${node}: an executable may not be given away without it`);
+  return readFileSync(path, "utf8").trim();
 }
 
 function run(program, words) {

@@ -35,8 +35,8 @@ export function fetchNode(cache) {
   try {
     const packed = npm(["pack", `${name}@${nodeVersion}`, "--silent", "--pack-destination", fresh]).trim();
     const file = join(fresh, packed.split("\n").at(-1));
-    const found = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`;
-    if (found !== checksum) throw new Error(`${name}@${nodeVersion} is ${found}, not ${checksum}: nothing was built`);
+    const actual = `sha512-${createHash("sha512").update(readFileSync(file)).digest("base64")}`;
+    if (actual !== checksum) throw new Error(`${name}@${nodeVersion} is ${actual}, not ${checksum}: nothing was built`);
     execFileSync("tar", ["-xzf", file, "-C", fresh, "package/bin/node", "package/LICENSE"]);
     rmSync(file);
     rmSync(folder, { recursive: true, force: true });

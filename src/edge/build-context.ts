@@ -149,8 +149,8 @@ function notLoaded(cause: unknown): never {
 
 /** For the programs that integ starts: its own variables may contain credentials. */
 function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
-  const kept = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
-  return Object.fromEntries(kept) as Record<string, string>;
+  const variables = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
+  return Object.fromEntries(variables) as Record<string, string>;
 }
 
 interface Parts {

@@ -27,16 +27,16 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   const { root, verbOf } = await treeAt(before);
   // Completion needs no examples and paragraphs.
   const tree = treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
-  const found = candidatesAt(tree, before, current.slice(1));
-  const list = await listOf(found, process);
-  const kind = found.kind === "live" ? "values" : found.kind;
-  return [`${kind} ${found.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
+  const candidates = candidatesAt(tree, before, current.slice(1));
+  const list = await listOf(candidates, process);
+  const kind = candidates.kind === "live" ? "values" : candidates.kind;
+  return [`${kind} ${candidates.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
 }
 
-async function listOf(found: Candidates, process: NodeJS.Process): Promise<readonly Candidate[]> {
-  if (found.kind === "files") return [];
-  if (found.kind !== "live") return found.list;
-  const names = await localNames(found.names, process).catch(() => []);
+async function listOf(candidates: Candidates, process: NodeJS.Process): Promise<readonly Candidate[]> {
+  if (candidates.kind === "files") return [];
+  if (candidates.kind !== "live") return candidates.list;
+  const names = await localNames(candidates.names, process).catch(() => []);
   return names.map(({ value, hint }) => ({ text: value, summary: hint ?? "" }));
 }
 

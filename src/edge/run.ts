@@ -107,9 +107,9 @@ async function showHelp(terminal: Terminal, help: { help: string; toStderr: bool
 
 /** The failure for a program that asked for JSON instead of a help screen. */
 function noCommand(words: readonly string[]): Failure {
-  const known = knownWords(words);
-  const message = known.length === 0 ? "No command was given." : `${known.join(" ")} needs one of its commands.`;
-  const nextCommand = known.length === 0 ? shell`integ --help` : shell`integ help ${known}`;
+  const command = knownWords(words);
+  const message = command.length === 0 ? "No command was given." : `${command.join(" ")} needs one of its commands.`;
+  const nextCommand = command.length === 0 ? shell`integ --help` : shell`integ help ${command}`;
   return new Failure("usage", message, { nextCommand });
 }
 
@@ -329,12 +329,12 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
         "No flag takes a secret as its value: it would appear in the shell's history and in the list of processes.",
       hint: instead,
     });
-  const known = knownWords(words);
-  const help = known.length === 0 ? shell`integ --help` : shell`integ help ${known}`;
+  const command = knownWords(words);
+  const help = command.length === 0 ? shell`integ --help` : shell`integ help ${command}`;
   const choice = invalidChoice(message);
   if (choice !== undefined) return invalidValue(choice.what, choice.value, { hint: choice.hint, nextCommand: help });
   const details = { nextCommand: help, meaning: suggestion || undefined };
-  if (unknownBelow === undefined) return new Failure("usage", tooMany(message, known) ?? sentence(message), details);
+  if (unknownBelow === undefined) return new Failure("usage", tooMany(message, command) ?? sentence(message), details);
   const { insteadOfUnknown } = await import("./unknown-words.ts");
   const familiar = insteadOfUnknown(unknownBelow, suggestion || undefined);
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
@@ -351,11 +351,11 @@ function sentence(message: string): string {
 }
 
 /** Names the whole command: commander names only its last word. */
-function tooMany(message: string, known: readonly string[]): string | undefined {
+function tooMany(message: string, command: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;
   const taken = { "0": "no arguments", "1": "only one argument" }[most] ?? `only ${most} arguments`;
-  return `integ ${known.length === 0 ? name : known.join(" ")} takes ${taken}.`;
+  return `integ ${command.length === 0 ? name : command.join(" ")} takes ${taken}.`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { nounsWith } from "../program.ts";
 import { shell } from "../next-step.ts";
 
 /** Suggestions for first words that other programs use. */
-const known: Readonly<Record<string, FailureDetails>> = {
+const familiarWords: Readonly<Record<string, FailureDetails>> = {
   auth: {
     meaning: "A profile has the region, the address and the credential.",
     nextCommand: shell`integ help profiles add`,
@@ -25,7 +25,7 @@ const known: Readonly<Record<string, FailureDetails>> = {
   whoami: { meaning: "profiles show prints the profile that commands use.", nextCommand: shell`integ profiles show` },
 };
 
-const aliases: Readonly<Record<string, keyof typeof known>> = {
+const aliases: Readonly<Record<string, keyof typeof familiarWords>> = {
   client: "clients",
   configure: "config",
   history: "log",
@@ -51,7 +51,7 @@ const synonyms: readonly (readonly string[])[] = [
  */
 export function insteadOfUnknown(command: Command, suggestion: string | undefined): FailureDetails {
   const [word = ""] = command.args;
-  const familiar = command.parent === null ? known[aliases[word] ?? word] : undefined;
+  const familiar = command.parent === null ? familiarWords[aliases[word] ?? word] : undefined;
   if (familiar !== undefined) return familiar;
   const isVerb = command.parent === null && nounsWith(word).length > 0;
   if (suggestion !== undefined && !isVerb) return { meaning: suggestion, ...helpOf(command, suggestion) };

@@ -235,11 +235,11 @@ export function resumePointPath(path: string): string {
 }
 
 /** @throws Failure `usage` if the file belongs to another list or is shorter than recorded */
-function resumePointOf(path: string, known: { exists: boolean; identity: ListIdentity }): ResumePoint | undefined {
+function resumePointOf(path: string, current: { exists: boolean; identity: ListIdentity }): ResumePoint | undefined {
   const noted = readResumePoint(resumePointPath(path));
-  if (noted === undefined || !known.exists) return undefined;
-  const differs = Object.keys({ ...noted.identity, ...known.identity }).filter(
-    (name) => noted.identity[name] !== known.identity[name],
+  if (noted === undefined || !current.exists) return undefined;
+  const differs = Object.keys({ ...noted.identity, ...current.identity }).filter(
+    (name) => noted.identity[name] !== current.identity[name],
   );
   if (differs.length > 0)
     throw new Failure(
@@ -247,7 +247,7 @@ function resumePointOf(path: string, known: { exists: boolean; identity: ListIde
       `${flags.resume}: ${path} belongs to another list (${differs.map((name) => name.replaceAll("_", " ")).join(", ")}).`,
       {
         meaning: differs
-          .map((name) => `${name}: ${noted.identity[name] ?? "none"} then, ${known.identity[name] ?? "none"} now`)
+          .map((name) => `${name}: ${noted.identity[name] ?? "none"} then, ${current.identity[name] ?? "none"} now`)
           .join("; "),
         hint: `Run the same command as then, with ${flags.resume}; or start again.`,
         nextCommand: withForce,

@@ -31,9 +31,9 @@ const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
  * @param isExact no months or years, as for a limit of a policy
  */
 export function roundedDuration(ms: number, isExact = false): string {
-  const known = isExact ? units.slice(0, 4) : units;
+  const allowed = isExact ? units.slice(0, 4) : units;
   const wholeOf = (unit: number): number => Math.floor(ms / unit + 0.001);
-  const [name, unit] = known.find(([, each, below]) => wholeOf(each) < below) ?? known.at(-1)!;
+  const [name, unit] = allowed.find(([, each, below]) => wholeOf(each) < below) ?? allowed.at(-1)!;
   const count = Math.max(1, wholeOf(unit));
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }

@@ -80,11 +80,11 @@ function shortDigest(value: unknown): string {
 
 function observedOf(item: PolicyItem, observed: Observed): unknown {
   const { works, clients, keys } = observed;
-  const found = works.get(itemKey(item));
+  const itemWorks = works.get(itemKey(item));
   const seen = item.kind === "oauth_client" ? clients : keys;
-  const resources = [...(found?.candidates ?? []), found?.waiting?.old, found?.waiting?.made];
+  const resources = [...(itemWorks?.candidates ?? []), itemWorks?.waiting?.old, itemWorks?.waiting?.made];
   return [
-    found?.works.map(({ entry }) => [entry.id, entry.state, entry.sequence]) ?? [],
+    itemWorks?.works.map(({ entry }) => [entry.id, entry.state, entry.sequence]) ?? [],
     resources.flatMap((id) => (id === undefined ? [] : [[id, seenFacts(seen.get(id))]])),
     holdersAt(item, observed),
   ];

@@ -35,9 +35,9 @@ export function findingsOf({ items }: Policy): PolicyFinding[] {
 
 function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   const { name, rotate, destinations } = item;
-  const found: PolicyFinding[] = [];
+  const findings: PolicyFinding[] = [];
   const add = (rule: PolicyFinding["rule"], message: string): void =>
-    void found.push(policyFinding(rule, name, message));
+    void findings.push(policyFinding(rule, name, message));
   if (destinations.length === 0)
     add("secret_unknown", "the destination of its secret is unknown: it cannot be created or rotated");
   if (destinations.some((one) => "command" in one && secretText.test(`${one.command} ${one.check ?? ""}`)))
@@ -48,13 +48,13 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   if (rotate === undefined) add("no_rotation", "it has no rotate rule: it is created and never rotated");
   if (rotate?.everyMs !== undefined && rotate.everyMs > 366 * day)
     add("age_too_long", "it is rotated less than once a year");
-  if (item.kind !== "access_key" || rotate === undefined) return found;
+  if (item.kind !== "access_key" || rotate === undefined) return findings;
   const { expiresInMs, expiresAt } = item;
   const expiresFirst =
     rotate.beforeExpiryMs === undefined &&
     (expiresAt !== undefined || (expiresInMs ?? Infinity) <= (rotate.everyMs ?? 0));
   if (expiresFirst) add("expires_first", "it expires before it is rotated: add before_expiry, or a longer lifetime");
-  return found;
+  return findings;
 }
 
 /** Service accounts whose clients need every slot, so that none is left for a rotation. */

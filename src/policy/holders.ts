@@ -75,20 +75,20 @@ export function holdersOf(
   const newestFirst = entries.filter(mayHold).sort((a, b) => (a.id < b.id ? 1 : -1));
   for (const entry of newestFirst) {
     const { id, resource_id, destination, state, base_url } = entry;
-    const made = resource_id ?? undefined;
+    const resourceId = resource_id ?? undefined;
     // A rotation in place made the old secret invalid everywhere.
-    const isStale = made !== undefined && rotatedKeys.has(made);
-    if (entry.detail.mode === "in_place" && state === "done" && made !== undefined) rotatedKeys.add(made);
+    const isStale = resourceId !== undefined && rotatedKeys.has(resourceId);
+    if (entry.detail.mode === "in_place" && state === "done" && resourceId !== undefined) rotatedKeys.add(resourceId);
     for (const at of placesOf(destination)) {
       const place = placeIn(at, entry);
       if (place === undefined || !places.has(place) || seen.has(place) || !isHere(entry, at)) continue;
       seen.add(place);
-      if (isStale || (made !== undefined && revoked.has(made))) continue;
+      if (isStale || (resourceId !== undefined && revoked.has(resourceId))) continue;
       const isOurs = isOf(entry, scope);
       holders.set(place, {
         kind: kindOf(entry.operation),
         entry: id,
-        id: made,
+        id: resourceId,
         item: isOurs ? itemOf(entry) : undefined,
         isUnfinished: !isSettled(state) && state !== "waiting",
         issuer: isOurs ? undefined : base_url === scope.baseUrl ? "another organization" : base_url,
@@ -106,17 +106,17 @@ export interface Delivered {
 
 /** By client or key. Without places a person adopted or claimed it, and integ does not know where its secret is. */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
-  const found = new Map<string, Delivered>();
+  const newest = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
   for (const entry of newestFirst) {
     const { resource_id: id, destination, state, operation } = entry;
     const isDelivered = (state === "done" || state === "waiting") && !operation.endsWith(".revoke");
-    if (id === null || !isDelivered || found.has(id)) continue;
+    if (id === null || !isDelivered || newest.has(id)) continue;
     const isByPerson = operation.endsWith(".adopt") || wasClaimed(entry);
-    if (isByPerson) found.set(id, { entry, places: [] });
-    else if (destination !== null) found.set(id, { entry, places: placesOf(destination) });
+    if (isByPerson) newest.set(id, { entry, places: [] });
+    else if (destination !== null) newest.set(id, { entry, places: placesOf(destination) });
   }
-  return found;
+  return newest;
 }
 
 /** True if the entry's secret is at its destination, or may still be delivered. */
@@ -129,9 +129,9 @@ export function mayHold({ destination, state, operation }: Entry): boolean {
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();
-  for (const [item, { candidates, works: found }] of works) {
+  for (const [item, { candidates, works: itemWorks }] of works) {
     for (const id of candidates) byResource.set(id, item);
-    for (const { entry } of found) byEntry.set(entry.id, item);
+    for (const { entry } of itemWorks) byEntry.set(entry.id, item);
   }
   return (entry) => {
     const indexed = byResource.get(entry.resource_id ?? "") ?? byEntry.get(entry.id) ?? byEntry.get(entry.parent ?? "");

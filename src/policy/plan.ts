@@ -161,10 +161,11 @@ function unmanagedIn(
   // A client or key that a row names is managed.
   const managed = new Set(decisions.flatMap(({ current }) => current?.id ?? []));
   for (const item of items) {
-    const found = works.get(itemKey(item));
-    for (const id of [found?.candidates[0], found?.waiting?.old, found?.unfinished?.old]) if (id) managed.add(id);
+    const itemWorks = works.get(itemKey(item));
+    for (const id of [itemWorks?.candidates[0], itemWorks?.waiting?.old, itemWorks?.unfinished?.old])
+      if (id) managed.add(id);
     const seen = item.kind === "oauth_client" ? clients : keys;
-    const current = found?.candidates.find((id) => seen.get(id)?.status === "active");
+    const current = itemWorks?.candidates.find((id) => seen.get(id)?.status === "active");
     if (current) managed.add(current);
   }
   const of = (kind: PolicyItem["kind"], seen: Observed["clients"]): Unmanaged[] =>

@@ -38,13 +38,13 @@ export class Positions {
   }
 
   #follow(path: Path): { node: unknown; key?: unknown } {
-    let found: { node: unknown; key?: unknown } = { node: this.#document.contents };
+    let current: { node: unknown; key?: unknown } = { node: this.#document.contents };
     for (const step of path) {
-      const next = stepInto(found.node, step);
-      if (next === undefined) return found;
-      found = next;
+      const next = stepInto(current.node, step);
+      if (next === undefined) return current;
+      current = next;
     }
-    return found;
+    return current;
   }
 }
 

@@ -132,23 +132,23 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
 
 /** What only YAML allows: control characters, `__proto__`, and anchors, aliases and tags, which hide a value. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
-  const found: LocatedDefect[] = [];
+  const defects: LocatedDefect[] = [];
   visit(document, (_key, node) => {
     if (!isNode(node)) return;
     const at = positions.at(node.range?.[0] ?? 0);
     const [sign] = isScalar(node) && typeof node.value === "string" ? (controls.exec(node.value) ?? []) : [];
     if (sign !== undefined)
-      found.push({ ...at, message: `the character ${codeOf(sign)}. Allowed: text without control characters` });
+      defects.push({ ...at, message: `the character ${codeOf(sign)}. Allowed: text without control characters` });
     else if (isScalar(node) && node.value === "__proto__")
-      found.push({ ...at, message: 'the name "__proto__". Allowed: another name' });
+      defects.push({ ...at, message: 'the name "__proto__". Allowed: another name' });
     else if (isAlias(node) && node.source !== "")
-      found.push({ ...at, message: `the alias "*${node.source}". Allowed: the value itself` });
+      defects.push({ ...at, message: `the alias "*${node.source}". Allowed: the value itself` });
     else if (node.anchor !== undefined)
-      found.push({ ...at, message: `the anchor "&${node.anchor}". Allowed: values without anchors` });
+      defects.push({ ...at, message: `the anchor "&${node.anchor}". Allowed: values without anchors` });
     else if (node.tag !== undefined)
-      found.push({ ...at, message: `the tag "${node.tag}". Allowed: values without tags` });
+      defects.push({ ...at, message: `the tag "${node.tag}". Allowed: values without tags` });
   });
-  return found;
+  return defects;
 }
 
 /** Invisible and control characters, except new lines and tabs, which commands may contain. */
@@ -236,15 +236,15 @@ interface JsonSchema {
 }
 
 function schemaAt(path: Path): JsonSchema[] {
-  let found: JsonSchema[] = [policyJsonSchema()];
+  let schemas: JsonSchema[] = [policyJsonSchema()];
   for (const step of path)
-    found = found
+    schemas = schemas
       .flatMap(formsOf)
       .flatMap(({ properties, additionalProperties, items }) => [
         properties?.[step] ?? (additionalProperties || (typeof step === "number" && items) || undefined),
       ])
       .filter((schema) => schema !== undefined);
-  return found;
+  return schemas;
 }
 
 /** A schema and its alternatives. */

@@ -223,9 +223,9 @@ class Rules {
   #destination(path: Path, secret: DestinationFile): ItemDestination {
     if (typeof secret !== "string") return "file" in secret ? this.#fileAt(path, secret) : secret;
     const kind = storeKindOf(secret);
-    const known = kind === undefined ? Object.values(storeKinds) : [kind];
+    const kinds = kind === undefined ? Object.values(storeKinds) : [kind];
     if (kind?.pattern.test(secret) !== true)
-      this.#refuse(path, secret, `the address of a store: ${known.map(({ form }) => form).join(" or ")}`);
+      this.#refuse(path, secret, `the address of a store: ${kinds.map(({ form }) => form).join(" or ")}`);
     return { store: secret };
   }
 

@@ -49,21 +49,21 @@ export function assignSlots(decisions: readonly Decision[], observed: Observed, 
 }
 
 function byAccount(decisions: readonly Decision[]): Map<string, Decision[]> {
-  const found = new Map<string, Decision[]>();
+  const accounts = new Map<string, Decision[]>();
   for (const decision of decisions) {
     const { item } = decision;
     if (item.kind === "oauth_client")
-      found.set(item.serviceAccount, [...(found.get(item.serviceAccount) ?? []), decision]);
+      accounts.set(item.serviceAccount, [...(accounts.get(item.serviceAccount) ?? []), decision]);
   }
-  return found;
+  return accounts;
 }
 
 /** Slots in use: known clients, unless revoked or absent, and creations that may have made a client. */
 function usedBy(account: string, { clients, unresolved }: Observed): number {
-  const known = [...clients.values()].filter(
+  const inUse = [...clients.values()].filter(
     ({ serviceAccount, status }) => serviceAccount === account && status !== "revoked" && status !== "absent",
   );
-  return known.length + (unresolved.get(account) ?? 0);
+  return inUse.length + (unresolved.get(account) ?? 0);
 }
 
 /** Decisions that take a slot, the longest due first. */

@@ -124,7 +124,7 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
     works.set(name, [work, ...(works.get(name) ?? [])]);
     if (work.made !== undefined) nameOfResource.set(work.made, name);
   }
-  return new Map([...works].map(([name, found]) => [name, summary(name, found, nameOfResource)]));
+  return new Map([...works].map(([name, itemWorks]) => [name, summary(name, itemWorks, nameOfResource)]));
 }
 
 /** False if the entry belongs to no item, whatever other entries exist: `worksByName` can omit it. */
@@ -185,15 +185,15 @@ function failuresOf(works: readonly Work[]): number {
 
 /** When each key was last rotated in place, milliseconds since 1970. */
 export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map<string, number> {
-  const found = new Map<string, number>();
+  const times = new Map<string, number>();
   for (const entry of entries) {
     const { operation, state, detail, resource_id, updated_at } = entry;
     const id = resource_id ?? detail.key_id;
     if (operation !== "access_key.rotate" || detail.mode !== "in_place" || state !== "done" || id === undefined)
       continue;
-    if (isOf(entry, scope)) found.set(id, Math.max(found.get(id) ?? 0, Date.parse(updated_at)));
+    if (isOf(entry, scope)) times.set(id, Math.max(times.get(id) ?? 0, Date.parse(updated_at)));
   }
-  return found;
+  return times;
 }
 
 /** A client in the journal, with its service account. */

@@ -91,8 +91,8 @@ export function v1Caller(call: Call): V1Caller {
   const header = headerOf(call, "authorization");
   if (header === undefined) throw unauthenticated("The request carries no Authorization header.");
   const pair = basicPair(header);
-  const known = pair ? byApiKey(call, pair) : byOAuthToken(call, bearerOf(header));
-  return { ...known, version: contractVersion(call, known.account) };
+  const authenticated = pair ? byApiKey(call, pair) : byOAuthToken(call, bearerOf(header));
+  return { ...authenticated, version: contractVersion(call, authenticated.account) };
 }
 
 type Authenticated = Omit<V1Caller, "version">;
@@ -162,9 +162,9 @@ function contractVersion(call: Call, account: ServiceAccount): string {
   const pinned = headerOf(call, "service-version");
   if (pinned === undefined) return account.assignedVersion;
   if (!call.contractVersions.includes(pinned)) {
-    const known = call.contractVersions.join(", ");
+    const supported = call.contractVersions.join(", ");
     throw invalidRequest(
-      `Service-Version is not a supported contract version (supported: ${known}).`,
+      `Service-Version is not a supported contract version (supported: ${supported}).`,
       "Service-Version",
     );
   }

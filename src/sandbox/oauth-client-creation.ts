@@ -86,8 +86,8 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
     client.pending = { inspectionsLeft: pending, completedBy: secret === "replay" ? "replay" : "itself" };
     return { client, secret: null };
   }
-  const made = complete(client, call.region);
-  return { client, secret: secret === "withheld" ? null : made };
+  const issuedSecret = complete(client, call.region);
+  return { client, secret: secret === "withheld" ? null : issuedSecret };
 }
 
 /**
@@ -119,8 +119,8 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
     // The reservation was abandoned before provider work began: its slot is free, the key still belongs to it (§3.1).
     return { status: 503 };
   }
-  const made = make(call, identity);
-  oauthClients.push(made.client);
-  receipt.oauthClientId = made.client.id;
-  return clientAnswer(201, made.client, made.secret);
+  const creation = make(call, identity);
+  oauthClients.push(creation.client);
+  receipt.oauthClientId = creation.client.id;
+  return clientAnswer(201, creation.client, creation.secret);
 }

@@ -42,12 +42,12 @@ export async function searchPeople(call: Call, caller: LegacyCaller): Promise<An
   const text = call.query.get("query")?.trim().toLowerCase() ?? "";
   if (text === "") throw invalidRequest("query must be given: part of a name or of an e-mail address.", "query");
   const population = populationOf(call);
-  const found: Record<string, string>[] = [];
-  for (let index = 0; index < population.size && found.length < mostFound; index++) {
-    if (isMatch(population, { index, text })) found.push(personAt(population, index));
+  const people: Record<string, string>[] = [];
+  for (let index = 0; index < population.size && people.length < mostFound; index++) {
+    if (isMatch(population, { index, text })) people.push(personAt(population, index));
     if (index % stride === stride - 1) await new Promise((resolve) => setImmediate(resolve));
   }
-  return jsonAnswer(200, { data: found });
+  return jsonAnswer(200, { data: people });
 }
 
 /** GET /api/v1/people/{personId}/membership */

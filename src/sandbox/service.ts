@@ -91,15 +91,15 @@ export class Service {
     throw new Problem(429, "rate_limited", "Too many requests with this credential.", { headers });
   }
 
-  #callOf(request: ServiceRequest, found: { state: State; parts: Record<string, string> }): Call {
+  #callOf(request: ServiceRequest, given: { state: State; parts: Record<string, string> }): Call {
     const { region, now } = this.#settings;
     return {
       ...request,
       region,
-      parts: found.parts,
-      contractVersions: found.state.contractVersions,
-      settings: found.state.settings,
-      here: found.state[region],
+      parts: given.parts,
+      contractVersions: given.state.contractVersions,
+      settings: given.state.settings,
+      here: given.state[region],
       now: now(),
     };
   }

@@ -100,12 +100,12 @@ function pickedOf({ choices }: PickList, keys: readonly string[]): Picked {
 }
 
 function optionsOf({ choices, other }: PickList): Option[] {
-  const known = choices.map(({ value, hint }, index) => ({
+  const options = choices.map(({ value, hint }, index) => ({
     value: String(index),
     label: labelOf(value),
     ...(hint !== undefined && { hint: labelOf(hint) }),
   }));
-  return other === undefined ? known : [...known, { value: otherKey, label: other, hint: "type a value" }];
+  return other === undefined ? options : [...options, { value: otherKey, label: other, hint: "type a value" }];
 }
 
 function keysOf(choices: readonly Choice[], values: readonly string[]): string[] {

@@ -49,7 +49,7 @@ async function askUntil<T>(
   }
 }
 
-/** @param destructive if true, the default is no */
+/** @param destructive if true, the default is `no` */
 export async function plainYesOrNo(
   context: PromptContext,
   { question, destructive }: { readonly question: string; readonly destructive: boolean },
@@ -166,8 +166,8 @@ export function plainPick(context: PromptContext, list: PlainList): Promise<stri
   printList(context, list);
   const prompt = `Type a number from 1 to ${list.options.length} (default: 1):`;
   return askUntil(context, { first: prompt, again: prompt }, (answer) => {
-    const found = answer === "" ? list.options[0] : optionOf(list, answer);
-    return found?.key ?? refuse(context, list, answer);
+    const option = answer === "" ? list.options[0] : optionOf(list, answer);
+    return option?.key ?? refuse(context, list, answer);
   });
 }
 
@@ -186,9 +186,9 @@ export function plainPickSome(
       if (chosen.length === 0) context.terminal.writeErr("At least one is required.\n");
       return chosen.length === 0 ? undefined : chosen;
     }
-    const found = words.map((word) => optionOf(list, word)?.key);
-    const unknown = found.indexOf(undefined);
-    return unknown < 0 ? found.flatMap((key) => key ?? []) : refuse(context, list, words[unknown]!);
+    const keys = words.map((word) => optionOf(list, word)?.key);
+    const unknown = keys.indexOf(undefined);
+    return unknown < 0 ? keys.flatMap((key) => key ?? []) : refuse(context, list, words[unknown]!);
   });
 }
 

@@ -86,7 +86,7 @@ export interface Question {
 
 /**
  * Asks yes or no. Keys typed before the question was shown are not an answer.
- * @param destructive if true, the default is no
+ * @param destructive if true, the default is `no`
  * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
  */
 export async function askYesOrNo(
@@ -112,8 +112,8 @@ export async function askText(
   const { hidden = false, validate } = options;
   const message = visibleText(question);
   const problem = (given: string | undefined): string | undefined => {
-    const found = validate?.(given ?? "");
-    return found === undefined ? undefined : visibleText(found);
+    const reason = validate?.(given ?? "");
+    return reason === undefined ? undefined : visibleText(reason);
   };
   const { password, text } = await import("@clack/prompts");
   return askOnTerminal(context, (streams) => (hidden ? password : text)({ ...streams, message, validate: problem }));
