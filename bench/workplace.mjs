@@ -30,7 +30,7 @@ export async function startProcess(command, { env, isComplete }) {
   return { text, stop };
 }
 
-/** A temporary folder with a home without configuration and the files of the measurements. */
+/** A temporary folder: a home without configuration, and the files of the measurements. */
 export class Workplace {
   /** @param node the Node binary to measure @param port of the service */
   constructor({ node, port }) {
@@ -93,7 +93,7 @@ export class Workplace {
     return this.integ(["entities", "list", "--all", "--limit", String(pageRows), ...words], this.list(list));
   }
 
-  /** Each run creates a client and writes its secret to another file. */
+  /** A command that creates a client in each run, and writes its secret to a new file. */
   creation(env) {
     const words = ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read", "--new", "--json"];
     const contender = this.integ(words, { ...this.account(), ...env });
@@ -108,7 +108,7 @@ export class Workplace {
     };
   }
 
-  /** curl with one connection and all URLs in advance: the cost of a list fetched page by page. */
+  /** The baseline of a list: curl fetches the pages over one connection, with all URLs known in advance. */
   curl(list) {
     return { command: ["curl", "-sS", "-K", this.#urls(list)], env: this.env };
   }

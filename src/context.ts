@@ -93,7 +93,7 @@ export interface Context {
   /** Creates the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
   initJournal(): Promise<{ readonly version: number; readonly made: boolean; readonly key: string | undefined }>;
   readonly secrets: Secrets;
-  /** Reads stdin unchanged. @param what its name in messages. Throws `usage` for a terminal and for too much input */
+  /** Reads stdin unchanged. @param what the input's name in messages. Throws `usage` for a terminal and for too much input */
   input(what: string): Promise<Buffer>;
   readonly output: Output;
   readonly clock: Clock;

@@ -76,13 +76,13 @@ export const shortFlags = { file: "-f", output: "-o", profile: "-p", yes: "-y" }
 /** A shell command with quoted values, created by `shell` only. */
 export type NextCommand = string & { readonly [quoted]: true };
 
-/** The typed command with changes, which the edge completes. */
+/** The typed command with other flags. The edge completes it, because it knows the typed words. */
 export interface SameCommand {
   /** Flags to add with their values; they replace the same typed flags. */
   readonly add?: readonly string[];
   /** Flags to omit; a flag with a value is written `--page-token <token>`. */
   readonly without?: readonly string[];
-  /** The verb with these flags; after other commands, such as a recovery, the step does not apply. */
+  /** The verb that has these flags: after another command, such as a recovery, there is no next step. */
   readonly of?: string;
 }
 
@@ -97,7 +97,7 @@ type WordsOf<Text> = Text extends `${infer First} ${infer Rest}` ? First | Words
 /** Advice if no single command suffices: starts with a verb, ends with a full stop or with a command to paste. */
 export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
-/** The known next steps. Both are set if the command is part of the advice. */
+/** The user's next step: a command, advice, or both if the command is part of the advice. */
 export interface NextStep {
   readonly nextCommand?: NextCommand | SameCommand | undefined;
   readonly hint?: Advice | undefined;
@@ -144,7 +144,7 @@ const repeatedFlags: readonly RepeatedFlag[] = [
       /^integ (adopt|api|apply|cohorts|doctor|entities|keys|oauth-clients|people|plan|policy check|profiles show|spec|status)\b/,
     names: / (-p|--profile)\b|^integ profiles show ./,
   },
-  // A written plan contains the name of its policy file.
+  // `apply` of a plan does not need the flag: the plan contains the name of its policy file.
   {
     short: shortFlags.file,
     long: flags.file,
@@ -195,7 +195,7 @@ const consents = [
   `${flags.revoke} <id>`,
 ] as const;
 
-/** The step for an agent: it types a command as it is, so that `--yes` in it would be a person's consent without a person. */
+/** The step for an agent, which types commands unchanged: `--yes` in a command would be consent without a person. */
 export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep {
   const agree: Advice = `Ask a person, and add ${flags.yes} only if they agree to this change.`;
   if (typeof next === "string")

@@ -138,7 +138,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   };
 }
 
-/** Loading a module failed: a disk error, too many open files, or another version was installed while this one runs. */
+/** Reports a module that cannot be loaded: a disk error, too many open files, or an update while this process runs. */
 function notLoaded(cause: unknown): never {
   const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
   throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
@@ -147,7 +147,7 @@ function notLoaded(cause: unknown): never {
   });
 }
 
-/** For the programs that integ starts: its own variables may contain credentials. */
+/** The environment for programs that integ starts: its own variables may contain credentials. */
 function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const variables = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(variables) as Record<string, string>;

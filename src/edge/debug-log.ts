@@ -14,7 +14,7 @@ export interface DebugEvent {
   readonly status?: number;
   /** Length of the decoded body. */
   readonly bytes?: number;
-  /** Since the request started. */
+  /** Milliseconds since the request started. */
   readonly elapsedMs?: number;
   readonly sent?: boolean;
   readonly reason?: NetworkErrorReason;

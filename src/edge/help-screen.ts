@@ -4,7 +4,7 @@ import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
-/** Minimum columns for a description beside its flag; narrower ones go below. */
+/** Minimum columns for a description beside its flag; a narrower description moves below the flag. */
 const leastBeside = 28;
 
 export interface Section {

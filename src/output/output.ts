@@ -349,7 +349,7 @@ class LazyList implements ListWriter {
     this.#isChecked = !options.isRead || this.rowsWritten > 0;
   }
 
-  /** Prints a resource before the rows: inside the list's document if the format is one. */
+  /** Prints a resource before the rows: inside the list's document if the format has one. */
   async receipt(text: string, { view, target }: ShownResource): Promise<void> {
     const { resource, receipt = resource } = await formatters[this.#options.format]();
     const receiptsBefore = this.#receipts++;
@@ -370,7 +370,7 @@ class LazyList implements ListWriter {
     this.rowsWritten += page.length;
   }
 
-  /** Runs before anything is printed: at the first page with rows, else at the end. */
+  /** Rejects unknown `--fields` before anything is printed: at the first page with rows, else at the end. */
   #assertFields(page: RowPage): void {
     if (this.#isChecked) return;
     const { singular } = this.#view;

@@ -23,7 +23,7 @@ export interface TerminalFacts {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** `--no-color`, or an agent reads the output. */
+  /** True for `--no-color`, or if an agent reads the output. */
   readonly noColor?: boolean;
 }
 
@@ -112,8 +112,8 @@ export class Terminal {
   }
 
   /**
-   * True if nothing may be redrawn on stderr: the terminal cannot move its cursor, a screen reader may read it (no
-   * colour hints at one), or it is too narrow. Lines are printed instead.
+   * True if nothing may be redrawn on stderr: the terminal cannot move its cursor, a screen reader may read it (assumed
+   * if there are no colours), or it is too narrow. Lines are printed instead.
    */
   get isPlain(): boolean {
     const { columns = narrowest } = this.stderr;

@@ -29,7 +29,7 @@ export interface Decision {
   readonly current?: SeenCredential | undefined;
   /** When the action is or was due, milliseconds since 1970. */
   readonly dueMs?: number | undefined;
-  /** For an overlap by use: check again that the old key is unused before revoking it. */
+  /** True for an overlap by use: `apply` checks again that the old key is unused before it revokes the key. */
   readonly rechecksUse?: boolean;
   /** Why `apply` leaves the action to a person. */
   readonly hold?:
@@ -301,7 +301,7 @@ function occupation({ id, entry, item, isUnfinished, issuer }: Holder, own: Poli
   return `the secret of ${id ?? `journal entry ${entry}`}${whose}${from} is at its destination`;
 }
 
-/** The name of an item in a message about another one. */
+/** The name of an item in a message about another item. */
 function itemLabel(key: string, own: PolicyItem): string {
   const { policy, name } = itemOf(key);
   return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
@@ -408,7 +408,7 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
   return { isDue: unknownAge === "rotate", reason: "its age is unknown" };
 }
 
-/** Leaves an action to a person that `apply` must not start by itself. */
+/** Leaves an action to a person if `apply` must not start it by itself. */
 function holdForPerson(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
   const { item, action, step, current } = decision;
   if (step.do === "nothing" || decision.hold !== undefined) return decision;

@@ -8,7 +8,7 @@ import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** `integ plan --json` and `--out`. Added keys keep the version; removed or changed keys need a new one. */
+/** The output of `integ plan --json` and `--out`. Added keys keep the version; removed or changed keys need a new one. */
 export interface PlanDocument {
   readonly object: "plan";
   readonly version: 1;

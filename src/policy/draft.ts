@@ -9,7 +9,7 @@ export interface DraftItem {
   readonly baseName: string;
   /** Lifetime of a key in milliseconds; absent without an expiry. */
   readonly lifeMs?: number | undefined;
-  /** The lines below its name; values are JSON, which is valid YAML. */
+  /** The lines below the item's name; values are JSON, which is valid YAML. */
   readonly lines: readonly string[];
 }
 

@@ -8,7 +8,7 @@ import { isOf, itemKey, type ItemKind, type ItemWorks, kindOf, recordedItem, typ
 /** The client or key whose secret was last delivered to a destination, or will be. */
 export interface Holder {
   readonly kind: ItemKind;
-  /** The entry of the delivery. */
+  /** Id of the entry that delivered the secret, or will. */
   readonly entry: string;
   /** Id of the client or key; undefined if not known yet. */
   readonly id: string | undefined;
@@ -19,7 +19,7 @@ export interface Holder {
   readonly issuer: string | undefined;
 }
 
-/** Identifies a destination. For a command the format and the `owner` count: it may use them to choose the place. */
+/** The identity of a destination. For a command it includes format and `owner`, by which it may choose the place. */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -56,7 +56,7 @@ function accountIn({ request_text }: Pick<Entry, "request_text">): string | unde
 export interface HolderScope {
   readonly scope: WorkScope;
   readonly works: ReadonlyMap<string, ItemWorks>;
-  /** Relevant destinations, by `placeOf`. */
+  /** Destinations to look up, by `placeOf`. */
   readonly places: ReadonlySet<string>;
   /** False if the destination is on another machine, or the delivered secret no longer exists there. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
@@ -104,7 +104,7 @@ export interface Delivered {
   readonly places: readonly SingleDestination[];
 }
 
-/** By client or key. Without places a person adopted or claimed it, and integ does not know where its secret is. */
+/** The last delivery of each client's or key's secret. Its places are empty if a person adopted or claimed it. */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const newest = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -125,7 +125,7 @@ export function mayHold({ destination, state, operation }: Entry): boolean {
   return state === "done" || !isSettled(state);
 }
 
-/** Finds an entry's item: that of its client or key, of its work or its parent's, or else the recorded one. */
+/** Finds the item of an entry: by its client or key, by the entry or its parent, else as recorded in the entry. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

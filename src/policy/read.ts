@@ -99,7 +99,7 @@ function yamlDefects(document: Document, { positions, source }: YamlSource): Loc
 /** Errors that are never a consequence of other errors. */
 const independent: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "TAB_AS_INDENT", "MULTIPLE_DOCS", "NON_STRING_KEY"]);
 
-/** @param rest the text from the error on */
+/** @param rest the text that starts at the error */
 function messageOf({ code, message }: YAMLError, rest: string): string {
   switch (code) {
     case "DUPLICATE_KEY":
@@ -130,7 +130,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** What only YAML allows: control characters, `__proto__`, and anchors, aliases and tags, which hide a value. */
+/** Refuses control characters and `__proto__`, and anchors, aliases and tags, which hide a value. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const defects: LocatedDefect[] = [];
   visit(document, (_key, node) => {

@@ -27,7 +27,7 @@ interface RulesContext {
   readonly realFolder?: ((folder: string) => string) | undefined;
 }
 
-/** @returns the policy, valid only without defects */
+/** @returns the policy, which is invalid if there are defects */
 export function policyFrom(file: PolicyFile, context: RulesContext): { policy: Policy; defects: Defect[] } {
   const rules = new Rules(file, context);
   return { policy: rules.policy(), defects: rules.defects };

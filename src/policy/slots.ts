@@ -66,7 +66,7 @@ function usedBy(account: string, { clients, unresolved }: Observed): number {
   return inUse.length + (unresolved.get(account) ?? 0);
 }
 
-/** Decisions that take a slot, the longest due first. */
+/** Decisions that take a slot; the longest overdue rotations first. */
 function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
   const free = decisions.filter(({ hold }) => hold === undefined);
   return {

@@ -37,7 +37,7 @@ export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizati
   return base_url === baseUrl && organization_id?.toLowerCase() === organizationId?.toLowerCase();
 }
 
-/** Names of items: unique in a policy file, and part of the journal. */
+/** The pattern of item names, which are unique in a policy file and recorded in the journal. */
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 export const policyId = /^[A-Za-z0-9_-]{8,64}$/;

@@ -1,6 +1,6 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Effects of a fault inside the service; the others apply to the connection. */
+/** Effects of a fault inside the service; its other effects apply to the connection. */
 export interface ServiceEffects {
   /** The creation stays pending for this many inspections. */
   readonly pending?: number;

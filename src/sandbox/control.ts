@@ -7,7 +7,7 @@ import { byId, type OAuthClientRecord, type RegionState, type State, clientStatu
 
 const time = z.optional(z.nullable(z.int()));
 
-/** Times are epoch milliseconds. An omitted field keeps its value. */
+/** Bodies of control requests. Times are epoch milliseconds. An omitted field keeps its value. */
 export const controlBodies = {
   fault: z.strictObject({ fault: z.string() }),
   oauthClient: z.strictObject({
@@ -34,7 +34,7 @@ export const controlBodies = {
   contractVersion: z.strictObject({ version: z.string().check(z.regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/)) }),
 };
 
-/** @throws Problem 400 */
+/** @throws Problem 400 that names the first invalid field */
 export function readControl<Schema extends z.ZodMiniType>(schema: Schema, body: unknown): z.output<Schema> {
   const read = schema.safeParse(body);
   if (read.success) return read.data;

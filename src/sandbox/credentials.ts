@@ -2,7 +2,7 @@ import { createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto";
 import { type Call, type LegacyCaller, Problem, type V1Caller, headerOf, invalidRequest } from "./call.ts";
 import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Unused random bytes: filling many takes hardly longer than filling sixteen. */
+/** Random bytes in advance: filling many takes hardly longer than filling sixteen. */
 const unused = Buffer.alloc(4096);
 let usedUpTo = unused.length;
 

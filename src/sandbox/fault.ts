@@ -48,7 +48,7 @@ function cleanup(text: string): number | "open" | undefined {
   return text === "open" ? "open" : duration(text);
 }
 
-/** Additions are not drift (§9 rule 3); `no-` and `other-` are. */
+/** Changes of a specification. Additions are not drift (§9 rule 3); changes with `no-` and `other-` are. */
 export const documentChanges = [
   "extra-field",
   "extra-operation",

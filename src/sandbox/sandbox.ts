@@ -104,7 +104,7 @@ function portError(error: unknown, port: number): Error {
   return Object.assign(new Error(message, { cause: error }), { code });
 }
 
-/** Loaded on the first request to the control address. */
+/** The control address; its module is loaded on its first request. */
 const controlled: HostSettings["control"] = async (host, request) =>
   (await import("./control.ts")).control(host, request);
 

@@ -68,7 +68,7 @@ export class Service {
     return answer instanceof Problem ? problemAnswer(answer, request.requestId) : answer;
   }
 
-  /** The operation and the checks that must see the same state: credential, rate, query. */
+  /** Loads the operation, and adds the checks that must see the same state: credential, rate, query. */
   async #prepared(route: Route): Promise<(call: Call) => ReturnType<Handler<never>>> {
     const steps = <Caller>(authenticate: (call: Call) => Caller, handler: Handler<Caller>) => {
       return (call: Call) => {

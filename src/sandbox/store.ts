@@ -40,7 +40,7 @@ function stateIn(text: string, path: string): State {
   return JSON.parse(stateText) as State;
 }
 
-/** @throws Error `state_folder` */
+/** @throws Error with code `state_folder` if the path is a folder */
 function refuseFolder(path: string): void {
   if (fs.statSync(path, { throwIfNoEntry: false })?.isDirectory())
     throw Object.assign(new Error(`${path} is a folder: the sandbox keeps its state in a file of that name.`), {

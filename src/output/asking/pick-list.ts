@@ -116,7 +116,7 @@ function labelOf(text: string): string {
   return shortened(visibleText(text), longestLabel);
 }
 
-/** The last row always matches, so that a search cannot hide it. */
+/** True if a row matches the search. The last row always matches, so that a search cannot hide it. */
 function fits(
   search: string,
   { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },
@@ -125,7 +125,7 @@ function fits(
   return value === otherKey || `${label} ${hint}`.toLowerCase().includes(wanted);
 }
 
-/** Rejects Enter if no choice matches the search. */
+/** The error message for Enter if no choice matches the search. */
 function noMatchMessage(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }

@@ -16,7 +16,7 @@ export interface Column {
    * behind `Next:` and `Fix:`.
    */
   readonly kind?: "text" | "time" | "word" | "status" | "list" | "id" | "sentence" | "command" | "advice";
-  /** Omitted on a narrow terminal; other columns move below the row. */
+  /** True if a narrow terminal omits the column; other columns move below the row. */
   readonly isDetail?: boolean;
   /** Shown on a terminal only with `--fields`. */
   readonly isHidden?: boolean;
@@ -30,7 +30,7 @@ export interface ListView {
   readonly columns: readonly Column[];
   /** Documented fields without a column, which `--fields` accepts. */
   readonly further?: readonly Column[];
-  /** The first page has all rows: a terminal omits columns with the same value in each. */
+  /** The first page has all rows: a terminal omits columns with the same value in each row. */
   readonly isWhole?: boolean;
   /** `entity`, `entities`. */
   readonly singular: string;
@@ -103,9 +103,9 @@ export interface ListTarget {
   readonly now: () => number;
   /** Requested fields in order; default: all. */
   readonly fields?: readonly FieldPath[];
-  /** Rows that an earlier run wrote to the same file: the list continues after them. */
+  /** Number of rows that an earlier run wrote to the same file: the list continues after them. */
   readonly rowsBefore?: number;
-  /** Receipts before the list in the same document. */
+  /** Number of receipts before the list in the same document. */
   readonly receiptsBefore?: number;
   /** Prints notes about the list. */
   readonly note: (text: string) => void;

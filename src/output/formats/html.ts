@@ -24,12 +24,12 @@ const contentSecurity = `default-src 'none'; style-src 'unsafe-inline'; script-s
 
 export const html: Formatter = {
   resource: (text, { view, target }) => {
-    const page = pageIn({ ...view, plural: view.title ?? "resource" }, target);
+    const page = emptyPage({ ...view, plural: view.title ?? "resource" }, target);
     page.add(JsonText.of(text));
     return page.text();
   },
   list(view, target) {
-    const document = pageIn(view, target);
+    const document = emptyPage(view, target);
     return {
       page: async (page) => {
         for (const row of page) document.add(JsonText.of(row.text));
@@ -41,8 +41,8 @@ export const html: Formatter = {
 
 type Shown = Pick<ListView, "columns" | "plural">;
 
-/** Collects the rows of the page, keeping only the shown fields. */
-function pageIn({ columns, plural }: Shown, target: ListTarget) {
+/** A page without rows. It keeps only the shown fields of each added row. */
+function emptyPage({ columns, plural }: Shown, target: ListTarget) {
   const shown = cellColumns(columns, target.fields);
   const [rows, lifetimes]: [string[], Lifetime[]] = [[], []];
   const add = (row: JsonText): void => {
@@ -50,7 +50,7 @@ function pageIn({ columns, plural }: Shown, target: ListTarget) {
     lifetimes.push(...lifetimesIn(row));
   };
   const title = `integ: ${plural}`;
-  // Browsers repeat the table head on each printed page, but without its buttons: print shows their text.
+  // On paper, where browsers repeat the table head, `data-name` replaces the buttons.
   const head = shown.map(({ heading }) => {
     const name = escaped(heading);
     return `<th scope="col" data-name="${name}"><button type="button">${name}</button></th>`;

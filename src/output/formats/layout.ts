@@ -25,7 +25,7 @@ export type Layout =
 /** Minimum width of a text column, unless it needs less. */
 export const narrowest = 16;
 
-/** Narrower sentences are harder to read than a block. */
+/** Minimum width of a sentence: narrower sentences are harder to read than a block. */
 export const narrowestSentence = 24;
 
 /**
