@@ -9,7 +9,7 @@ export function filesBelow(folder) {
     .map((name) => join(folder, name));
 }
 
-/** @returns static and dynamic imports and re-exports of a file, without comments; `from` is relative to `source` */
+/** @returns static and dynamic imports and re-exports of a file, except in comments; `from` is relative to `source` */
 export function importsOf(file, source) {
   const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
   const from = relative(source, file).split(sep).join("/");

@@ -8,7 +8,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** All pages. Their date is the contract's (§9), so that they differ only if the program does. */
+/** All pages. Their date is the contract's (§9), so that they change only with the program. */
 export function manPages(surface: Surface): Page[] {
   return [...nodesBelow(surface.tree.root)].map((node) => ({
     file: `${pageName(node.path)}.1`,

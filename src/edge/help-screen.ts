@@ -52,7 +52,7 @@ export function helpScreen(command: Command, helper: Help): string {
   ].join("\n");
 }
 
-/** Prints nonempty sections with their descriptions in one column. */
+/** The text of the nonempty sections, with all descriptions in one column. */
 export function sectionsText(sections: readonly Section[], helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const width = Math.max(...sections.flatMap(({ items }) => items.map(([term]) => term.length)));

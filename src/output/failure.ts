@@ -31,7 +31,7 @@ function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): strin
   const { hint, nextCommand, meaning, problem = {} } = failure.details;
   const error = {
     kind: failure.kind,
-    // The object has no key for the meaning, and programs need it too.
+    // The error object has no key for the meaning, so the message contains it.
     message: meaning === undefined ? failure.message : `${failure.message} ${meaning}`,
     exit_code: exitCode,
     status: problem.status,

@@ -110,7 +110,7 @@ export interface Output extends Questions {
   next(command: NextCommand): void;
   /** Shows current work on a terminal: drawn after 300 ms, or as lines from two seconds on. End it with `done`. */
   progress(label: string): Progress;
-  /** Shows the remaining seconds of a wait. @param ms from now */
+  /** Shows the remaining seconds of a wait. @param ms the length of the wait */
   countdown(label: string, ms: number): Progress;
   /** Shows a table of several items' states: see `LiveTable`. @param title such as `Recovering` */
   liveTable(title: string, items: readonly string[]): LiveTable;
@@ -326,7 +326,7 @@ async function printDocument(text: string, { format, target, terminal, isRead }:
 interface ListOptions {
   readonly format: Format;
   readonly target: ListTarget;
-  /** Print nothing if a field of `--fields` is unknown. */
+  /** True for a read: nothing is printed if a field of `--fields` is unknown. */
   readonly isRead?: boolean;
   /** Absent for a file: its size is reported anyway. */
   readonly reportEmpty?: (text: string) => void;

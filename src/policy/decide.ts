@@ -323,7 +323,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
 }
 
-/** Why the secret is not at the file's destinations. `mayBeInUse`: a program may use it where it is now. */
+/** Why the secret is not at the file's destinations, if so. `mayBeInUse`: a program may use it where it is now. */
 function misplacedSecret(
   item: PolicyItem,
   { id }: SeenCredential,

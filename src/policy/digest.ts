@@ -64,7 +64,7 @@ function digestOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }
 
-/** Short digests of the file's settings and of each item with its observations. */
+/** Short digests of the file's settings and of each chosen item with its observations. */
 export function fingerprints({ policy, observed, only }: MadeFrom): Record<string, string> {
   const { items, ...settings } = policy;
   const chosen = items.filter(({ name }) => only.length === 0 || only.includes(name));
@@ -106,7 +106,7 @@ function seenFacts(credential: Observed["clients"] extends ReadonlyMap<string, i
   return [status, serviceAccount, scopes && [...scopes].sort(), type, createdAt, expiresAt];
 }
 
-/** @throws Failure `usage` unless the text is a plan of this version */
+/** @throws Failure `usage` unless the text is an unedited plan of this version */
 export function readPlanDocument(text: string, file: string): PlanDocument {
   const read = parsed(text);
   const isDocument = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);

@@ -141,7 +141,7 @@ export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): 
   return worksByName(named, scope);
 }
 
-/** Undefined for steps, revocations and rotations in place: they do not change which client or key is the item's. */
+/** The work of an entry; undefined for steps, revocations and rotations in place, which keep the item's client or key. */
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;

@@ -34,7 +34,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     access_token_endpoint: at(accessTokenPath),
     /** A service account that may be granted every permission. */
     service_account_id: `sa_${region}_automation`,
-    /** The service account of the API keys, except the keys of others. */
+    /** The service account that owns the API keys, except `other_…`. */
     caller_service_account_id: `sa_${region}_admin`,
     /** A service account that lacks permissions. */
     poor_service_account_id: `sa_${region}_poor`,

@@ -13,7 +13,7 @@ import { tokenPath } from "./token-endpoint.ts";
 
 /** Maximum size of a request's body, in bytes. */
 const mostBodyBytes = 1_048_576;
-/** Longer bodies are not read to their end. */
+/** Maximum number of bytes to read of a body that is too large. */
 const mostReadBytes = 64 * mostBodyBytes;
 const mostLogged = 20_000;
 

@@ -65,7 +65,7 @@ export interface QuestionOptions {
   readonly interruption?: AbortSignal;
 }
 
-/** Questions that wait for an answer. */
+/** The functions that ask and wait for an answer. */
 export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered">;
 
 const cannotAsk = `Input is not a terminal, or ${flags.noInput} or CI is set.`;

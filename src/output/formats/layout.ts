@@ -8,7 +8,7 @@ export interface WidthRange {
   readonly width: number;
   /** Minimum width: for an id its whole width. */
   readonly least: number;
-  /** What happens if rows do not fit: `away` columns are omitted, then `below` columns move, else rows become a `block`. */
+  /** If a row does not fit: `away` columns are omitted, then `below` columns move below it, else it becomes a `block`. */
   readonly otherwise: "block" | "below" | "away";
 }
 
