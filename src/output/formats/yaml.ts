@@ -7,10 +7,10 @@ import type { Formatter, ListTarget, ListView, PageWriter, ShownResource } from 
 
 export const yaml = {
   resource: (text: string, { target }: ShownResource) =>
-    written(printed(JsonText.of(projected(JsonText.of(text), target.fields)))),
+    yamlOf(withScalars(JsonText.of(projected(JsonText.of(text), target.fields)))),
   receipt(text: string, { target }: ShownResource) {
     const head = target.receiptsBefore === 0 ? "object: list\nreceipts:\n" : "";
-    return head + rows([JsonText.of(projected(JsonText.of(text), target.fields))]);
+    return head + sequenceItems([JsonText.of(projected(JsonText.of(text), target.fields))]);
   },
   list: yamlList,
 } satisfies Formatter;
@@ -28,7 +28,9 @@ function yamlList(
       if (page.length === 0) return;
       const head = isFirst ? `${opening}data:\n` : "";
       isFirst = false;
-      await sink.write(head + rows(page.map((row) => (fields === undefined ? row : JsonText.of(chosen.of(row))))));
+      await sink.write(
+        head + sequenceItems(page.map((row) => (fields === undefined ? row : JsonText.of(chosen.of(row))))),
+      );
     },
     async end({ nextPageToken, hasMore }) {
       const head = isFirst ? `${opening}data: []\n` : "";
@@ -39,15 +41,15 @@ function yamlList(
   };
 }
 
-/** Items of a sequence below a key. No scalar has a second line. */
-const rows = (values: readonly JsonText[]): string =>
-  written(values.map((row) => printed(row))).replaceAll(/^(?=.)/gm, "  ");
+/** The items of a sequence, indented for their place below a key. Each scalar is one line. */
+const sequenceItems = (values: readonly JsonText[]): string =>
+  yamlOf(values.map((row) => withScalars(row))).replaceAll(/^(?=.)/gm, "  ");
 
 /**
- * Prints a scalar's text as it is. The package itself rounds long numbers, and leaves `=`, `<<` and U+2028 without
+ * Keeps a scalar's text. The package itself would round long numbers, and leave `=`, `<<` and U+2028 without
  * quotes, which readers of YAML 1.1 take for something else.
  */
-const asItIs: ScalarTag = {
+const verbatim: ScalarTag = {
   tag: "tag:yaml.org,2002:str",
   default: true,
   identify: (value) => typeof value === "string",
@@ -55,22 +57,22 @@ const asItIs: ScalarTag = {
   stringify: ({ value }) => value as string,
 };
 
-/** @param value each scalar as it is printed */
-const written = (value: unknown): string =>
+/** @param value of `withScalars` */
+const yamlOf = (value: unknown): string =>
   stringify(value, {
     schema: "failsafe",
-    customTags: (tags) => [asItIs, ...tags],
+    customTags: (tags) => [verbatim, ...tags],
     aliasDuplicateObjects: false,
     lineWidth: 0,
   });
 
-/** The value with each scalar as it is printed. */
-function printed(value: JsonText): unknown {
+/** A tree of arrays and maps whose leaves are scalars as YAML writes them. */
+function withScalars(value: JsonText): unknown {
   if (value.isString) return scalar(value.string, value);
   if (!value.hasParts) return value.compact();
-  if (value.isArray) return value.items().map((item) => printed(item));
+  if (value.isArray) return value.items().map((item) => withScalars(item));
   const members = value.parts();
-  return new Map(members.names.map((name) => [scalar(name), printed(members.get(name)!)]));
+  return new Map(members.names.map((name) => [scalar(name), withScalars(members.get(name)!)]));
 }
 
 /** Plain words: no reader of YAML 1.1 or 1.2 takes them for another type. */
