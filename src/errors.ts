@@ -75,12 +75,69 @@ export class Failure extends Error {
   }
 }
 
+/** True of a failure that a person reads as "nothing was done": in the middle of larger work that is not so. */
+export function saysNothingWasDone({ kind }: Failure): boolean {
+  return kind === "usage" || kind === "failed" || kind === "unreachable";
+}
+
+/** True of Ctrl-C and SIGTERM. */
+export function isInterruption({ kind }: Failure): boolean {
+  return kind === "interrupted" || kind === "terminated";
+}
+
+/** The failure with the id of the response that it followed from, if it has none of its own. */
+export function withRequestId(failure: Failure, requestId: string | undefined): Failure {
+  const { kind, message, details } = failure;
+  if (requestId === undefined || details.problem?.request_id !== undefined) return failure;
+  return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
+}
+
+/** From the worst to the mildest: the exit code of several works. */
+const worstFirst: readonly FailureKind[] = [
+  "outcome_unknown",
+  "undelivered",
+  "secret_lost",
+  "pending",
+  "unusable",
+  "auth",
+  "rate_limited",
+  "unreachable",
+  "conflict",
+  "not_found",
+  "failed",
+];
+
+/** How one of several works ended. Skipped: it could not be tried. */
+interface Ended {
+  readonly failure?: Failure;
+  readonly isSkipped?: boolean;
+}
+
+/** @returns the failure to end with, or nothing if all that could be tried is settled */
+export function worstOf(results: readonly Ended[]): Failure | undefined {
+  const tried = results.filter(({ isSkipped }) => isSkipped !== true);
+  const failures = (tried.length > 0 ? tried : results).flatMap(({ failure }) => (failure ? [failure] : []));
+  const rank = (failure: Failure): number =>
+    (worstFirst.indexOf(failure.kind) + worstFirst.length + 1) % (worstFirst.length + 1);
+  return failures.sort((a, b) => rank(a) - rank(b))[0];
+}
+
 /** For `catch`: converts a Failure and rethrows other errors. */
 export function onFailure<T>(instead: (failure: Failure) => T): (error: unknown) => T {
   return (error) => {
     if (error instanceof Failure) return instead(error);
     throw error;
   };
+}
+
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Says what failed and why: a reason that is a sentence stays one, any other follows a colon. */
+export function withReason(what: string, error: unknown): string {
+  const reason = reasonOf(error);
+  return /^\p{Lu}/u.test(reason) ? `${what}. ${reason}` : `${what}: ${reason}`;
 }
 
 /**

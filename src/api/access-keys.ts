@@ -41,6 +41,9 @@ export interface SecretAnswer {
   readonly secret: string | undefined;
 }
 
+/** Characters of a key's name (§8). */
+const longestName = 255;
+
 const knownScopes = ["*", "push-ingest:*"];
 
 /**
@@ -50,9 +53,9 @@ const knownScopes = ["*", "push-ingest:*"];
  */
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
   const characters = Array.from(name).length;
-  if (characters < 1 || characters > 255)
+  if (characters < 1 || characters > longestName)
     throw invalidValue("key name", undefined, {
-      why: `it has ${characters} characters; 1 to 255 are allowed`,
+      why: `it has ${characters} characters; 1 to ${longestName} are allowed`,
       hint: `Name the key with ${flags.name} <name>.`,
     });
   if (expiresAt !== undefined) checkExpiry(expiresAt, nowMs);
@@ -87,6 +90,22 @@ function checkExpiry(expiresAt: string, nowMs: number): void {
 
 function refuse(message: string, hint: Advice): never {
   throw new Failure("usage", message, { hint });
+}
+
+/** Appended to a name by `--marker`: unguessable, so that no one else's key has it. */
+export const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
+
+/** Whether a name leaves space for its mark. */
+export function leavesSpaceForMark(name: string): boolean {
+  return Array.from(name).length + Array.from(newMark()).length <= longestName;
+}
+
+/** The name as it goes out. @throws Failure `usage` if name and mark are too long together */
+export function markedName(name: string, mark: string): string {
+  const [ofName, ofMark] = [Array.from(name).length, Array.from(mark).length];
+  if (ofName + ofMark <= longestName) return name + mark;
+  const message = `With its mark the name has ${ofName + ofMark} characters: at most ${longestName} are allowed.`;
+  return refuse(message, `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.marker} out.`);
 }
 
 /** The exact body of a creation. Omitted fields get the service's defaults. */
@@ -194,6 +213,16 @@ function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswe
   if (secret !== undefined && secret !== null && typeof secret !== "string")
     throw new BrokenBody("the secret is not a string");
   return { key, secret: secret || undefined };
+}
+
+/**
+ * The receipt as it is shown and claimed: the API's own object if the secret is at its top level, with the key's id.
+ * @assumed §4.4 does not show the response to a rotation: it may wrap the key.
+ */
+export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {
+  const object = Object(JSON.parse(text)) as { readonly id?: unknown; readonly secret?: unknown };
+  if (object.secret !== secret) return JSON.stringify({ ...key, secret });
+  return object.id === undefined && key.id !== undefined ? JSON.stringify({ id: key.id, ...object }) : text;
 }
 
 function readRevoked({ status, body }: Answer): AccessKey {

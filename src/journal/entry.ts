@@ -1,5 +1,6 @@
 // An entry of the journal as data. No field holds a secret.
 import type * as z from "zod/mini";
+import type { Failure } from "../errors.ts";
 import { type NextCommand, shell, flags } from "../next-step.ts";
 import type { Fixed } from "./entry-destination.ts";
 import type { detailShape, JournalRecord } from "./record-schema.ts";
@@ -117,6 +118,25 @@ export function detailOf<O extends keyof NeededDetail>(
 ): EntryDetail & Required<Pick<EntryDetail, NeededDetail[O]>> {
   if (is !== operation) throw new Error(`journal entry ${id} is a ${is}, not a ${operation}`);
   return detail as ReturnType<typeof detailOf<O>>;
+}
+
+/** Where else than here a secret of the entry may be kept: machines and folders. */
+export function otherPlaces({ detail }: Entry, here: string): string[] {
+  return (detail.attempted_at ?? []).filter((place) => place !== here);
+}
+
+export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
+  const { status, code, request_id } = failure.details.problem ?? {};
+  return { kind: failure.kind, message: failure.message, status, code, request_id };
+}
+
+/** The kind of credential that an operation is about. */
+export function kindOf({ operation }: { readonly operation: string }): "oauth_client" | "access_key" {
+  return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
+}
+
+export function nounOf(entry: Pick<Entry, "operation">): "client" | "key" {
+  return kindOf(entry) === "oauth_client" ? "client" : "key";
 }
 
 /** The key was found by its name and creation time alone: it may be another's until a person confirms its id. */

@@ -33,6 +33,20 @@ export async function rotatedTo(journal: Looked, id: string): Promise<string | u
   return by?.resource_id ?? undefined;
 }
 
+/** States in which an entry has changed nothing that is in use. */
+const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
+
+/**
+ * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost one is replaced, not found.
+ */
+export async function currentChild(journal: Looked, rotation: Entry): Promise<Entry | undefined> {
+  const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
+  const children = await journal.select({ all: true, parent: rotation.id, operation });
+  const counts = (id: string | null): boolean =>
+    children.some((entry) => entry.id === id && (!isSettled(entry.state) || entry.state === "done"));
+  return children.find((entry) => !withoutEffect.has(entry.state) && !counts(entry.replaces));
+}
+
 /** True if a running process holds the entry. A team's journal records its holders; a file only has locks. */
 export async function isWorkedOn(journal: Journal, id: string): Promise<boolean> {
   if (journal.isShared) return (await journal.holders()).has(id);
@@ -125,7 +139,6 @@ export async function laterRotation(
   secrets: { isKept(entry: string): boolean },
 ): Promise<Entry | undefined> {
   const mayBeKept = entry.state === "undelivered" || secrets.isKept(entry.id);
-  const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
   // With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used.
   const counts = (later: Entry): boolean =>
     !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));

@@ -1,5 +1,6 @@
 // The rotation of a client: another client of the same service account, proven by a token exchange.
-import { Failure } from "../errors.ts";
+import type { CreationRequest } from "../api/oauth-client-creation.ts";
+import type { Failure } from "../errors.ts";
 import { detailOf, type Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { rotationsOf } from "../journal/rotations.ts";
@@ -9,10 +10,8 @@ import { overlapDifferences, rotate, type Rotation, type RotationOptions } from 
 import { entryFailure, madeFor, recordAfterwards, tellOtherEndpoint, type Workbench } from "./workbench.ts";
 
 /** The old client as far as a rotation needs it. */
-export interface OldClient {
+interface OldClient extends CreationRequest {
   readonly id: string;
-  readonly service_account_id: string;
-  readonly scopes: readonly string[];
   readonly status: string;
 }
 
@@ -62,10 +61,7 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
     options,
     creation: client,
     oldId,
-    intent: () => {
-      const { service_account_id, scopes } = JSON.parse(lease.entry.request_text) as OldClient;
-      return creationIntent(bench, { service_account_id, scopes }, lease.entry);
-    },
+    intent: () => creationIntent(bench, JSON.parse(lease.entry.request_text) as OldClient, lease.entry),
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
       if (due === null) return false;
       tellOtherEndpoint(bench, begun?.token_endpoint, due.token_endpoint);
@@ -86,12 +82,11 @@ async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): P
   await recordAfterwards(bench, lease, { state: "refused" });
   const done = (await rotationsOf(bench.journal, lease.entry)).filter(({ state }) => state === "done");
   const successor = done.find(({ resource_id }) => resource_id !== null)?.resource_id;
-  const message = `The client ${old.id} is ${old.status}: `;
-  if (successor)
-    return entryFailure(lease.entry, "unusable", `${message}it was rotated, and ${successor} followed.`, {
-      nextCommand: shell`integ oauth-clients rotate ${successor}`,
-    });
-  return entryFailure(lease.entry, "unusable", `${message}it cannot be rotated.`, {
-    nextCommand: shell`integ oauth-clients create ${flags.serviceAccount} ${old.service_account_id} ${old.scopes.flatMap((scope) => [flags.scope, scope])}`,
+  const why = successor ? `it was rotated, and ${successor} followed` : "it cannot be rotated";
+  const scopes = old.scopes.flatMap((scope) => [flags.scope, scope]);
+  return entryFailure(lease.entry, "unusable", `The client ${old.id} is ${old.status}: ${why}.`, {
+    nextCommand: successor
+      ? shell`integ oauth-clients rotate ${successor}`
+      : shell`integ oauth-clients create ${flags.serviceAccount} ${old.service_account_id} ${scopes}`,
   });
 }

@@ -11,35 +11,31 @@ import {
 } from "../api/oauth-client-creation.ts";
 import { type Attempt, failureOf } from "../api/call/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
-import { Failure } from "../errors.ts";
-import { type Entry, isPutOff, revokedFirst } from "../journal/entry.ts";
+import { Failure, withRequestId } from "../errors.ts";
+import { type Entry, isPutOff, revokedFirst, lastErrorOf } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import { type Advice, flags, shell } from "../next-step.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
 import { type AskedCreation, create, type CreationContract, type CreationWork, type Made } from "./creation.ts";
-import { assertNotElsewhere, formerIds, keptUnnamed, seekSecret, type TakenUp, takeUp } from "./delivery-recovery.ts";
 import { clientCredential } from "./revocation.ts";
 import {
   assertAsAsked,
+  assertNotElsewhere,
   deliverSecret,
   destroyCopy,
+  formerIds,
   keepStray,
+  keptUnnamed,
   releasing,
   reserveDestination,
+  seekSecret,
   settleDelivered,
+  takeUp,
+  type TakenUp,
 } from "./secret-delivery.ts";
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
-import {
-  clockSkewMs,
-  entryFailure,
-  isoTime,
-  lastErrorOf,
-  madeFor,
-  recordAfterwards,
-  withRequestId,
-  type Workbench,
-} from "./workbench.ts";
+import { clockSkewMs, entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
 export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
@@ -300,7 +296,7 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
     await recordAfterwards(bench, lease, { state: "unusable", resource_id: made.id, last_error: null });
-  if (!isUndocumented(made)) await destroyCopy(run, { shown: made.status });
+  if (!isUndocumented(made)) await destroyCopy(bench, lease.entry, { shown: made.status });
   return entryFailure(lease.entry, "unusable", `The client ${made.id} is ${made.status}: it must not be used.`, {
     meaning: "The same idempotency key always returns this client.",
     hint: "Create another one under a new key.",

@@ -1,34 +1,26 @@
 // The creation of a client or key, from any point that it had reached: what is on this machine is delivered, the request sent,
 // what it made looked for, and a lost secret replaced if that is agreed to (§4.2). What differs: client.ts, key.ts.
-import { Failure, onFailure } from "../errors.ts";
+import { Failure, onFailure, withReason, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isGuess, isPutOff, isSameRequest, isSettled, mayHaveArrived, nextStep } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
-import { type Destination, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
+import { type Destination, isPartlyDelivered, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
 import { assertPartMayGo, assertTrusted } from "./acts/overwrite.ts";
-import { completeDelivery, isPartlyDelivered, type TakenUp } from "./delivery-recovery.ts";
 import { next } from "./next.ts";
 import {
   assertAsAsked,
+  completeDelivery,
   reserveDestination,
   releaseReserved,
   type SecretDelivery,
   type SecretWork,
   secretLost,
+  type TakenUp,
   undelivered,
 } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
 import { admitTo, assertQuiet } from "./sending.ts";
-import {
-  entryFailure,
-  holding,
-  isoTime,
-  recordAfterwards,
-  recoveryIn,
-  saysNothingWasDone,
-  withReason,
-  type Workbench,
-} from "./workbench.ts";
+import { entryFailure, holding, isoTime, recordAfterwards, recoveryIn, type Workbench } from "./workbench.ts";
 
 export interface CreationOptions {
   /** Where the secret of an entry goes: asked for now, else where the original command wanted it. */
@@ -89,17 +81,10 @@ export async function create(
 ): Promise<Made> {
   const { destination, fresh, key } = asked;
   const since = isoTime(bench.clock.now());
-  const {
-    kind,
-    lease,
-    alongside = [],
-  } = await admitTo(bench, intent, {
-    destination,
-    fresh,
-    key,
-    // Typed again, what was delivered needs no space at its destination.
-    isThere: async (resumed) => (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry),
-  });
+  // Typed again, what was delivered needs no space at its destination.
+  const isThere = async (resumed: EntryLease): Promise<boolean> =>
+    (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry);
+  const { kind, lease, alongside = [] } = await admitTo(bench, intent, { destination, fresh, key, isThere });
   return holding(lease, async () => {
     for (const { entry, holder } of alongside)
       bench.tell.warn(
@@ -230,7 +215,11 @@ async function replaceNow(contract: CreationContract, { work, begun }: Lost): Pr
     const isOver = isSettled(state) || state === "undelivered";
     try {
       if (!isOver && attempts === 0 && !(await completeDelivery(bench, replacement)))
-        await reserveOrRefuse(bench, replacement, destination);
+        // Made ready before anything is revoked; a replacement whose destination cannot be is refused.
+        await reserveDestination(bench, replacement, { destination }).catch(async (error: unknown) => {
+          await recordAfterwards(bench, replacement, { state: "refused" });
+          throw error;
+        });
       await revokeBefore(contract, work);
     } catch (error) {
       await releaseReserved(bench, replacement.entry, destination);
@@ -292,16 +281,6 @@ async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   if (entry.replaced_by === null) return entry;
   const [by] = await journal.select({ all: true, ids: [entry.replaced_by] });
   return by ? lastReplacement(journal, by) : entry;
-}
-
-/** Makes the destination of a replacement ready before anything is revoked; one that cannot be is refused. */
-async function reserveOrRefuse(bench: Workbench, replacement: EntryLease, destination: Destination): Promise<void> {
-  try {
-    await reserveDestination(bench, replacement, { destination });
-  } catch (error) {
-    await recordAfterwards(bench, replacement, { state: "refused" });
-    throw error;
-  }
 }
 
 /** Nothing of an entry that failed is in use. */

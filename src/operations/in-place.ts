@@ -1,24 +1,21 @@
 // The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives, so
 // that a lost response is followed by another rotation only if the person asks for one. One that cannot lock out: key-rotation.ts.
 import { rotatedKeyDifferences } from "../api/access-keys.ts";
-import type { Attempt } from "../api/call/attempt.ts";
+import { isCredentialRefused } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
-import { Failure } from "../errors.ts";
-import { type Entry, mayHaveArrived, rotatedBy } from "../journal/entry.ts";
+import { Failure, withReason } from "../errors.ts";
+import { type Entry, mayHaveArrived, rotatedBy, otherPlaces } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
-import { takeUp } from "./delivery-recovery.ts";
 import { laterRotation, activeEarlierRotation, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
-import { destroyCopy, type SecretWork, secretLost, releaseReserved, releasing } from "./secret-delivery.ts";
+import { destroyCopy, type SecretWork, secretLost, releaseReserved, releasing, takeUp } from "./secret-delivery.ts";
 import {
   entryFailure,
   holding,
   madeFor,
-  otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   recoveryStep,
-  withReason,
   type Workbench,
 } from "./workbench.ts";
 import { next } from "./next.ts";
@@ -84,7 +81,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
 export async function endBefore(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
-  await destroyCopy({ bench, lease }, { rotatedAgain: later });
+  await destroyCopy(bench, lease.entry, { rotatedAgain: later });
   await releaseReserved(bench, lease.entry);
   bench.tell.note(`Nothing was sent for ${id}: ${later.id} rotated the key ${rotatedBy(later)} after it.`);
 }
@@ -102,14 +99,8 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
     });
   await lease.record({ resource_id: id });
   return releasing(work, async () => {
-    const options = {
-      what: "rotate the access key",
-      change: "rotate key",
-      id,
-      ifUnknown: unknownWords,
-      before,
-    } as const;
-    const answer = await sendForSecret(work, options);
+    const about = { what: "rotate the access key", change: "rotate key", ifUnknown: unknownWords } as const;
+    const answer = await sendForSecret(work, { ...about, id, before });
     const { value } = answer;
     const key = { ...value.key, id: value.key.id ?? id };
     const differs = rotatedKeyDifferences(key);
@@ -177,20 +168,12 @@ export async function recoverKeyRotation(
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
-/** True if the caller's credential is not accepted: neither for the request nor for the token that it needs. */
-export function isCredentialRefused(answer: Attempt<unknown>): boolean {
-  if (answer.kind === "refused") return answer.status === 401;
-  return answer.kind === "not_sent" && answer.failure?.kind === "auth";
-}
-
 /** For the profile's own key the question can be put to the service: its secret works, or it does not. */
 async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
   const others = otherPlaces(entry, bench.secrets.place);
-  const elsewhere =
-    others.length === 0
-      ? ""
-      : ` It was requested in ${others.join(", ")} too, and a new secret may be kept there: ${flags.yes} alone does not rotate it again.`;
+  const places = `It was requested in ${others.join(", ")} too, and a new secret may be kept there`;
+  const elsewhere = others.length === 0 ? "" : ` ${places}: ${flags.yes} alone does not rotate it again.`;
   const unknown = (meaning: string): Failure => {
     const because = new Failure("outcome_unknown", "It is not known whether the key was rotated.");
     const step = recoveryStep(entry.id, [flags.replaceLostSecret]);

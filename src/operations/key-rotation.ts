@@ -5,6 +5,7 @@ import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
+import { requestIn } from "./orphan.ts";
 import { type Overlap, overlapDifferences, proven, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
 import { lastUseOf } from "./revocation.ts";
 import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
@@ -56,7 +57,7 @@ export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRe
 
 function differencesOf(entry: Entry, request: KeyReplacementRequest) {
   const { creation, updateProfile } = request;
-  const begun = JSON.parse(entry.request_text) as AccessKeyRequest;
+  const begun = requestIn(entry);
   const now = creation.request;
   const { expiry, marked, update_profile } = entry.detail;
   const list = (scopes: readonly string[] = []): string => [...new Set(scopes)].sort().join(" ");
@@ -83,8 +84,8 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
     creation: key,
     oldId,
     intent: () => {
-      const { id: _, ...request } = JSON.parse(lease.entry.request_text) as AccessKeyRequest & { id: string };
-      return keyCreationIntent(bench, { request, marked: marked === true }, { begun: lease.entry });
+      const creation = { request: requestIn(lease.entry), marked: marked === true };
+      return keyCreationIntent(bench, creation, { begun: lease.entry });
     },
     proveFirst: update_profile === true ? strictProof(bench, lease) : undefined,
     lastUse: () => lastUseOf(bench, oldId),

@@ -1,18 +1,19 @@
 // The creation of access keys (§2.4, §4.4), and the sending that it shares with the rotation in place.
 // Without an idempotency key, what may have arrived is never sent again: it is looked for (orphan.ts).
-import { type Advice, flags } from "../next-step.ts";
 import {
-  type AccessKey,
   accessKeyBody,
   type AccessKeyRequest,
   checkAccessKey,
   keyDifferences,
+  keyReceipt,
+  markedName,
+  newMark,
   type SecretAnswer,
 } from "../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { differencesIn } from "../api/oauth-client-creation.ts";
-import { Failure } from "../errors.ts";
-import { type Entry, isUnnamed, wasClaimed } from "../journal/entry.ts";
+import type { Failure } from "../errors.ts";
+import { type Entry, isUnnamed, wasClaimed, lastErrorOf } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
@@ -20,11 +21,12 @@ import { type AskedCreation, create, type CreationContract, type CreationWork, t
 import { assertUnused, nameDelivered, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
 import { readUntilAnswered, recordAttempt, sendUntilKnown } from "./sending.ts";
-import { formerIds, learnedOfKept, takeUp, type TakenUp } from "./delivery-recovery.ts";
 import {
   assertAsAsked,
   deliverSecret,
+  formerIds,
   keepStray,
+  learnedOfKept,
   learnedOfKey,
   reserveDestination,
   type SecretWork,
@@ -32,11 +34,12 @@ import {
   undelivered,
   releaseReserved,
   releasing,
+  takeUp,
+  type TakenUp,
 } from "./secret-delivery.ts";
 import {
   entryFailure,
   isoTime,
-  lastErrorOf,
   lifetimeDifference,
   madeFor,
   outcomeUnknown,
@@ -45,32 +48,12 @@ import {
   type Workbench,
 } from "./workbench.ts";
 
-/** Characters of a key's name (§8). */
-const longestName = 255;
-
 export interface KeyCreation {
   readonly request: AccessKeyRequest;
   /** Normal form of the expiry as it was asked for (`in 90d` is the same intent tomorrow); absent: the request's. */
   readonly expiry?: string;
   /** `--marker`: add a mark to the name that makes an orphan certain. */
   readonly marked: boolean;
-}
-
-/** Appended to a name by `--marker`: unguessable, so that no one else's key has it. */
-const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
-
-/** Whether a name leaves space for its mark. */
-export function leavesSpaceForMark(name: string): boolean {
-  return Array.from(name).length + Array.from(newMark()).length <= longestName;
-}
-
-/** The name as it goes out. @throws Failure `usage` if name and mark are too long together */
-export function markedName(name: string, mark: string): string {
-  const [ofName, ofMark] = [Array.from(name).length, Array.from(mark).length];
-  if (ofName + ofMark <= longestName) return name + mark;
-  const message = `With its mark the name has ${ofName + ofMark} characters: at most ${longestName} are allowed.`;
-  const hint: Advice = `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.marker} out.`;
-  throw new Failure("usage", message, { hint });
 }
 
 /** The intent of a creation as the journal admits it. @param about.begun the entry whose work it is a step of */
@@ -226,16 +209,6 @@ export async function takeSecret(
   const mine = { secret, kind: "access_key", id: key.id ?? "", receipt } as const;
   await deliverSecret(work, mine, { learned, requestId });
   return mine;
-}
-
-/**
- * The receipt as it is shown and claimed: the API's own object if the secret is at its top level, with the key's id.
- * @assumed §4.4 does not show the response to a rotation: it may wrap the key.
- */
-export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {
-  const object = Object(JSON.parse(text)) as { readonly id?: unknown; readonly secret?: unknown };
-  if (object.secret !== secret) return JSON.stringify({ ...key, secret });
-  return object.id === undefined && key.id !== undefined ? JSON.stringify({ id: key.id, ...object }) : text;
 }
 
 /** Exchanges a key's secret for a bearer token (§5.3), which changes nothing. @returns false if the profile knows no way */

@@ -1,8 +1,8 @@
 // The next step of an entry, computed from its record and from facts that the caller has observed. It reads nothing, so that a first
 // run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
-import { Failure } from "../errors.ts";
+import { Failure, isInterruption, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived } from "../journal/entry.ts";
-import { entryFailure, isInterruption, saysNothingWasDone } from "./workbench.ts";
+import { entryFailure } from "./workbench.ts";
 
 export type Step =
   | "end"
@@ -43,10 +43,6 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
 
 /** Recorded in a rotation's entry if the service refused the new secret. */
 export const refusedProof = "refused";
-
-export function isProofRefused({ proven }: Entry["detail"]): boolean {
-  return proven === refusedProof;
-}
 
 type Known = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
 

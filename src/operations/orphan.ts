@@ -3,18 +3,16 @@ import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/acc
 import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, mayHaveArrived, wasClaimed } from "../journal/entry.ts";
+import { type Entry, mayHaveArrived, wasClaimed, otherPlaces } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import type { CreationWork, Made } from "./creation.ts";
-import { learnedOfKept } from "./delivery-recovery.ts";
-import { seenAtAll, settleDelivered } from "./secret-delivery.ts";
+import { learnedOfKept, seenAtAll, settleDelivered } from "./secret-delivery.ts";
 import { readUntilAnswered, wait } from "./sending.ts";
 import {
   attemptedPlaces,
   beganAt,
   clockSkewMs,
   entryFailure,
-  otherPlaces,
   outcomeUnknown,
   recordAfterwards,
   serviceTime,
@@ -57,13 +55,16 @@ function listedKeys(bench: Workbench): Promise<Rows> {
 
 async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<Sought> {
   const request = requestIn(entry);
+  const { clock_offset_ms: offset } = entry;
+  // The clock of the machine was compared with the service's when the work began, and agreed with it.
+  const isClockKnown = offset !== null && Math.abs(offset) <= clockSkewMs;
   return {
     request,
     marked: entry.detail.marked === true,
     madeAfter: beganAt(entry),
     // A clock that was not compared proves nothing: the request may have been sent a moment ago.
-    sentUntil: isClockKnown(entry) ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
-    isClockKnown: isClockKnown(entry),
+    sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
+    isClockKnown,
     skewMs: clockSkewMs,
     userId: await creatorKnown(bench, entry),
     knownIds: await knownAmong(bench, entry, namesakesIn(rows, request)),
@@ -102,11 +103,6 @@ async function knownAmong(
     if (entries.some(standsForAnother)) known.add(key.id);
   }
   return known;
-}
-
-/** True if the clock of the machine was compared with the service's when the work began, and agreed with it. */
-function isClockKnown({ clock_offset_ms }: Entry): boolean {
-  return clock_offset_ms !== null && Math.abs(clock_offset_ms) <= clockSkewMs;
 }
 
 /** When the last request may still have been under way, by the service's clock, milliseconds since 1970. */

@@ -1,6 +1,6 @@
 // Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
 import { eachInParallel } from "../parallel.ts";
-import { Failure, type FailureKind, onFailure } from "../errors.ts";
+import { Failure, onFailure } from "../errors.ts";
 import { otherAccount } from "./entry-account.ts";
 import { type Entry, isInPlace, isSettled, resourcesOf } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
@@ -39,30 +39,6 @@ export interface Recovered {
   readonly failure?: Failure;
   /** The entry was not changed, because its profile or credential is missing. */
   readonly isSkipped?: boolean;
-}
-
-/** From the worst to the mildest: the exit code of a recovery that left something. */
-const worstFirst: readonly FailureKind[] = [
-  "outcome_unknown",
-  "undelivered",
-  "secret_lost",
-  "pending",
-  "unusable",
-  "auth",
-  "rate_limited",
-  "unreachable",
-  "conflict",
-  "not_found",
-  "failed",
-];
-
-/** @returns the failure to end with, or nothing if all that could be tried is settled */
-export function worstOf(results: readonly Recovered[]): Failure | undefined {
-  const tried = results.filter(({ isSkipped }) => isSkipped !== true);
-  const failures = (tried.length > 0 ? tried : results).flatMap(({ failure }) => (failure ? [failure] : []));
-  const rank = (failure: Failure): number =>
-    (worstFirst.indexOf(failure.kind) + worstFirst.length + 1) % (worstFirst.length + 1);
-  return failures.sort((a, b) => rank(a) - rank(b))[0];
 }
 
 /** Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others. */

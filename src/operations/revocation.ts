@@ -115,14 +115,14 @@ export const keyCredential: Credential = {
 function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise<Revoked> {
   const { grounds, lease, service = bench.account.service } = about;
   const { detail } = lease.entry;
+  const listed = (): Promise<string | undefined> => statusInList(bench, id, service).catch(onFailure(() => undefined));
   const wasSent = grounds.kind === "secret_lost" || detail.revoking === true || mayHaveArrived(lease.entry);
   const read = async (answer: Attempt<AccessKey>, earlier: readonly Attempt<unknown>[]): Promise<Revoked | Failure> => {
-    if (answer.kind === "answered") return confirmed(bench, answer, { id, service });
+    if (answer.kind === "answered") return confirmed(answer, { id, listed });
     const mayBeOver =
       answer.kind === "refused" &&
       (answer.status === 409 || (answer.status === 404 && (wasSent || earlier.some(({ kind }) => kind === "unknown"))));
-    if (mayBeOver && isRevoked(await statusInList(bench, id, service).catch(ifReadable)))
-      return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+    if (mayBeOver && isRevoked(await listed())) return seenRevoked(id);
     return failureOf(answer, { what: "revoke the access key", change: true });
   };
   return revoke(bench, { change: "revoke key", id, service, read, grounds, lease });
@@ -132,19 +132,22 @@ function isRevoked(status: string | undefined): boolean {
   return status === "revoked" || status === "absent";
 }
 
+function seenRevoked(id: string): Revoked {
+  return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+}
+
 /** A yes whose body shows the key's status is believed; if it shows nothing, or another key, the list is looked at. */
 async function confirmed(
-  bench: Workbench,
   answer: Answered<AccessKey>,
-  { id, service }: { readonly id: string; readonly service: Service },
+  { id, listed }: { readonly id: string; readonly listed: () => Promise<string | undefined> },
 ): Promise<Revoked> {
   const { id: shown = id, status } = answer.value;
   if (shown === id && status === "revoked") return { receipt: answer.body.toString(), seen: true };
-  const listed = await statusInList(bench, id, service).catch(ifReadable);
-  if (isRevoked(listed)) return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+  const now = await listed();
+  if (isRevoked(now)) return seenRevoked(id);
   if (shown !== id)
     throw new Failure("outcome_unknown", `The service responded to the revocation with another key (${shown}).`);
-  const still = listed ?? status;
+  const still = now ?? status;
   if (still === undefined) return { receipt: JSON.stringify({ id }), seen: false };
   const message = `The service accepted the revocation, and the key's status is still "${still}".`;
   throw new Failure("outcome_unknown", message);
@@ -155,8 +158,6 @@ export function unlessHidden(error: unknown): undefined {
   if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
   throw error;
 }
-
-const ifReadable = onFailure(() => undefined);
 
 /** @returns the key's status in the list, `absent` if a whole list leaves it out, nothing if it does not say */
 async function statusInList(bench: Workbench, id: string, service?: Service): Promise<string | undefined> {

@@ -1,38 +1,41 @@
 // The rotation of a client or key by replacement: another one is made, delivered and proven, both work for a time, then the old
 // one is revoked. At every moment one of the two works. The steps of each contract: client-rotation.ts, key-rotation.ts.
 import type { Service } from "../api/connect.ts";
-import { Failure, onFailure } from "../errors.ts";
-import { type Entry, isInPlace, isSettled, nextStep, overlapEnd, rotatedBy } from "../journal/entry.ts";
-import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
-import { type Concurrency, rotatedTo, precedingRotation, settledRotations } from "../journal/rotations.ts";
+import { Failure, onFailure, isInterruption, withReason, saysNothingWasDone } from "../errors.ts";
+import { type Entry, isInPlace, isSettled, nextStep, nounOf, overlapEnd, rotatedBy } from "../journal/entry.ts";
+import type { EntryLease, Intent } from "../journal/journal.ts";
+import {
+  type Concurrency,
+  currentChild,
+  rotatedTo,
+  precedingRotation,
+  settledRotations,
+} from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import {
   describeDestination,
   type Destination,
   type DestinationRecord,
+  isForProfile,
   missingPlaces,
   namesOf,
   type OneTimeSecret,
   placesOf,
 } from "../secrets/destination.ts";
 import { admitPart, type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
-import { rereadSecret } from "./delivery-recovery.ts";
-import { isProofRefused, next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
+import { next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { assertTrusted, seenAt } from "./acts/overwrite.ts";
 import { revokes, type Successor } from "./acts/revoke.ts";
-import { assertAsAsked, nounOf, releaseReserved, type SecretDelivery } from "./secret-delivery.ts";
+import { assertAsAsked, releaseReserved, rereadSecret, type SecretDelivery } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
 import {
   entryFailure,
   holding,
-  isInterruption,
   isoTime,
   recordAfterwards,
   recoveryAfter,
   recoveryStep,
-  saysNothingWasDone,
   serviceTime,
-  withReason,
   type Workbench,
 } from "./workbench.ts";
 
@@ -105,11 +108,8 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
   const { intent, refuseOld } = asked;
   const { destination, fresh } = options;
   const settledBefore = await settledRotations(bench.journal, intent);
-  const { kind, lease, place } = await admitTo(bench, intent, {
-    destination,
-    fresh,
-    isThere: async ({ entry }) => (await currentChild(bench.journal, entry))?.state === "done",
-  });
+  const isThere = async ({ entry }: EntryLease) => (await currentChild(bench.journal, entry))?.state === "done";
+  const { kind, lease, place } = await admitTo(bench, intent, { destination, fresh, isThere });
   return holding(lease, async () => {
     if (kind === "resumed") {
       const what = intent.operation === "access_key.rotate" ? "replacement" : "rotation";
@@ -135,23 +135,19 @@ export async function assertFirstOfTwo(
   const first = await precedingRotation(bench.journal, entry, { ...about, clock: bench.clock });
   if (first === undefined) return;
   await recordAfterwards(bench, lease, { state: "refused" });
-  const id = rotatedBy(entry);
   const noun = nounOf(entry);
-  const nextCommand = shell`integ journal show ${first.id}`;
-  if (about.fresh !== true && !isSettled(first.state) && isInPlace(entry) && !isInPlace(first)) {
-    const message = `The key ${id} is being replaced: the rotation ${first.id} is unfinished.`;
-    const meaning = `Nothing was sent: the replacement revokes this key at its end. ${flags.new} rotates it anyway.`;
-    throw entryFailure(lease.entry, "conflict", message, { meaning, nextCommand });
-  }
-  const why =
-    isInPlace(entry) || isInPlace(first)
-      ? oneUseless
-      : `one rotation creates one new ${noun}, and the other process delivers its secret`;
-  const does = isSettled(first.state)
-    ? `has just rotated the ${noun} ${id}`
-    : `rotates the ${noun} ${id} at this moment`;
-  const meaning = `Nothing was sent: ${why}.`;
-  throw entryFailure(lease.entry, "conflict", `Another process ${does}.`, { meaning, nextCommand });
+  const old = `the ${noun} ${rotatedBy(entry)}`;
+  const isOver = isSettled(first.state);
+  let message = `Another process ${isOver ? `has just rotated ${old}` : `rotates ${old} at this moment`}.`;
+  let why = `one rotation creates one new ${noun}, and the other process delivers its secret.`;
+  if (about.fresh !== true && !isOver && isInPlace(entry) && !isInPlace(first)) {
+    message = `The key ${rotatedBy(entry)} is being replaced: the rotation ${first.id} is unfinished.`;
+    why = `the replacement revokes this key at its end. ${flags.new} rotates it anyway.`;
+  } else if (isInPlace(entry) || isInPlace(first)) why = `${oneUseless}.`;
+  throw entryFailure(lease.entry, "conflict", message, {
+    meaning: `Nothing was sent: ${why}`,
+    nextCommand: shell`integ journal show ${first.id}`,
+  });
 }
 
 /** A flag that was typed, and what the rotation was started with. */
@@ -201,17 +197,6 @@ export async function refuseBegunOtherwise(
     meaning: `Nothing was sent. It continues as it was started; ${wayOut(entry)}.`,
     ...recoveryStep(entry.id),
   });
-}
-
-const cameToNothing: ReadonlySet<Entry["state"]> = new Set(["refused", "abandoned", "replaced"]);
-
-/** The newest creation that did not fail. One that replaces a lost one counts once the lost one is replaced, not found. */
-export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
-  const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
-  const children = await journal.select({ all: true, parent: rotation.id, operation });
-  const counts = (id: string | null): boolean =>
-    children.some((entry) => entry.id === id && (!isSettled(entry.state) || entry.state === "done"));
-  return children.find((entry) => !cameToNothing.has(entry.state) && !counts(entry.replaces));
 }
 
 /** Resumes a rotation at the step that it had reached, and completes it. */
@@ -289,7 +274,7 @@ async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   const step = stepAfterProof(rotation);
   if (step === "end") return false;
   if (step === "prove the new one") {
-    if (isProofRefused(detail) && (await isOldRevoked())) return true;
+    if (detail.proven === refusedProof && (await isOldRevoked())) return true;
     await prove(rotation, made);
   }
   // An overlap is continued hours later, and someone may have acted meanwhile.
@@ -301,7 +286,7 @@ async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
 /** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
 async function makeNewOne(rotation: Rotation): Promise<Made> {
   const { bench, lease, creation, options, proveFirst: prove } = rotation;
-  const { destination, waitMs, mayReplace, revokes, claimedBy } = options;
+  const { destination } = options;
   const { noun } = creation;
   for (;;) {
     const found = await currentChild(bench.journal, lease.entry);
@@ -319,23 +304,19 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
       ? await bench.journal.lease(found.id)
       : await admitPart(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
     try {
-      const asked = { destinationOf: () => destination, waitMs, mayReplace, revokes, prove, claimedBy };
-      const made = await finishCreation(creation, { ...asked, bench, lease: child });
+      const work = { ...options, bench, lease: child, prove, destinationOf: () => destination };
+      const made = await finishCreation(creation, work);
       const { entry, receipt } = made;
       if (made.kind !== "nothing_made")
         return { ...made, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
     } catch (error) {
-      throw error instanceof Failure ? inRotation(noun, error) : error;
+      if (!(error instanceof Failure) || (error.kind !== "undelivered" && error.kind !== "conflict")) throw error;
+      const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
+      throw new Failure(error.kind, error.message, { ...error.details, meaning });
     } finally {
       await child.release();
     }
   }
-}
-
-function inRotation(noun: CreationContract["noun"], error: Failure): Failure {
-  if (error.kind !== "undelivered" && error.kind !== "conflict") return error;
-  const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
-  return new Failure(error.kind, error.message, { ...error.details, meaning });
 }
 
 /** @throws Failure `unusable` if the response has the old one's id: to revoke that would revoke the only one */
@@ -376,7 +357,7 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
     }
     await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   }
-  if (isProofRefused(lease.entry.detail)) throw refused(rotation, id, tried === false ? undefined : tried);
+  if (lease.entry.detail.proven === refusedProof) throw refused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
   throw new Failure("pending", `The new ${noun} ${id} ${rotation.whyUnproven(known !== undefined)}.`, {
     meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,
@@ -430,11 +411,6 @@ export function assertProfileHasIt(
     meaning: `The old ${noun} ${oldId} is not revoked: profile ${profile} would be locked out.`,
     hint: `Give the profile the new secret (${shell`integ profiles edit ${profile} ${how}`}), then run: ${shell`integ journal recover ${id}`}`,
   });
-}
-
-/** Whether a secret goes to a profile, so that a rotation of its own credential leaves it working. */
-export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
-  return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
 /** The destinations that the new one's secret was delivered to and that have not got it now, as far as anybody saw. */

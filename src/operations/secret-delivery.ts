@@ -1,17 +1,23 @@
 // How a one-time secret gets from the response to its destination, in the order that loses least: kept on this machine, proven
-// if that was asked for, delivered, recorded as done, and only then the copy destroyed. After a crash: delivery-recovery.ts.
+// if that was asked for, delivered, recorded as done, and only then the copy destroyed. And finding a secret after a crash: where it
+// was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
+import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
-import { Failure, onFailure } from "../errors.ts";
+import { Failure, onFailure, reasonOf, withReason, withRequestId } from "../errors.ts";
 import {
   type Entry,
   type EntryProgress,
   isGuess,
   isSettled,
   isUnnamed,
+  kindOf,
   mayBeMadeElsewhere,
   nextStep,
+  nounOf,
+  rotatedBy,
   wasClaimed,
+  otherPlaces,
 } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import { guessed } from "./acts/revoke.ts";
@@ -21,6 +27,7 @@ import {
   describeDestination,
   type Destination,
   type DestinationRecord,
+  isPartlyDelivered,
   isSamePlace,
   missingPlaces,
   type OneTimeSecret,
@@ -31,15 +38,13 @@ import {
   type DeliveryBench,
   entryFailure,
   holding,
-  otherPlaces,
-  reasonOf,
+  outcomeUnknown,
   recordAfterwards,
   type Tell,
-  withReason,
-  withRequestId,
   type Workbench,
 } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
+import { belonging } from "../secrets/secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** A piece of work whose secret comes, and where it goes. */
@@ -64,14 +69,6 @@ export interface DeliveryOptions {
   readonly requestId?: string | undefined;
   /** An earlier process kept the secret. */
   readonly isKept?: boolean;
-}
-
-export function kindOf({ operation }: Pick<Entry, "operation">): OneTimeSecret["kind"] {
-  return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
-}
-
-export function nounOf(entry: Pick<Entry, "operation">): "client" | "key" {
-  return kindOf(entry) === "oauth_client" ? "client" : "key";
 }
 
 /**
@@ -186,7 +183,7 @@ export async function settleDelivered(
   const state = isUnnamed({ ...lease.entry, ...learned }) ? "unknown" : settled;
   const claimed = isClaimed ? { detail: { ...detail, secret_claimed: true } } : {};
   const isRecorded = await recordAfterwards(bench, lease, { ...learned, ...claimed, state, last_error: null });
-  if (isRecorded) await destroyCopy({ bench, lease }, isClaimed ? { typed: "claim" } : evidence);
+  if (isRecorded) await destroyCopy(bench, lease.entry, isClaimed ? { typed: "claim" } : evidence);
   else await assertNotTakenOver(bench, lease);
   if (!isClaimed) assertAsAsked(lease.entry);
 }
@@ -223,16 +220,12 @@ export function assertAsAsked(entry: Entry): void {
 }
 
 /** Destroys the kept copy after the journal has recorded the delivery: a crash leaves a copy too many, never too few. */
-export async function destroyCopy(
-  { bench, lease }: { readonly bench: Destroying; readonly lease: EntryLease },
-  evidence?: DestroyEvidence,
-): Promise<void> {
-  const { entry } = lease;
+export async function destroyCopy(bench: Destroying, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
+  const { id } = entry;
   try {
     if (!(isSettled(entry.state) || wasClaimed(entry)) || !bench.secrets.isKept(entry.id)) return;
     const shown = evidence ?? (await seenAtAll(bench, entry));
     if (shown !== undefined && (await destroy(bench, entry, shown))) return;
-    const { id } = entry;
     bench.tell.warn(
       `The copy of the secret of ${id} stays on this machine: nothing shows now that the secret is at its destination. To take it out: integ journal claim ${id}. To destroy it: integ journal forget ${id}`,
     );
@@ -286,31 +279,22 @@ export function secretLost(
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
 ): Failure {
   if (isGuess(entry)) return withRequestId(guessed(entry), requestId);
-  const [message, meaning] = lostWords(entry, here === undefined ? [] : otherPlaces(entry, here));
-  const step = { meaning, nextCommand: nextStep(entry) ?? undefined };
-  return withRequestId(entryFailure(entry, "secret_lost", message, step), requestId);
-}
-
-/** @param others where a process may have kept it before it ended */
-function lostWords(entry: Entry, others: readonly string[]): readonly [message: string, meaning: string] {
   const { id, operation, resource_id } = entry;
   const noun = nounOf(entry);
-  if (mayBeMadeElsewhere(entry))
-    return [
-      `The client ${resource_id ?? ""} exists, and its secret is not here.`,
-      `Its idempotency key was given by hand: if it was created elsewhere with the same key, its secret may be in use. ${flags.yes} alone does not revoke it.`,
-    ];
-  if (others.length > 0)
-    return [
-      `Its secret is not here. It was requested in ${others.join(", ")} too, and may be kept there.`,
-      `${flags.yes} alone does not revoke it. Look there first: integ journal claim ${id}`,
-    ];
+  const others = here === undefined ? [] : otherPlaces(entry, here);
   const wayOut =
     operation === "access_key.rotate" ? "rotate the key again." : `revoke this ${noun} and create another.`;
-  return [
-    `The ${noun} ${resource_id ?? ""} exists, and its one-time secret is lost.`,
-    `The API never shows a secret twice. To fix it: ${wayOut}`,
-  ];
+  let message = `The ${noun} ${resource_id ?? ""} exists, and its one-time secret is lost.`;
+  let meaning = `The API never shows a secret twice. To fix it: ${wayOut}`;
+  if (mayBeMadeElsewhere(entry)) {
+    message = `The client ${resource_id ?? ""} exists, and its secret is not here.`;
+    meaning = `Its idempotency key was given by hand: if it was created elsewhere with the same key, its secret may be in use. ${flags.yes} alone does not revoke it.`;
+  } else if (others.length > 0) {
+    message = `Its secret is not here. It was requested in ${others.join(", ")} too, and may be kept there.`;
+    meaning = `${flags.yes} alone does not revoke it. Look there first: integ journal claim ${id}`;
+  }
+  const step = { meaning, nextCommand: nextStep(entry) ?? undefined };
+  return withRequestId(entryFailure(entry, "secret_lost", message, step), requestId);
 }
 
 export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] = {}): Partial<EntryProgress> {
@@ -366,4 +350,179 @@ export async function releaseReserved(
       tell.warn(`Space that was reserved for the secret could not be released: ${why}`);
     }
   }
+}
+
+/** Whether the secret is at each destination that the entry remembers. @throws Failure if one cannot be checked */
+export async function completeDelivery(bench: Overwriting, lease: EntryLease): Promise<boolean> {
+  const { destination } = lease.entry;
+  if (destination === null) return false;
+  if (destination.kind !== "several") return isAt(bench, lease.entry, destination);
+  const places = [];
+  for (const place of destination.places) {
+    const isThere = place.state === "delivered" || (await isAt(bench, lease.entry, place.at));
+    places.push(isThere ? ({ ...place, state: "delivered" } as const) : place);
+  }
+  if (places.some(({ state }, index) => state !== destination.places[index]?.state))
+    await lease.record({ destination: { ...destination, places } });
+  return places.every(({ state }) => state === "delivered");
+}
+
+/** A delivery that was taken up: the secret, if this process had it in hand. */
+export interface TakenUp {
+  readonly secret?: OneTimeSecret;
+}
+
+interface Resumed extends SecretDelivery {
+  /** Facts about the client from a receipt that has just arrived. */
+  readonly learned?: Partial<EntryProgress>;
+}
+
+/** Resumes the delivery of an earlier process. @returns nothing without its secret. @throws Failure if it is to be claimed */
+export async function takeUp(work: Resumed): Promise<TakenUp | undefined> {
+  const { bench, lease, destination } = work;
+  const { id, state } = lease.entry;
+  const learnedFrom = async (kept?: OneTimeSecret): Promise<Partial<EntryProgress>> =>
+    work.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
+  // The copy knows whose secret it is, if the crash came before the journal did. A damaged one says nothing.
+  const learnedFromCopy = async () =>
+    learnedFrom(bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined);
+  try {
+    if (isForPlace(work) && (await completeDelivery(bench, lease).catch((error: unknown) => mayBeThere(work, error)))) {
+      await settleDelivered(work, await learnedFromCopy());
+      return {};
+    }
+    // A copy is removed only after `done` is recorded: one that is missing went with its folder, and it cannot be claimed.
+    assertNotElsewhere(bench, lease.entry);
+    await keepDelivered(bench, lease);
+    if (!bench.secrets.isKept(id)) {
+      if (state === "undelivered") await lease.record({ state: "secret_lost" });
+      return undefined;
+    }
+    const why = whyClaimed(work);
+    if (why !== undefined) {
+      if (state !== "undelivered" || work.learned !== undefined)
+        await recordAfterwards(bench, lease, { ...(await learnedFromCopy()), state: "undelivered" });
+      throw undelivered(lease.entry, why, bench.secrets);
+    }
+    const kept = await bench.secrets.readKept(id);
+    const learned = await learnedFrom(kept);
+    const record = await reserveDestination(bench, lease, { destination, isKept: true }).catch((error: unknown) => {
+      throw work.claimedBy === "policy" ? undelivered(lease.entry, error, bench.secrets) : error;
+    });
+    await lease.record({ destination: { ...record } });
+    const secret = belonging(kept, { ...lease.entry, ...learned });
+    await deliverSecret(work, secret, { learned, isKept: true });
+    return { secret };
+  } finally {
+    await releaseReserved(bench, lease.entry, destination);
+  }
+}
+
+/** A person who claims a secret for another place than it was to go to wants it there, whatever the first one has. */
+function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
+  const before = entry.destination;
+  if (claimedBy !== "person" || before === null || before.kind === "several") return true;
+  return record.kind !== "several" && isSamePlace(before, record);
+}
+
+/** A destination that cannot be checked may hold the secret of a client that was shown just now: it is not called lost. */
+async function mayBeThere({ bench, lease, learned }: Resumed, error: unknown): Promise<never> {
+  if (!(error instanceof Failure) || learned === undefined) throw error;
+  await recordAfterwards(bench, lease, { ...learned, state: "unknown" });
+  throw outcomeUnknown(lease.entry, error);
+}
+
+/** Why a kept secret waits for a claim, as a sentence ends. Once it was called undelivered, only a profile takes its own key. */
+function whyClaimed({ lease: { entry }, destination, claimedBy, learned }: Resumed): string | undefined {
+  if (claimedBy !== undefined) return undefined;
+  const { state, destination: at } = entry;
+  const isLeft = learned === undefined && (state === "undelivered" || state === "secret_lost");
+  if (kindOf(entry) === "oauth_client") {
+    const goesOn = !isLeft && (at?.kind === "several" || at?.kind === "store");
+    return goesOn ? undefined : "an earlier run could not deliver it.";
+  }
+  if (state === "undelivered") return at?.kind === "profile" ? undefined : "it is kept until you claim it.";
+  return destination.isStdout ? "an earlier run ended before it could confirm the delivery." : undefined;
+}
+
+/** @throws Failure `undelivered` if the secret is kept by another machine or in another folder: not here is not lost */
+export function assertNotElsewhere({ secrets }: DeliveryBench, entry: Entry): void {
+  const { kept_at } = entry.detail;
+  if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place || secrets.isKept(entry.id))
+    return;
+  throw keptElsewhere(entry, secrets);
+}
+
+/** @param secrets of this process: typed here, a claim finds nothing */
+export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscrowed" | "place">): Failure {
+  const because = `it is kept in ${entry.detail.kept_at}, and this is ${secrets.place}.`;
+  const { kind, message, details } = undelivered(entry, because, secrets);
+  return new Failure(kind, message, {
+    ...details,
+    meaning: `Nothing was sent. If that folder no longer exists: integ journal forget ${entry.id}`,
+    nextCommand: undefined,
+    hint: `Run integ journal claim ${entry.id} there.`,
+  });
+}
+
+/** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
+export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
+  if (failure.kind !== "outcome_unknown") return failure;
+  try {
+    if (!bench.secrets.isKept(lease.entry.id)) return failure;
+  } catch {
+    return failure; // Recovery looks again.
+  }
+  await recordAfterwards(bench, lease, { state: "undelivered" });
+  const { hint, nextCommand, meaning } = undelivered(lease.entry, failure, bench.secrets).details;
+  const message = `The secret arrived and is kept, but the command could not continue: ${failure.message}`;
+  return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
+}
+
+/** Whether the secret is at its destination; one that only some of several have is kept for the others. */
+export async function seekSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
+  if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
+  await keepDelivered(bench, lease);
+  return false;
+}
+
+/** Keeps the secret that some of several destinations have, if one can be read there: the others are to have it too. */
+async function keepDelivered({ secrets }: DeliveryBench, { entry }: EntryLease): Promise<void> {
+  const { id, resource_id, detail } = entry;
+  if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;
+  const secret = await rereadSecret(secrets, entry);
+  if (secret === undefined) return;
+  const known = { id: resource_id ?? "", clientId: detail.client_id ?? undefined };
+  await secrets.keep(id, { secret, kind: kindOf(entry), ...known, receipt: "" });
+}
+
+/** The secret of an entry, if it is readable at one of its destinations. */
+export async function rereadSecret(secrets: SecretKeeping, { destination }: Entry): Promise<string | undefined> {
+  for (const place of placesOf(destination)) {
+    const secret = await secrets.reread(place);
+    if (secret !== undefined) return secret;
+  }
+  return undefined;
+}
+
+/** Ids that the created credential cannot have: the replaced one, the one whose secret was lost, the key that sent the request. */
+export async function formerIds({ journal }: DeliveryBench, creation: Entry): Promise<readonly string[]> {
+  const { parent, replaces, detail } = creation;
+  const ids = [parent, replaces].filter((id) => id !== null);
+  const others = ids.length === 0 ? [] : await journal.select({ all: true, ids });
+  const known = others.flatMap((one) => [rotatedBy(one), one.id === replaces ? one.resource_id : undefined]);
+  return [detail.asking_key, ...known].filter((id) => typeof id === "string");
+}
+
+/** Facts about a key from its kept secret that the journal may lack; none for a client, which only its receipt identifies. */
+export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
+  if (kindOf(entry) === "oauth_client") return {};
+  if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
+  const { keyDifferences } = await import("../api/access-keys.ts");
+  const request = JSON.parse(entry.request_text) as AccessKeyRequest;
+  // The rotation that an entry belongs to may have learned which key was made, if the entry itself could not be recorded.
+  const [rotation] = entry.parent === null ? [] : await bench.journal.select({ all: true, ids: [entry.parent] });
+  const seen = (id || entry.resource_id || rotation?.resource_id) ?? undefined;
+  const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;
+  return learnedOfKey(entry, seen ?? "", { differs });
 }

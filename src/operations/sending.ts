@@ -1,26 +1,23 @@
 // Sends a change: admits it with the destination of its secret, sends it when it is due and no other process may be sending it, and
 // repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
-import { nextDelay, retryRead } from "../api/call/retry.ts";
-import { type Entry, isPutOff, mayHaveArrived, nextStep } from "../journal/entry.ts";
+import { mayRetryChange, nextDelay, retryRead } from "../api/call/retry.ts";
+import { type Entry, isPutOff, mayHaveArrived, nextStep, lastErrorOf } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
   attemptedPlaces,
   entryFailure,
-  isInterruption,
-  lastErrorOf,
   outcomeUnknown,
   prerequisite,
   recordAfterwards,
   recoveryAfter,
   recoveryIn,
   recoveryStep,
-  saysNothingWasDone,
   standsUntilChanged,
   type Workbench,
 } from "./workbench.ts";
-import { Failure, onFailure } from "../errors.ts";
+import { Failure, onFailure, isInterruption, saysNothingWasDone } from "../errors.ts";
 import { type Advice, flags } from "../next-step.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 
@@ -86,26 +83,15 @@ export async function readUntilAnswered<T>(
   return (await retryRead(read, options)).value;
 }
 
-/** Reasons that a repetition cannot change. */
-const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
-
 /** Milliseconds until the same request goes out again; null: it does not. @param at.attempt counts from 1 */
 export function delayBeforeNext(
-  bench: Workbench,
+  { clock, retryForMs }: Workbench,
   answer: Attempt<unknown>,
-  at: { readonly attempt: number; readonly startedAt: number },
+  { attempt, startedAt }: { readonly attempt: number; readonly startedAt: number },
 ): number | null {
-  if (answer.kind === "refused" && answer.status !== 429) return null;
-  const isTemporary = answer.kind === "not_sent" && answer.temporary === true;
-  if ((answer.kind === "unknown" || answer.kind === "not_sent") && lasting.has(answer.reason) && !isTemporary)
-    return null;
-  return nextDelay({
-    attempt: at.attempt,
-    elapsedMs: bench.clock.elapsed() - at.startedAt,
-    retryForMs: bench.retryForMs,
-    retryAfterSeconds: retryAfterOf(answer),
-    random: () => bench.clock.random(),
-  });
+  if (!mayRetryChange(answer)) return null;
+  const [elapsedMs, random] = [clock.elapsed() - startedAt, () => clock.random()];
+  return nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds: retryAfterOf(answer), random });
 }
 
 type State = Entry["state"] | undefined;

@@ -1,7 +1,8 @@
 // What every change works with: account, journal, clock and disk, and how a change reports what it does and how it fails.
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
-import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
+import type { ReadClock } from "../api/call/retry.ts";
+import { Failure, type FailureDetails, type FailureKind, reasonOf } from "../errors.ts";
 import type { ClientProof, Entry, EntryProgress, KeyExchange } from "../journal/entry.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { type Advice, shell } from "../next-step.ts";
@@ -45,14 +46,10 @@ export interface Tell {
   busy(label: string): () => void;
 }
 
-/** Time, and its end. */
-export interface Clock {
+/** Time, and its end. `sleep` ends early, with the interruption's `Failure`, when the person interrupts. */
+export interface Clock extends ReadClock {
   /** Milliseconds since 1970: what the time is, for dates. It may be set to another one at any moment. */
   now(): number;
-  /** Milliseconds since a moment of this process: how long something takes, whatever the clock is set to. */
-  elapsed(): number;
-  /** Any length; ends early, with the interruption's `Failure`, when the person interrupts. */
-  sleep(ms: number): Promise<void>;
   /** 0 ≤ x < 1, for jitter. */
   random(): number;
   /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is started after it. */
@@ -119,7 +116,7 @@ export function isoTime(ms: number): string {
 
 /** Notes that the profile's endpoint is used instead of the entry's. */
 export function tellOtherEndpoint({ account, tell }: Workbench, begun: string | undefined, now: string): void {
-  if (begun === undefined || now === undefined || begun === now) return;
+  if (begun === undefined || begun === now) return;
   tell.note(
     `Profile ${account.profile} gets tokens from ${now} now, and got them from ${begun} when this began: ${now} is used.`,
   );
@@ -145,11 +142,6 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   const laterMs = Date.parse(expiresAt) - beganAt(entry) - Number(asked);
   if (Math.abs(laterMs) <= clockSkewMs) return undefined;
   return `its lifetime is ${roundedDuration(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
-}
-
-/** Where else than here a secret of the entry may be kept: machines and folders. */
-export function otherPlaces({ detail }: Entry, here: string): string[] {
-  return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
 
 /** The places that sent the request. A path is not an identity: an earlier state folder at this path had other kept secrets. */
@@ -198,39 +190,12 @@ export async function recordAfterwards(
   }
 }
 
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** Says what failed and why: a reason that is a sentence stays one, any other follows a colon. */
-export function withReason(what: string, error: unknown): string {
-  const reason = reasonOf(error);
-  return /^\p{Lu}/u.test(reason) ? `${what}. ${reason}` : `${what}: ${reason}`;
-}
-
 /** A failure of an entry's work: where it happened, and the request if an attempt may have left this machine. */
 export function entryFailure(entry: Entry, kind: FailureKind, message: string, details: FailureDetails = {}): Failure {
   const wasSent = details.unsent !== true && entry.attempts > 0;
   const request = wasSent ? `${entry.method} ${entry.path}` : undefined;
   const here = { where: `profile ${entry.profile} (${entry.region})`, request };
   return new Failure(kind, message, { ...details, ...(details.where === undefined ? here : {}), entry: entry.id });
-}
-
-/** The failure with the id of the response that it followed from, if it has none of its own. */
-export function withRequestId(failure: Failure, requestId: string | undefined): Failure {
-  const { kind, message, details } = failure;
-  if (requestId === undefined || details.problem?.request_id !== undefined) return failure;
-  return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
-}
-
-/** True of a failure that a person reads as "nothing was done": in the middle of larger work that is not so. */
-export function saysNothingWasDone({ kind }: Failure): boolean {
-  return kind === "usage" || kind === "failed" || kind === "unreachable";
-}
-
-/** True of Ctrl-C and SIGTERM. */
-export function isInterruption({ kind }: Failure): boolean {
-  return kind === "interrupted" || kind === "terminated";
 }
 
 /** The fix that this machine needs before any next step can help. */
@@ -297,9 +262,4 @@ function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): stri
   const noun = operation === "access_key.revoke" ? "key" : "client";
   const sent = attempts === 1 ? "once" : `${attempts} times`;
   return `The ${noun} may or may not be revoked. The request was sent ${sent}; it is safe to send it again.`;
-}
-
-export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> {
-  const { status, code, request_id } = failure.details.problem ?? {};
-  return { kind: failure.kind, message: failure.message, status, code, request_id };
 }

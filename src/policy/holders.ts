@@ -1,9 +1,9 @@
 // The credentials whose secrets the journal recorded at a destination: a new secret would overwrite them there.
-import { type Entry, isSettled, revokedBy, wasClaimed } from "../journal/entry.ts";
+import { type Entry, isSettled, kindOf, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
 import type { ItemDestination, PolicyItem } from "./policy.ts";
-import { isOf, itemKey, type ItemKind, type ItemWorks, kindOf, recordedItem, type WorkScope } from "./works.ts";
+import { isOf, itemKey, type ItemKind, type ItemWorks, recordedItem, type WorkScope } from "./works.ts";
 
 /** The client or key whose secret was last delivered to a destination, or will be. */
 export interface Holder {
@@ -45,7 +45,7 @@ export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | 
   if (at.kind === "profile") return `profile:${at.name}`;
   if (at.kind === "store") return storePlace(at.to);
   if (at.kind === "stdout" || at.mark === undefined) return undefined;
-  const kind = kindOf(entry.operation);
+  const kind = kindOf(entry);
   return commandPlace(at.mark, { kind, serviceAccount: kind === "oauth_client" ? accountIn(entry) : undefined });
 }
 
@@ -86,7 +86,7 @@ export function holdersOf(
       if (isStale || (resourceId !== undefined && revoked.has(resourceId))) continue;
       const isOurs = isOf(entry, scope);
       holders.set(place, {
-        kind: kindOf(entry.operation),
+        kind: kindOf(entry),
         entry: id,
         id: resourceId,
         item: isOurs ? itemOf(entry) : undefined,

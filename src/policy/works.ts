@@ -1,6 +1,6 @@
 // Work in the journal for each item of a policy, and the client or key that resulted.
 import { randomBytes } from "node:crypto";
-import { type Entry, type EntryState, isSettled, revokedBy, revokedFirst } from "../journal/entry.ts";
+import { type Entry, type EntryState, isSettled, kindOf, revokedBy, revokedFirst } from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
@@ -95,11 +95,7 @@ export function itemOf(key: string): ItemRef {
 
 /** The item that an entry was recorded for. */
 export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "operation">): ItemRef | undefined {
-  return policy && { policy: policy.id, kind: kindOf(operation), name: policy.item };
-}
-
-export function kindOf(operation: string): ItemKind {
-  return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
+  return policy && { policy: policy.id, kind: kindOf({ operation }), name: policy.item };
 }
 
 /**
@@ -148,7 +144,7 @@ export function workIn(entry: Entry): Work | undefined {
   const made = resource_id ?? undefined;
   return {
     entry,
-    kind: kindOf(operation),
+    kind: kindOf({ operation }),
     made,
     old: operation.endsWith(".rotate") ? (detail.old_client ?? detail.old_key) : undefined,
   };

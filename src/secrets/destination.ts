@@ -191,6 +191,16 @@ export function missingPlaces(record: DestinationRecord | null): readonly Single
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
 }
 
+/** True if one of several destinations has the secret already. */
+export function isPartlyDelivered({ destination }: { readonly destination: DestinationRecord | null }): boolean {
+  return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
+}
+
+/** Whether a secret goes to a profile, so that a rotation of its own credential leaves it working. */
+export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
+  return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
+}
+
 /** True if both records are the same place, where a second secret would replace the first. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";

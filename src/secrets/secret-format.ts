@@ -1,4 +1,5 @@
 // Formats and parses one-time secrets for files and commands.
+import type { Entry } from "../journal/entry.ts";
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { type OneTimeSecret, type SecretFormat, type SecretOrigin, withoutLastNewline } from "./destination.ts";
@@ -109,6 +110,30 @@ const placeholder = /\{(\w+)\}/g;
 function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
   const fields = kind === "oauth_client" ? { client_id: clientId ?? null, client_secret: secret } : { id, secret };
   return `${JSON.stringify(fields)}\n`;
+}
+
+/** The kept secret with all that is known of what it opens. A receipt has the secret at its top level. */
+export function belonging(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" | "detail">): OneTimeSecret {
+  const id = entry.resource_id ?? kept.id;
+  const clientId = entry.detail.client_id ?? kept.clientId;
+  const named = { ...kept, id, clientId };
+  const field = secretFieldOf(kept);
+  if (objectOf(kept.receipt)[field] === kept.secret) return named;
+  const ids = kept.kind === "oauth_client" ? { client_id: clientId ?? null } : {};
+  return { ...named, receipt: JSON.stringify({ id: id || null, ...ids, [field]: kept.secret }) };
+}
+
+/** The field of a response that holds the secret (§2.3, §2.4). */
+export function secretFieldOf({ kind }: OneTimeSecret): "client_secret" | "secret" {
+  return kind === "oauth_client" ? "client_secret" : "secret";
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
 }
 
 function isJson(text: string): boolean {

@@ -56,11 +56,7 @@ export const defects = [
   {
     name: "52 the clock of the first command decides which client was created",
     changes: [
-      [
-        "operations/orphan.ts",
-        "return clock_offset_ms !== null && Math.abs(clock_offset_ms) <= clockSkewMs;",
-        "return true;",
-      ],
+      ["operations/orphan.ts", "offset !== null && Math.abs(offset) <= clockSkewMs;", "true;"],
       ["operations/workbench.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
     ],
   },
@@ -68,11 +64,11 @@ export const defects = [
     name: "53 a secret that is kept elsewhere counts as lost",
     changes: [
       [
-        "operations/delivery-recovery.ts",
+        "operations/secret-delivery.ts",
         "const { kept_at } = entry.detail;",
         "const { kept_at } = entry.detail;\n  return;",
       ],
-      ["operations/workbench.ts", "(detail.attempted_at ?? []).filter((place) => place !== here)", "[]"],
+      ["journal/entry.ts", "(detail.attempted_at ?? []).filter((place) => place !== here)", "[]"],
     ],
   },
   {
@@ -118,7 +114,7 @@ export const defects = [
     name: "a kept secret is settled under its predecessor's id (found by this simulation)",
     changes: [
       [
-        "operations/delivery-recovery.ts",
+        "operations/secret-delivery.ts",
         "keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs",
         "entry.detail.differs",
       ],
@@ -194,7 +190,7 @@ export const defects = [
   {
     name: "a secret that one of several destinations has counts as lost",
     changes: [
-      ["operations/delivery-recovery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
+      ["operations/secret-delivery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
     ],
   },
   // Promises about the order of steps (promises.ts), each broken once.

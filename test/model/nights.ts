@@ -4,7 +4,7 @@ import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
 import { createAccessKey } from "../../src/operations/key.ts";
 import { createOAuthClient } from "../../src/operations/client.ts";
-import { takeUp } from "../../src/operations/delivery-recovery.ts";
+import { takeUp } from "../../src/operations/secret-delivery.ts";
 import { recover } from "../../src/operations/recovery.ts";
 import type { Workbench } from "../../src/operations/workbench.ts";
 import { applyItem, type ItemOutcome } from "../../src/commands/policy/apply-item.ts";

@@ -1,9 +1,8 @@
 // integ's promises about the order of its steps. The simulated world reports every request, response, record, kept copy and end
 // of a process as it happens; a broken promise is noted with its entry.
 import type { Attempt } from "../../src/api/call/attempt.ts";
-import { isPartlyDelivered } from "../../src/operations/delivery-recovery.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
-import { missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";
+import { isPartlyDelivered, missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";
 import type { Made, Request } from "../unit/operations/an-account.ts";
 import type { Machine } from "./in-memory.ts";
 import type { Surroundings, World } from "./simulated-world.ts";

@@ -5,9 +5,9 @@ import { accountOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
 import type { Service } from "../../src/api/connect.ts";
 import type { Attempt } from "../../src/api/call/attempt.ts";
-import { DiskHealth, otherPlaces, type Workbench } from "../../src/operations/workbench.ts";
+import { DiskHealth, type Workbench } from "../../src/operations/workbench.ts";
 import { Failure } from "../../src/errors.ts";
-import { mayBeMadeElsewhere, type Entry } from "../../src/journal/entry.ts";
+import { mayBeMadeElsewhere, type Entry, otherPlaces } from "../../src/journal/entry.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import type {
   Destination,

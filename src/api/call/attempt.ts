@@ -69,6 +69,12 @@ export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
   return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
 }
 
+/** True if the caller's credential is not accepted: neither for the request nor for the token that it needs. */
+export function isCredentialRefused(answer: Attempt<unknown>): boolean {
+  if (answer.kind === "refused") return answer.status === 401;
+  return answer.kind === "not_sent" && answer.failure?.kind === "auth";
+}
+
 export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 
 export interface FailureContext {

@@ -1,8 +1,8 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { entryFailure, holding } from "../../operations/workbench.ts";
-import { nounOf } from "../../operations/secret-delivery.ts";
-import { belonging, keptElsewhere, secretFieldOf, takeUp } from "../../operations/delivery-recovery.ts";
-import { isUnnamed, isSettled, revokedBy, type Entry } from "../../journal/entry.ts";
+import { keptElsewhere, takeUp } from "../../operations/secret-delivery.ts";
+import { belonging, secretFieldOf } from "../../secrets/secret-format.ts";
+import { isUnnamed, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";

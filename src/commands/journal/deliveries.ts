@@ -2,6 +2,7 @@
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryDestination } from "../../journal/entry-destination.ts";
 import type { Journal } from "../../journal/journal.ts";
+import { currentChild } from "../../journal/rotations.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { describeDestination, type DestinationProgress, isSamePlace } from "../../secrets/destination.ts";
 
@@ -47,7 +48,6 @@ export async function deliveriesOf(journal: Journal, entry: Entry): Promise<Deli
 
 async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undefined> {
   if (entry.operation !== "oauth_client.rotate" && entry.operation !== "access_key.rotate") return undefined;
-  const { currentChild } = await import("../../operations/rotation.ts");
   return currentChild(journal, entry);
 }
 

@@ -1,6 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { isForProfile } from "../../operations/rotation.ts";
-import { recover, rootOf, worstOf, type Recovered } from "../../operations/recovery.ts";
+import { recover, rootOf, type Recovered } from "../../operations/recovery.ts";
 import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { EntryAccounts } from "./entry-accounts.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
@@ -22,11 +21,11 @@ import { overlapNote } from "../running/overlap-words.ts";
 import { releaseSettled, cleanUp } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, worstOf } from "../../errors.ts";
 import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
-import { type Destination, placesOf, type SecretOptions } from "../../secrets/destination.ts";
+import { type Destination, isForProfile, placesOf, type SecretOptions } from "../../secrets/destination.ts";
 import {
   isOptionFor,
   optionsFor,

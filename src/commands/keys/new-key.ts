@@ -34,7 +34,7 @@ export async function isMarked(
 ): Promise<boolean> {
   if (marker !== undefined) return marker;
   if (output.interactive && !(await journal()).isShared) return false;
-  const { leavesSpaceForMark } = await import("../../operations/key.ts");
+  const { leavesSpaceForMark } = await import("../../api/access-keys.ts");
   if (leavesSpaceForMark(name)) return true;
   output.note("The name is too long for a random mark, and is sent as given.");
   return false;

@@ -1,7 +1,7 @@
 // Finds the access key that the caller uses: revoking it, or rotating it without its profile, would lock the caller out.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
-import { isCredentialRefused } from "../../operations/in-place.ts";
+import { isCredentialRefused } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import type { ActiveProfile, Profile } from "../../profiles/profile.ts";

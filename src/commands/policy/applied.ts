@@ -1,8 +1,6 @@
 // The question for a plan, and the view of its outcome.
-import { worstOf } from "../../operations/recovery.ts";
-import { isInterruption } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, worstOf, isInterruption } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";

@@ -6,19 +6,11 @@ import { creationIntent, createOAuthClient } from "../../operations/client.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { withEntryOutcome } from "../../operations/next.ts";
 import { resumeWork, rootOf } from "../../operations/recovery.ts";
-import {
-  type DiskHealth,
-  holding,
-  isInterruption,
-  lastErrorOf,
-  otherPlaces,
-  serviceTime,
-  type Workbench,
-} from "../../operations/workbench.ts";
+import { type DiskHealth, holding, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, isInterruption } from "../../errors.ts";
 import { flags } from "../../next-step.ts";
-import { type Entry, isSettled, mayBeMadeElsewhere } from "../../journal/entry.ts";
+import { type Entry, isSettled, mayBeMadeElsewhere, lastErrorOf, otherPlaces } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { SeenCredential } from "../../policy/observed.ts";

@@ -7,7 +7,7 @@ import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { isDate } from "../../api/json/iso-time.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import { type Entry, resourcesOf, revokedBy } from "../../journal/entry.ts";
+import { type Entry, kindOf, resourcesOf, revokedBy } from "../../journal/entry.ts";
 import { quotedWord, shell } from "../../next-step.ts";
 import type { Account } from "../../operations/workbench.ts";
 import type { Column, Format, ListView } from "../../output/formats/format.ts";
@@ -15,7 +15,7 @@ import { roundedDuration } from "../../output/relative-time.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { eachInParallel } from "../../parallel.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { isOf, itemKey, type ItemWorks, kindOf, worksByName } from "../../policy/works.ts";
+import { isOf, itemKey, type ItemWorks, worksByName } from "../../policy/works.ts";
 import { describeDestination, placesOf } from "../../secrets/destination.ts";
 import { untrustedWords } from "../journal/view.ts";
 import { type Waiver, waiversIn } from "../keys/audit-waivers.ts";
@@ -218,7 +218,7 @@ const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interru
 
 /** All clients that the journal names. It may name thousands that were revoked, which are not requested. */
 async function clientRows(context: Context, { account, entries, known, untrusted }: Found): Promise<Row[]> {
-  const ofClients = entries.filter(({ operation }) => kindOf(operation) === "oauth_client");
+  const ofClients = entries.filter((entry) => kindOf(entry) === "oauth_client");
   const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
   const revoked = new Map(ofClients.flatMap((entry) => (untrusted.has(entry.id) ? [] : [[revokedBy(entry), entry]])));
   const rows = new Map<string, Row>();

@@ -3,14 +3,7 @@ import { createHmac } from "node:crypto";
 import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/call/request.ts";
-import {
-  type Account,
-  type DeliveryBench,
-  DiskHealth,
-  otherPlaces,
-  type Tell,
-  type Workbench,
-} from "../../operations/workbench.ts";
+import { type Account, type DeliveryBench, DiskHealth, type Tell, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import {
@@ -21,6 +14,7 @@ import {
   isOfAccount,
   mayBeMadeElsewhere,
   movedWords,
+  otherPlaces,
 } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";

@@ -49,7 +49,7 @@ export async function releaseSettled(
 
 /** Destroys a copy that a crash left after the end of the work, if the evidence still permits it. */
 async function destroyLeft(
-  bench: Parameters<typeof destroyCopy>[0]["bench"] & { readonly journal: Journal },
+  bench: Parameters<typeof destroyCopy>[0] & { readonly journal: Journal },
   { id, state }: Entry,
 ): Promise<void> {
   if (state !== "done" && state !== "abandoned" && state !== "replaced") return;
@@ -60,11 +60,11 @@ async function destroyLeft(
       // Another machine may have finished this rotation after a later one in place, without destroying this machine's copy.
       if (!isInPlace(lease.entry) || !(await lease.isTrusted())) return;
       const later = await laterRotation(bench.journal, lease.entry, bench.secrets);
-      if (later !== undefined) await destroyCopy({ bench, lease }, { rotatedAgain: later });
+      if (later !== undefined) await destroyCopy(bench, lease.entry, { rotatedAgain: later });
       return;
     }
     // The signed record shows that a person typed `forget`.
-    if (state === "abandoned" && (await lease.isTrusted())) await destroyCopy({ bench, lease }, { typed: "forget" });
-    else await destroyCopy({ bench, lease });
+    if (state === "abandoned" && (await lease.isTrusted())) await destroyCopy(bench, lease.entry, { typed: "forget" });
+    else await destroyCopy(bench, lease.entry);
   });
 }

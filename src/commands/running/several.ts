@@ -1,7 +1,6 @@
 // Repeats a change for several ids of one command: a failure does not stop the others.
-import { isInterruption } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, isInterruption } from "../../errors.ts";
 import type { NextCommand } from "../../next-step.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";

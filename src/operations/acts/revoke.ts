@@ -5,12 +5,12 @@ import type { Attempt } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, isGuess, nextStep } from "../../journal/entry.ts";
+import { type Entry, isGuess, nextStep, lastErrorOf } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 import type { Proof } from "../next.ts";
 import { assertMayContinue, delayBeforeNext, untilDue, wait } from "../sending.ts";
-import { entryFailure, lastErrorOf, recordAfterwards, type Workbench } from "../workbench.ts";
+import { entryFailure, recordAfterwards, type Workbench } from "../workbench.ts";
 import { send } from "./send.ts";
 
 /** Why a client or key may be revoked. */

@@ -7,6 +7,7 @@ import type { OAuthClient } from "../../api/oauth-clients.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { proofIn } from "../next.ts";
+import { assertMayContinue } from "../sending.ts";
 import { untrusted } from "./overwrite.ts";
 import { entryFailure, isoTime, type Workbench } from "../workbench.ts";
 
@@ -65,9 +66,9 @@ export async function send<K extends keyof Answers>(
 }
 
 /** No one has interrupted the work, the disk can be trusted, the address is the entry's, and the attempt is on disk. */
-function assertMaySend({ clock, disk, account }: Workbench, entry: Entry): void {
-  if (clock.interruption.aborted) throw clock.interruption.reason;
-  disk.assertHealthy();
+function assertMaySend(bench: Workbench, entry: Entry): void {
+  assertMayContinue(bench);
+  const { account } = bench;
   const otherAddress = `The entry ${entry.id} is of ${entry.base_url}, and the profile is of ${account.baseUrl}.`;
   if (entry.base_url !== account.baseUrl)
     throw entryFailure(entry, "auth", otherAddress, { unsent: true, meaning: "Nothing was sent." });

@@ -1,8 +1,7 @@
 // What was done to the state folder, the journal or a destination between two processes: `--yes` consents to none of it.
 import { describe, expect, it } from "vitest";
 import { clientRotationIntent } from "../../../src/operations/client-rotation.ts";
-import { otherPlaces } from "../../../src/operations/workbench.ts";
-import type { Entry } from "../../../src/journal/entry.ts";
+import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";
 import type { AWorld, Setting } from "./a-world.ts";
 import { ask, operations, worldFor } from "./every-operation.ts";
 

@@ -1,9 +1,13 @@
 // A kept secret that is claimed: where it is delivered, the order of the journal's records, and when the copy is destroyed.
 import { describe, expect, it } from "vitest";
 import { client } from "../../../src/operations/client.ts";
-import { completeDelivery, takeUp, type TakenUp } from "../../../src/operations/delivery-recovery.ts";
+import {
+  completeDelivery,
+  type SecretDelivery,
+  takeUp,
+  type TakenUp,
+} from "../../../src/operations/secret-delivery.ts";
 import { key } from "../../../src/operations/key.ts";
-import type { SecretDelivery } from "../../../src/operations/secret-delivery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";

@@ -1,7 +1,7 @@
 // The ids of a kept secret: the entry's before the copy's, and a receipt that can always be shown.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
-import { belonging } from "../../../src/operations/delivery-recovery.ts";
+import { belonging } from "../../../src/secrets/secret-format.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
 

@@ -1,8 +1,8 @@
 // Rotating the credential of the profile in use: the old one stays until the profile has the new one.
 import { describe, expect, it } from "vitest";
-import { assertProfileHasIt, isForProfile, type Rotation } from "../../../src/operations/rotation.ts";
+import { assertProfileHasIt, type Rotation } from "../../../src/operations/rotation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
-import type { DestinationRecord } from "../../../src/secrets/destination.ts";
+import { type DestinationRecord, isForProfile } from "../../../src/secrets/destination.ts";
 import { Failure } from "../../../src/errors.ts";
 
 const profile = (name: string) => ({ kind: "profile", name, profileId: `p-${name}` }) as const;

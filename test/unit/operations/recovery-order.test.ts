@@ -1,7 +1,7 @@
 // The error of a recovery of several entries.
 import { describe, expect, it } from "vitest";
-import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
-import { Failure, type FailureKind } from "../../../src/errors.ts";
+import type { Recovered } from "../../../src/operations/recovery.ts";
+import { Failure, type FailureKind, worstOf } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 
 describe("the worst of several errors", () => {

@@ -1,10 +1,10 @@
 // Which entry a recovery finishes, as which account, and with which exit code it ends.
 import { describe, expect, it } from "vitest";
-import { type Recovered, worstOf } from "../../../src/operations/recovery.ts";
+import type { Recovered } from "../../../src/operations/recovery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { createOAuthClient } from "../../../src/operations/client.ts";
 import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
-import { Failure } from "../../../src/errors.ts";
+import { Failure, worstOf } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";
 import { ask, type Operation, operations, worldFor } from "./every-operation.ts";

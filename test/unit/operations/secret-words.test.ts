@@ -1,7 +1,8 @@
 // Messages about an undelivered secret in every case, and what is kept of one from a broken response.
 import { describe, expect, it } from "vitest";
 import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
-import { keyReceipt, leavesSpaceForMark, markedName, proveSecret } from "../../../src/operations/key.ts";
+import { keyReceipt, leavesSpaceForMark, markedName } from "../../../src/api/access-keys.ts";
+import { proveSecret } from "../../../src/operations/key.ts";
 import { clientReceipt } from "../../../src/operations/client.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { Failure } from "../../../src/errors.ts";

@@ -4,13 +4,12 @@ import {
   beganAt,
   lifetimeDifference,
   madeFor,
-  otherPlaces,
   serviceTime,
   type Account,
   type Workbench,
 } from "../../../src/operations/workbench.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
-import type { Entry } from "../../../src/journal/entry.ts";
+import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";
 import { intent } from "../journal/intent.ts";
 
 const start = Date.parse("2026-11-21T02:00:00.000Z");

@@ -1,6 +1,7 @@
 // A key's creation is sent once: its result is looked for on this machine, then in the list.
 import { describe, expect, it } from "vitest";
-import { createAccessKey, keyCreationIntent, markedName } from "../../../../src/operations/key.ts";
+import { markedName } from "../../../../src/api/access-keys.ts";
+import { createAccessKey, keyCreationIntent } from "../../../../src/operations/key.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { dueAt, type Entry } from "../../../../src/journal/entry.ts";
 import { plainDigests } from "../../../model/in-memory.ts";

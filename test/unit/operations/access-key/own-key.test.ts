@@ -1,7 +1,8 @@
 // The profile's own key, rotated in place: what is proven before the profile stores the new secret, and what can be said of a
 // rotation of unknown outcome.
 import { describe, expect, it } from "vitest";
-import { isCredentialRefused, rotateAccessKey } from "../../../../src/operations/in-place.ts";
+import { isCredentialRefused } from "../../../../src/api/call/attempt.ts";
+import { rotateAccessKey } from "../../../../src/operations/in-place.ts";
 import type { Workbench } from "../../../../src/operations/workbench.ts";
 import { Failure } from "../../../../src/errors.ts";
 import type { Fate, Request } from "../an-account.ts";
