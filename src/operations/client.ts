@@ -32,7 +32,6 @@ import {
   seekSecret,
   settleDelivered,
   takeUp,
-  type TakenUp,
 } from "./secret-delivery.ts";
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import { clockSkewMs, entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
@@ -66,7 +65,13 @@ export async function createOAuthClient(
 
 export const client: CreationContract = {
   ...clientCredential,
-  takeUp: foundMeanwhile,
+  takeUp: async (work) => {
+    const { state, resource_id } = work.lease.entry;
+    // An entry that does not name its client yet is left to its creation.
+    if (resource_id === null) assertNotElsewhere(work.bench, work.lease.entry);
+    else if (state === "undelivered" || state === "secret_lost") return takeUp(work);
+    return undefined;
+  },
   send: sendCreation,
   again: (bench, lost) => creationIntent(bench, JSON.parse(lost.request_text) as CreationRequest, lost),
   receiptNow: clientReceipt,
@@ -76,14 +81,6 @@ export const client: CreationContract = {
 export async function clientReceipt(bench: Workbench, { resource_id }: Entry): Promise<string> {
   const answer = await bench.account.service.oauthClients.get(resource_id ?? "");
   return answer.kind === "answered" ? answer.body.toString() : JSON.stringify({ id: resource_id, client_secret: null });
-}
-
-/** An entry that does not name its client yet is left to its creation. */
-async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> {
-  const { state, resource_id } = work.lease.entry;
-  if (resource_id === null) assertNotElsewhere(work.bench, work.lease.entry);
-  else if (state === "undelivered" || state === "secret_lost") return takeUp(work);
-  return undefined;
 }
 
 const creating = { what: "create the OAuth client", change: true } as const;

@@ -62,13 +62,13 @@ export interface CreationContract extends Credential {
   /** The same request once more, as an intent of its own. @throws Failure `usage` if it cannot be sent any more */
   again(bench: Workbench, lost: Entry): Intent;
   /** The receipt of what was delivered before, as the service shows it now. */
-  receiptNow(bench: Workbench, entry: Entry): Promise<string | undefined>;
+  receiptNow?(bench: Workbench, entry: Entry): Promise<string>;
 }
 
 /** A requested creation. */
 export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
-  /** `--new`: leave an unfinished creation of the same request alone. */
+  /** `--new`: leave unfinished work of the same request alone. */
   readonly fresh?: boolean | undefined;
 }
 
@@ -160,7 +160,7 @@ async function foundMeanwhile(contract: CreationContract, work: CreationWork, be
 }
 
 async function deliveredBefore(contract: CreationContract, bench: Workbench, entry: Entry): Promise<Made> {
-  return { kind: "delivered_before", entry, receipt: await contract.receiptNow(bench, entry) };
+  return { kind: "delivered_before", entry, receipt: await contract.receiptNow?.(bench, entry) };
 }
 
 interface Lost {

@@ -2,13 +2,11 @@
 import { Failure } from "../errors.ts";
 import { type NextStep, shell } from "../next-step.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";
+import type { Account } from "./workbench.ts";
 
 /** A profile, as far as an entry is bound to it. */
-interface BoundProfile {
-  readonly profileId: string;
-  readonly baseUrl: string;
+interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principal"> {
   readonly organizationId?: string | null | undefined;
-  readonly principal?: string | undefined;
 }
 
 /** Why an entry is not finished as a profile of its name. @param isShared a profile's id is one machine's */

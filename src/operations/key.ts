@@ -35,7 +35,6 @@ import {
   releaseReserved,
   releasing,
   takeUp,
-  type TakenUp,
 } from "./secret-delivery.ts";
 import {
   entryFailure,
@@ -103,11 +102,10 @@ export const key: CreationContract = {
     const creation = { request: { ...request, name: base_name ?? request.name }, marked: marked === true };
     return keyCreationIntent(bench, { ...creation, expiry: expiry ?? undefined }, { begun: lost });
   },
-  receiptNow: () => Promise.resolve(undefined),
 };
 
 /** A delivery that an earlier process left; if neither it nor the copy could say which key that is, the list does. */
-async function foundMeanwhile(work: CreationWork): Promise<TakenUp | undefined> {
+async function foundMeanwhile(work: CreationWork) {
   const found = wasClaimed(work.lease.entry) ? {} : await takeUp(work);
   if (found !== undefined && isUnnamed(work.lease.entry)) await nameDelivered(work, await searchOrphan(work));
   return found;

@@ -14,7 +14,6 @@ import {
 import { flags, shell } from "../next-step.ts";
 import {
   describeDestination,
-  type Destination,
   type DestinationRecord,
   isForProfile,
   missingPlaces,
@@ -22,7 +21,7 @@ import {
   type OneTimeSecret,
   placesOf,
 } from "../secrets/destination.ts";
-import { admitPart, type CreationContract, type CreationOptions, finishCreation, type Made } from "./creation.ts";
+import { type AskedCreation, admitPart, type CreationContract, finishCreation, type Made } from "./creation.ts";
 import { next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { assertTrusted, seenAt } from "./acts/overwrite.ts";
 import { revokes, type Successor } from "./acts/revoke.ts";
@@ -47,12 +46,9 @@ export function isWaitedFor(overlapMs: number): boolean {
   return overlapMs <= longestWaitMs;
 }
 
-export interface RotationOptions extends Pick<CreationOptions, "waitMs" | "mayReplace" | "revokes" | "claimedBy"> {
-  readonly destination: Destination;
+export interface RotationOptions extends Omit<AskedCreation, "key"> {
   /** Asks whether to revoke the old credential although the new one is not proven. */
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
-  /** `--new`: leave an unfinished rotation of the same key alone. */
-  readonly fresh?: boolean | undefined;
   /** What to do during an overlap: leave it or end it. By default, wait for a short one. */
   readonly overlap?: "leave" | "end";
   /** The service as the profile is after its credential was replaced. */
@@ -292,7 +288,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
     const found = await currentChild(bench.journal, lease.entry);
     if (found !== undefined) await assertTrusted(bench, [found.id]);
     if (found?.state === "done")
-      return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow(bench, found) };
+      return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow?.(bench, found) };
     if (found?.state === "unusable") {
       assertAsAsked(found);
       // What was called unusable once is not used (§4.2), whatever the service shows later.
@@ -308,7 +304,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
       const made = await finishCreation(creation, work);
       const { entry, receipt } = made;
       if (made.kind !== "nothing_made")
-        return { ...made, receipt: receipt ?? (await creation.receiptNow(bench, entry)) };
+        return { ...made, receipt: receipt ?? (await creation.receiptNow?.(bench, entry)) };
     } catch (error) {
       if (!(error instanceof Failure) || (error.kind !== "undelivered" && error.kind !== "conflict")) throw error;
       const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
@@ -395,10 +391,9 @@ async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
 }
 
 /** @throws Failure `pending` if the secret went elsewhere than to the profile whose credential it replaces */
-export function assertProfileHasIt(
-  { bench: { account }, lease, oldId, creation: { noun } }: Rotation,
-  child: Entry,
-): void {
+export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, child: Entry): void {
+  const { account } = bench;
+  const { noun } = creation;
   const newId = child.resource_id ?? "";
   const { id, profile, destination } = lease.entry;
   const hasIt = [newId, child.detail.client_id].includes(account.keyId ?? account.principal);

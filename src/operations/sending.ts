@@ -90,7 +90,8 @@ export function delayBeforeNext(
   { attempt, startedAt }: { readonly attempt: number; readonly startedAt: number },
 ): number | null {
   if (!mayRetryChange(answer)) return null;
-  const [elapsedMs, random] = [clock.elapsed() - startedAt, () => clock.random()];
+  const elapsedMs = clock.elapsed() - startedAt;
+  const random = (): number => clock.random();
   return nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds: retryAfterOf(answer), random });
 }
 

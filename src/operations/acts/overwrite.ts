@@ -22,8 +22,7 @@ import {
   withoutLastNewline,
 } from "../../secrets/destination.ts";
 import { renderSecret } from "../../secrets/secret-format.ts";
-import type { DeliveryBench } from "../workbench.ts";
-import { recordAfterwards } from "../workbench.ts";
+import { type DeliveryBench, recordAfterwards } from "../workbench.ts";
 
 export type Overwriting = Pick<DeliveryBench, "journal" | "secrets">;
 
