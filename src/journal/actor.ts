@@ -9,8 +9,8 @@ export interface Actor {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The CI run's address in the variables of GitHub, GitLab or Jenkins; undefined elsewhere. */
-export function runIn(env: Environment): string | undefined {
+/** Address of the current CI run, from the variables of GitHub, GitLab or Jenkins; undefined outside CI. */
+export function ciRunAddress(env: Environment): string | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
   const ofGitHub = server && repository && run ? `${server}/${repository}/actions/runs/${run}` : undefined;
   return plainAddress(ofGitHub ?? (env.CI_JOB_URL || env.CI_PIPELINE_URL || env.BUILD_URL));
@@ -30,10 +30,10 @@ export function namesOf({ user, host, run }: Actor): string[] {
 
 export function actorOf(env: Environment): Actor {
   const { hostname } = process.getBuiltinModule("node:os");
-  return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: runIn(env) };
+  return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: ciRunAddress(env) };
 }
 
-/** Returns undefined for a user number without a name, as containers have. */
+/** Undefined if the user id has no name, as in many containers. */
 function userName(): string | undefined {
   try {
     return process.getBuiltinModule("node:os").userInfo().username;

@@ -22,12 +22,12 @@ export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "
   readonly detail?: EntryProgress["detail"];
 }
 
-export function newEntry(intent: Intent, made: { id: string; key: string | null; at: string }): Entry {
+export function newEntry(intent: Intent, own: { id: string; key: string | null; at: string }): Entry {
   const { idempotent: _, destination = null, parent = null, replaces = null, detail = {}, ...rest } = intent;
   return {
     ...rest,
-    id: made.id,
-    idempotency_key: made.key,
+    id: own.id,
+    idempotency_key: own.key,
     state: "open",
     resource_id: null,
     attempts: 0,
@@ -39,15 +39,15 @@ export function newEntry(intent: Intent, made: { id: string; key: string | null;
     replaced_by: null,
     parent,
     detail,
-    created_at: made.at,
-    updated_at: made.at,
+    created_at: own.at,
+    updated_at: own.at,
     sequence: 1,
   };
 }
 
 /**
- * True if the entry has the intent's account. Machines of a team compare the client that acts, because profile ids are local to a
- * machine; an API key does not name its client.
+ * True if entry and intent have the same account: the same profile or, in a team's journal, the same acting client, because
+ * profile ids are local to a machine. The client of an API key is unknown and matches any.
  */
 export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): boolean {
   if (entry.profile_id === intent.profile_id) return true;
@@ -56,7 +56,7 @@ export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): 
 }
 
 /**
- * Finds the entry with an idempotency key given by hand, within one base URL.
+ * Finds the entry with an idempotency key that the user gave, within one base URL.
  * @throws Failure `conflict` if the key belongs to another request.
  */
 export function entryOfKey(
@@ -84,9 +84,9 @@ export function entryOfKey(
  * (§4.2 rule 2) and would create a second client.
  * @throws Failure `conflict`; nothing was sent
  */
-export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, isShared: boolean): void {
+export function assertSameAccount(unfinished: readonly Entry[], intent: Intent, isShared: boolean): void {
   if ((intent.parent ?? intent.replaces ?? null) !== null || intent.operation.endsWith(".revoke")) return;
-  const other = unsettled.find((entry) => {
+  const other = unfinished.find((entry) => {
     const { organization_id } = entry;
     const isOneMissing = (organization_id === null) !== (intent.organization_id === null);
     const isSame = isSameRequest(entry, isOneMissing ? { ...intent, organization_id } : intent);
@@ -107,7 +107,7 @@ export function assertSameAccount(unsettled: readonly Entry[], intent: Intent, i
   );
 }
 
-/** The account's unfinished entries of the same request in the same role, the oldest first. */
+/** The account's entries of the same request with the same `parent` and `replaces`, the oldest first. */
 export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isShared: boolean): Entry[] {
   return entries
     .filter(
@@ -131,7 +131,7 @@ export function isResumable({ state }: Entry): boolean {
 }
 
 /**
- * Refuses an intent if an entry of the same request lacks its secret.
+ * Refuses an intent if the secret of an earlier entry of the same request is lost or undelivered.
  * @throws Failure `secret_lost` or `undelivered` with the next step of that entry.
  */
 export function assertNoSecretLost(entries: readonly Entry[]): void {
@@ -146,8 +146,8 @@ export function assertNoSecretLost(entries: readonly Entry[]): void {
   });
 }
 
-/** The refusal of a moved journal. */
-export function movedAway(path: string, moved: Moved): Failure {
+/** The failure of a change in a journal whose entries were moved. */
+export function journalMovedFailure(path: string, moved: Moved): Failure {
   const { to, isUnfinished } = moved;
   return new Failure("usage", movedWords(moved, `the journal ${path}`), {
     meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",

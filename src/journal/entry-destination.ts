@@ -23,8 +23,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 const optionalText = z.optional(z.string());
 
-/** Fields of every destination that integ can read: they show whether integ wrote its content. */
-const Known = {
+/** Fields of files, profiles and stores, by which integ recognizes the content that it wrote. */
+const contentFields = {
   /** Random id of the machine's state folder; absent for a destination that every machine reaches. */
   machine: optionalText,
   /** Keyed digest of the delivered secret, or the version of a store that cannot be read; recorded before the write. */
@@ -37,9 +37,9 @@ const Single = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("stdout") }),
   z.object({
     kind: z.literal("command"),
-    /** Identifies the command. */
+    /** Short digest of the command and its format. */
     mark: optionalText,
-    /** How `--check` was to receive the secret; absent without a check. */
+    /** How the check command shows that the secret arrived: it prints the secret, or exits with 0. */
     check: z.optional(z.enum(["output", "exit"])),
   }),
   z.object({
@@ -48,7 +48,7 @@ const Single = z.discriminatedUnion("kind", [
     profileId: z.string(),
     /** A person agreed to replace the acting profile's own credential. */
     own: z.optional(z.literal(true)),
-    ...Known,
+    ...contentFields,
   }),
   z.object({
     kind: z.literal("file"),
@@ -60,7 +60,7 @@ const Single = z.discriminatedUnion("kind", [
     born: optionalText,
     /** Temporary name of the reserved file. */
     reserved: optionalText,
-    ...Known,
+    ...contentFields,
   }),
   z.object({
     kind: z.literal("store"),
@@ -68,7 +68,7 @@ const Single = z.discriminatedUnion("kind", [
     to: z.string(),
     /** Other facts that identify the place, such as the server: never a secret or a credential. */
     facts: z.record(z.string(), z.string()),
-    ...Known,
+    ...contentFields,
   }),
 ]);
 
@@ -90,7 +90,7 @@ export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>
 export const ConsentSchema = z.object({
   /** The option or answer that gave consent, such as `--force`. */
   by: z.string(),
-  /** The destination of the consent. */
+  /** The destination that the consent is for. */
   to: optionalText,
   /** Digest or version of the replaced content. */
   digest: optionalText,

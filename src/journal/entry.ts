@@ -39,11 +39,11 @@ export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): strin
 }
 
 /**
- * When an overlap ends, milliseconds since 1970; 0 if the entry does not say. With `overlap_unused_ms` it ends as soon as the old
- * key was unused for that time, counted from the start of the overlap: before it, no one had a new key.
+ * When an overlap ends, milliseconds since 1970; 0 without an overlap. With `overlap_unused_ms` it ends as soon as the old key
+ * was unused for that time, counted at the earliest from the start of the overlap, because no one had the new key before.
  * @param lastUsedAt of the old key; null: never used; undefined: not shown, so that only the time limit counts
- * @assumed §2.5 does not show a listed key's fields, and of a created key's `lastUsedAt` it only says "Last use.": null is taken as
- * never used, and a use as visible immediately. A time in the future keeps the key.
+ * @assumed §2.5 does not show a listed key's fields, and describes a created key's `lastUsedAt` only as "Last use.": null means
+ * never used, and a use is visible immediately. A time in the future keeps the key.
  */
 export function overlapEnd(detail: Entry["detail"], lastUsedAt?: string | null): number {
   const { overlap_until = "", overlap_ms = 0, overlap_unused_ms: unusedMs } = detail;
@@ -56,17 +56,17 @@ export function overlapEnd(detail: Entry["detail"], lastUsedAt?: string | null):
 
 type Sent = Pick<Entry, "state" | "attempts" | "detail">;
 
-/** A request may have arrived, with an unknown outcome. A crash before the response is recorded leaves this true. */
+/** True if a request may have arrived and its outcome is unknown, also after a crash before the response was recorded. */
 export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">): boolean {
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** The service refused each sent request as too early (429): none changed anything. */
+/** True if the service refused every request so far as too early (429), so that none changed anything. */
 export function isPutOff({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
 
-/** With an idempotency key given by hand, another program may have created the client and have its secret. */
+/** True if the user gave the idempotency key: another program may have created the client with it and have its secret. */
 export function mayBeMadeElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
   return operation === "oauth_client.create" && detail.own_key !== true;
 }
@@ -111,12 +111,12 @@ interface NeededDetail {
   readonly "access_key.revoke": "key_id";
 }
 
-/** The detail of an entry of a known operation. */
+/** The entry's detail, with the fields that its operation requires. @throws Error for an entry of another operation */
 export function detailOf<O extends keyof NeededDetail>(
-  { id, operation: is, detail }: Entry,
+  { id, operation: actual, detail }: Entry,
   operation: O,
 ): EntryDetail & Required<Pick<EntryDetail, NeededDetail[O]>> {
-  if (is !== operation) throw new Error(`journal entry ${id} is a ${is}, not a ${operation}`);
+  if (actual !== operation) throw new Error(`journal entry ${id} is a ${actual}, not a ${operation}`);
   return detail as ReturnType<typeof detailOf<O>>;
 }
 
@@ -139,7 +139,7 @@ export function nounOf(entry: Pick<Entry, "operation">): "client" | "key" {
   return kindOf(entry) === "oauth_client" ? "client" : "key";
 }
 
-/** The key was found by its name and creation time alone: it may be another's until a person confirms its id. */
+/** True if the key was found by its name and creation time alone: it may be someone else's until a person confirms its id. */
 export function isGuess({ detail }: Pick<Entry, "detail">): boolean {
   return detail.orphan_certain === false;
 }
@@ -180,10 +180,10 @@ export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | 
   return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }
 
-/** The account by the service's facts: each machine of a team names its profiles differently. */
+/** An account without its profile: the machines of a team may have different names for the same profile. */
 export interface EntryAccount extends Pick<Entry, "base_url"> {
   readonly organization_id: string | null;
-  /** The client that acts; an API key does not name its client. */
+  /** The acting client; undefined for an API key, which does not name its client. */
   readonly principal: string | undefined;
 }
 
@@ -193,13 +193,13 @@ export function isOfAccount(entry: Entry, { base_url, organization_id, principal
   return base_url === entry.base_url && isSameOrganization && isSameClient;
 }
 
-/** Ids of the clients and keys that an entry created, changed or was to revoke, with each `client_id`. */
+/** Ids of the clients and keys that an entry created, changed or had to revoke, including a `client_id`. */
 export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" | "detail">): string[] {
   const { client_id, old_client, key_id, old_key } = detail;
   return [resource_id, client_id, old_client, key_id, old_key].filter((id) => typeof id === "string");
 }
 
-/** The client or key that an entry saw revoked. */
+/** Id of the client or key that a finished entry revoked or found revoked. */
 export function revokedBy({ operation, state, resource_id, detail }: Entry): string | undefined {
   if (state !== "done") return undefined;
   if (operation === "oauth_client.revoke") return resource_id ?? undefined;
@@ -208,7 +208,7 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
   return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
 
-/** True if the entry does not say which client or key its secret belongs to: the response was cut, or its process ended too early. */
+/** True if a creation has not recorded which client or key it created: the response was cut, or its process ended too early. */
 export function isUnnamed(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
@@ -218,12 +218,12 @@ export function wasClaimed(entry: Entry): boolean {
   return entry.detail.secret_claimed === true;
 }
 
-/** Id of the client or key that a rotation replaces. */
+/** Id of the client or key that a rotation replaces, or renews in place. */
 export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string | undefined {
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }
 
-/** The replaced entry: its lost client or key was seen revoked before this entry's request was sent. */
+/** Id of the replaced entry once this entry's request was sent: by then its lost client or key was confirmed revoked. */
 export function revokedFirst({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }
@@ -233,7 +233,7 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
   return detail.mode === "in_place";
 }
 
-/** The destination of a moved journal's entries, from the mark in that journal. */
+/** Where a journal's entries were moved, from the mark in that journal. */
 export interface Moved {
   readonly to: string;
   /** The copy is in progress: neither journal may have all entries. */

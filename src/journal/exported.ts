@@ -1,12 +1,12 @@
-// Reads the output of `journal export`. Every line must be sound: a missing entry would go unnoticed.
+// Reads the output of `journal export`. Every line must be sound, so that a missing entry is noticed.
 import { Failure } from "../errors.ts";
 import { Contents } from "./file/contents.ts";
 import { otherFormat } from "./file/safety.ts";
-import { type Damage, type Found, scanBytes } from "./file/scan.ts";
+import { type Damage, type FoundRecord, scanBytes } from "./file/scan.ts";
 import type { EntryRecords } from "./record.ts";
 
 export function readExport(bytes: Buffer): EntryRecords[] {
-  const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
+  const scan = { found: [] as FoundRecord[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
   for (const { record } of scan.found) if (record.kind === "foreign") throw otherFormat("The export", record.format);
   const contents = new Contents((offset, length) => bytes.subarray(offset, offset + length));

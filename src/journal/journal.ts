@@ -10,7 +10,7 @@ import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId }
 import type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
 import { prunable } from "./prunable.ts";
 import { type EntryRecords, type Finding, recordContent, recordHash, type Step, stepIn } from "./record.ts";
-import type { Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store, Transaction } from "./store.ts";
+import type { Condition, EscrowStore, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "./store.ts";
 import { Busy, inTurn, nothingSent, untilFree } from "./store.ts";
 
 export type { Intent } from "./admission.ts";
@@ -22,13 +22,13 @@ export type { Condition, EscrowStore, Holder } from "./store.ts";
 export interface EntryLease {
   /** The entry after its last recorded step. */
   readonly entry: Entry;
-  /** A request of the last holder, which did not release the entry, may be under way until then: ISO 8601 UTC. */
+  /** Set if the last holder did not release the entry: until then (ISO 8601 UTC), its last request may still arrive. */
   readonly quietUntil?: string | undefined;
   /** Records a step, durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
   /** True if each record is signed with a key of the journal; an untrusted entry permits no request. */
   isTrusted(): Promise<boolean>;
-  /** Keeps changes to record with the next step. */
+  /** Changes the entry in memory; the next `record` writes the change too. */
   note(change: Partial<EntryProgress>): void;
   /** Releases the entry. Safe to repeat; never fails, so that it cannot hide the outcome of the work. */
   release(): Promise<void>;
@@ -36,8 +36,8 @@ export interface EntryLease {
 
 export interface Admission {
   /**
-   * `resumed`: an unfinished entry of the same request, after its process has ended. `same_key`: the entry, in any state, with
-   * the idempotency key given by hand. Both send their stored bytes.
+   * `resumed`: an unfinished entry of the same request that no running process holds. `same_key`: the entry, in any state, with
+   * the idempotency key that the user gave. Both send the request text that the entry stores.
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
@@ -48,16 +48,16 @@ export interface Admission {
 export interface AdmissionChoice {
   /** Do not resume an unfinished entry of the same request. */
   readonly fresh?: boolean;
-  /** An idempotency key given by hand. */
+  /** The idempotency key that the user gave. */
   readonly key?: string;
 }
 
-/** A key counts only if the API takes one for the operation. */
-function wantedBy(intent: Intent, { key, fresh = false }: AdmissionChoice) {
+/** Ignores the user's key if the API takes none for the operation. */
+function requestOf(intent: Intent, { key, fresh = false }: AdmissionChoice) {
   return { intent, key: intent.idempotent ? key : undefined, fresh };
 }
 
-type Wanted = ReturnType<typeof wantedBy>;
+type AdmissionRequest = ReturnType<typeof requestOf>;
 
 interface JournalOptions {
   readonly now: () => number;
@@ -76,8 +76,8 @@ export class StoredJournal {
   readonly escrow?: EscrowStore;
   readonly #store: Store;
   readonly #parts: Required<JournalOptions>;
-  readonly #held = new Set<Hold>();
-  /** Runs this process's admissions in turn: of concurrent ones, all but one would have to repeat. */
+  readonly #holds = new Set<Hold>();
+  /** Runs this process's admissions one at a time: if they ran concurrently, all but one would have to repeat. */
   readonly #inTurn = inTurn();
 
   constructor(store: Store, { now, actor, waitMs = 10_000, keys }: JournalOptions) {
@@ -97,7 +97,7 @@ export class StoredJournal {
     return this.select({});
   }
 
-  /** Matching entries, the newest first. Entries of one id or resource are found without reading the others. */
+  /** Matching entries, the newest first. */
   async select(filter: EntryFilter): Promise<Entry[]> {
     const found: Entry[] = [];
     for await (const entry of this.each(filter)) found.push(entry);
@@ -108,7 +108,7 @@ export class StoredJournal {
   async *each(filter: EntryFilter): AsyncIterable<Entry> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     if (left <= 0) return;
-    for await (const entry of this.#eachOf(this.#store.select(filter))) {
+    for await (const entry of this.#eachOrFailure(this.#store.select(filter))) {
       if (!fits(entry, filter)) continue;
       yield entry;
       left -= 1;
@@ -116,7 +116,7 @@ export class StoredJournal {
     }
   }
 
-  async *#eachOf<T>(read: AsyncIterable<T>): AsyncIterable<T> {
+  async *#eachOrFailure<T>(read: AsyncIterable<T>): AsyncIterable<T> {
     try {
       yield* read;
     } catch (error) {
@@ -131,7 +131,7 @@ export class StoredJournal {
     return count;
   }
 
-  /** The steps of an entry's work, the first one first. @param id a whole id */
+  /** The steps of an entry's work, the oldest first. @param id a whole id */
   history(id: string): Promise<Step[]> {
     return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
   }
@@ -141,12 +141,12 @@ export class StoredJournal {
     return [];
   }
 
-  /** @throws Failure `not_found`, or `usage` if the beginning of an id fits several. */
+  /** @throws Failure `not_found`, or `usage` if several ids begin with the text. */
   async find(typed: string): Promise<Entry> {
     return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
   }
 
-  /** Returns a whole id without a search. */
+  /** The whole id; searches only if the text is not one. */
   async #idOf(typed: string): Promise<string> {
     const id = normalizeId(typed);
     return idPattern.test(id) ? id : (await this.find(typed)).id;
@@ -164,31 +164,31 @@ export class StoredJournal {
     }
   }
 
-  /** Runs work that writes records, which must be signed. */
+  /** Runs work that writes records now or later: refuses it if this machine cannot sign them. */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
   }
 
   /**
-   * Records an intent, durable before anything is sent, under an idempotency key that never changes; the caller holds its lease.
+   * Records an intent durably before anything is sent, or resumes the entry of the same request. The caller gets its lease.
    * @throws Failure `conflict` if the key belongs to another request, `secret_lost` or `undelivered` if an earlier entry of the same
    * request needs attention first. Nothing was sent and nothing changed.
    */
   admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
-    const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(wantedBy(intent, choice)));
+    const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(requestOf(intent, choice)));
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  /** Leases the entry that `admit` would resume; undefined if there is none or a running process holds it. Writes nothing. */
+  /** Leases the entry that `admit` would resume, and writes no record. @returns undefined if no such entry is free */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
-    const wanted = wantedBy(intent, choice);
+    const request = requestOf(intent, choice);
     const attempt = async (): Promise<Admission | Busy | undefined> =>
-      this.#resumeNow(await this.#look(wanted), wanted);
+      this.#resumeNow(await this.#look(request), request);
     return this.#signing("lock the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  #look({ intent, key }: Wanted): Promise<Looked> {
+  #look({ intent, key }: AdmissionRequest): Promise<LookupResult> {
     return this.#store.look(intent, keyName({ base_url: intent.base_url, idempotency_key: key ?? null }));
   }
 
@@ -196,45 +196,45 @@ export class StoredJournal {
     return untilFree(attempt, { waitMs: this.#parts.waitMs });
   }
 
-  async #admitNow(wanted: Wanted): Promise<Admission | Busy> {
-    const { intent, key, fresh } = wanted;
-    const looked = await this.#look(wanted);
-    const resumed = await this.#resumeNow(looked, wanted);
+  async #admitNow(request: AdmissionRequest): Promise<Admission | Busy> {
+    const { intent, key, fresh } = request;
+    const lookup = await this.#look(request);
+    const resumed = await this.#resumeNow(lookup, request);
     if (resumed) return resumed;
-    const unfinished = looked.unfinished.map(({ entry }) => entry);
+    const unfinished = lookup.unfinished.map(({ entry }) => entry);
     const same = admission.entriesOfRequest(unfinished, intent, this.isShared);
     if (key === undefined && !fresh) {
       admission.assertNoSecretLost(same);
       admission.assertSameAccount(unfinished, intent, this.isShared);
     }
-    const hold = await this.#insert(intent, looked.newest, key);
-    // Another process inserted an entry first: look again.
-    if (hold === undefined) return this.#admitNow(wanted);
+    const hold = await this.#insert(intent, lookup.newest, key);
+    // Another process inserted an entry first: search again.
+    if (hold === undefined) return this.#admitNow(request);
     const ids = new Set(same.map(({ id }) => id));
-    const alongside = looked.unfinished.flatMap(({ entry, holder }) =>
+    const alongside = lookup.unfinished.flatMap(({ entry, holder }) =>
       holder !== undefined && ids.has(entry.id) ? [{ entry: entry.id, holder }] : [],
     );
     return { kind: "new", lease: this.#lease(hold, { isNew: true }), alongside };
   }
 
-  /** Resumes the entry of a key given by hand, waiting for its holder; else the first unfinished entry without a holder. */
-  async #resumeNow(looked: Looked, wanted: Wanted): Promise<Admission | Busy | undefined> {
-    const { intent, key, fresh } = wanted;
+  /** Resumes the entry with the user's key; without a key, the oldest unfinished entry that no running process holds. */
+  async #resumeNow(lookup: LookupResult, request: AdmissionRequest): Promise<Admission | Busy | undefined> {
+    const { intent, key, fresh } = request;
     if (key !== undefined) {
-      const holder = admission.entryOfKey(looked.ofKey, intent, { key, isShared: this.isShared });
-      const taken = holder && (await this.#store.take(holder.id));
+      const existing = admission.entryOfKey(lookup.ofKey, intent, { key, isShared: this.isShared });
+      const taken = existing && (await this.#store.take(existing.id));
       return taken instanceof Busy || taken === undefined ? taken : { kind: "same_key", lease: this.#lease(taken) };
     }
     if (fresh) return undefined;
-    const unfinished = looked.unfinished.map(({ entry }) => entry);
+    const unfinished = lookup.unfinished.map(({ entry }) => entry);
     for (const entry of admission.entriesOfRequest(unfinished, intent, this.isShared)) {
       if (!admission.isResumable(entry)) continue;
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
-      // Its holder has finished it meanwhile: look again.
+      // Its holder finished the entry before this process took it: search again.
       await taken.release();
-      return this.#resumeNow(await this.#look(wanted), wanted);
+      return this.#resumeNow(await this.#look(request), request);
     }
     return undefined;
   }
@@ -252,7 +252,7 @@ export class StoredJournal {
     return { entry, content, mac: this.#parts.keys.sign(content) };
   }
 
-  /** Waits for a running holder up to the limit. Returns the entry as it is once it is leased. */
+  /** Leases an entry; waits for a running holder up to the time limit. */
   lease(typed: string): Promise<EntryLease> {
     return this.#signing("lock an entry of the journal", nothingSent, async () => {
       const id = await this.#idOf(typed);
@@ -260,7 +260,7 @@ export class StoredJournal {
     });
   }
 
-  /** null if a running process holds it. */
+  /** @returns null if a running process holds the entry */
   tryLease(typed: string): Promise<EntryLease | null> {
     return this.#signing("lock an entry of the journal", nothingSent, async () => {
       const hold = await this.#store.take(await this.#idOf(typed));
@@ -269,9 +269,9 @@ export class StoredJournal {
   }
 
   #lease(hold: Hold, { isNew = false } = {}): EntryLease {
-    this.#held.add(hold);
+    this.#holds.add(hold);
     let { entry, content } = hold;
-    // A failed append may have left part of a record: its number is not used again.
+    // A failed append may have left part of a record, so the next record gets another number.
     let { sequence } = entry;
     let isReleased = false;
     let trusted = isNew ? Promise.resolve(true) : undefined;
@@ -294,14 +294,14 @@ export class StoredJournal {
         ({ entry, content } = record);
         return entry;
       },
-      // No other process can add a record meanwhile, so the answer does not change.
+      // Only the holder of the lease adds records, so the answer does not change.
       isTrusted: () => (trusted ??= this.untrusted([entry.id]).then((found) => !found.has(entry.id))),
       note: (change) => {
         entry = { ...entry, ...change };
       },
       release: async () => {
         isReleased = true;
-        this.#held.delete(hold);
+        this.#holds.delete(hold);
         await hold.release();
       },
     };
@@ -312,7 +312,7 @@ export class StoredJournal {
   }
 
   /**
-   * Takes an entry away from the holder that a person saw; that process can record nothing more.
+   * Takes an entry away from the holder that was shown to the user; that process can record nothing more.
    * @throws Failure `conflict` if the holder has changed; in a file, if its process runs or took a step recently
    */
   async takeAway(id: string, seen: Holder | undefined): Promise<void> {
@@ -320,29 +320,29 @@ export class StoredJournal {
     await this.#orFailure("lock an entry of the journal", "Nothing changed.", () => this.#store.takeAway(entry, seen));
   }
 
-  /** Extends every lease of this process to outlast one request. @throws Failure if one is lost: nothing may be sent */
+  /** Extends every lease of this process to outlast one request. @throws Failure if a lease is lost: nothing may be sent */
   async extendLeases(): Promise<void> {
-    for (const hold of this.#held) await hold.extend();
+    for (const hold of this.#holds) await hold.extend();
   }
 
-  /** All leases are still valid: asked immediately before a request is sent. */
+  /** True if all leases of this process are still valid; checked immediately before a request is sent. */
   holdsLeases(): boolean {
-    return [...this.#held].every((hold) => hold.isHeld());
+    return [...this.#holds].every((hold) => hold.isHeld());
   }
 
   /** Each entry with its records, the oldest first, for another journal. */
   records(): AsyncIterable<EntryRecords> {
-    return this.#eachOf(this.#store.records());
+    return this.#eachOrFailure(this.#store.records());
   }
 
   /** Imports entries of another journal: all, or none. @throws Failure `conflict` if one contradicts this journal */
-  async merge(coming: ImportedEntries, options: MergeOptions = {}): Promise<Merged> {
+  async merge(imported: ImportedEntries, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };
-    return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, coming, options));
+    return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, imported, options));
   }
 
-  /** Marks where the entries are now; undefined: here. @throws Failure if a process works on one, or moves them elsewhere */
+  /** Marks where the entries were moved; undefined removes the mark. @throws Failure if an entry is leased or the mark differs */
   async markMoved(moved: Moved | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
@@ -378,22 +378,22 @@ export class StoredJournal {
     });
   }
 
-  /** The state that every command reports: cheaper than `verify`, and read-only. */
+  /** Damage and a move, which every command reports: cheaper than `verify`. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }
 
-  /** Removes finished entries older than that; see `prunable`. */
+  /** Removes finished entries that did not change for this long; see `prunable`. */
   async prune(olderThanMs: number, { includeLive = false, isTrial = false } = {}) {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
     const isNone = (await this.select({ all: true, archived: true, limit: 1 })).length === 0;
     if (isNone && (await this.condition()).damagedPlaces === 0) return { removed: 0, live: [], keptLive: [] };
     const work = async (tx: Transaction) => {
-      if (tx.moved !== undefined) throw admission.movedAway(this.path, tx.moved);
-      const choice = { before, leased: await tx.held(), includeLive };
-      const { going, live, keptLive } = prunable(await tx.entries(), choice);
-      if (!isTrial) await tx.remove(going);
-      return { removed: going.size, live, keptLive };
+      if (tx.moved !== undefined) throw admission.journalMovedFailure(this.path, tx.moved);
+      const choice = { before, leased: await tx.leased(), includeLive };
+      const { removable, live, keptLive } = prunable(await tx.entries(), choice);
+      if (!isTrial) await tx.remove(removable);
+      return { removed: removable.size, live, keptLive };
     };
     const meaning = "The journal was not changed.";
     return this.#orFailure("prune the journal", meaning, () => this.#store.exclusive(work, isTrial));

@@ -5,7 +5,7 @@ import { flags } from "../next-step.ts";
 import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
-/** `unknown`: unsigned, or signed with a key that is not here; `wrong`: signed with a key that is here, and the HMAC does not match. */
+/** `unknown`: unsigned, or signed with a key that this machine lacks; `wrong`: the HMAC under one of its keys does not match. */
 export type Judgement = "valid" | "unknown" | "wrong";
 
 export interface Keys {
@@ -21,11 +21,11 @@ export interface Keys {
 export interface SecretDigests {
   /** @param text the destination's content @throws Failure `usage` if there is no key and none can be made */
   of(text: string): string;
-  /** False if the digest's key is not here. */
+  /** True if the digest is the text's; false if this machine lacks the digest's key. */
   fits(text: string, digest: string): boolean;
 }
 
-/** For a machine without the team's keys: it reads, trusts no record, and changes nothing. */
+/** The keys of a machine that lacks the team's: it can read, trusts no record, and changes nothing. */
 export function missingKeys(path: string): Keys {
   const refuse = (): never => {
     throw new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
@@ -54,7 +54,7 @@ export function newKey(): string {
 
 const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);
 
-/** The source of the keys, read for the first record that is signed or judged. The first key signs, all keys verify. */
+/** The source of the keys, read when the first record is signed or judged. The first key signs, all keys verify. */
 export interface KeySource {
   readonly read: () => readonly string[];
   /** Creates the machine's own key. */
@@ -66,24 +66,27 @@ export function keyRing({ read, make }: KeySource): Keys {
   const keys = (): readonly string[] => (ring ??= read());
   const macOf = (key: string, text: string): string =>
     `${nameOf(key)}.${createHmac("sha256", key).update(text).digest("base64url")}`;
-  const signed = (content: string): string => `"v":${formatVersion},${content}`;
+  const recordText = (content: string): string => `"v":${formatVersion},${content}`;
   // Records never start with this prefix, so a digest of a secret is never a valid HMAC of a record.
-  const kept = (text: string): string => `integ secret\0${text}`;
-  const made = (text: string): string => {
+  const secretText = (text: string): string => `integ secret\0${text}`;
+  const hmacOf = (text: string): string => {
     if (keys().length === 0 && make) ring = [make()];
     const [first] = keys();
     return first === undefined ? "" : macOf(first, text);
   };
-  const compared = (text: string, mac: string): Judgement => {
+  const judge = (text: string, mac: string): Judgement => {
     const own = keys().find((key) => nameOf(key) === mac.split(".")[0]);
     if (own === undefined) return "unknown";
-    const [is, expected] = [Buffer.from(mac), Buffer.from(macOf(own, text))];
-    return is.length === expected.length && timingSafeEqual(is, expected) ? "valid" : "wrong";
+    const [actual, expected] = [Buffer.from(mac), Buffer.from(macOf(own, text))];
+    return actual.length === expected.length && timingSafeEqual(actual, expected) ? "valid" : "wrong";
   };
   return {
     assertCanSign() {},
-    sign: (content) => made(signed(content)),
-    judge: ({ content, mac }) => compared(signed(content), mac),
-    digests: { of: (text) => made(kept(text)), fits: (text, digest) => compared(kept(text), digest) === "valid" },
+    sign: (content) => hmacOf(recordText(content)),
+    judge: ({ content, mac }) => judge(recordText(content), mac),
+    digests: {
+      of: (text) => hmacOf(secretText(text)),
+      fits: (text, digest) => judge(secretText(text), digest) === "valid",
+    },
   };
 }

@@ -62,15 +62,15 @@ const about = {
 
 const aboutNames = Object.keys(about) as (keyof typeof about)[];
 
-/** The values that a filter compares as words, which a team's journal indexes. */
-export function aboutOf(entry: Entry): string[] {
+/** The entry's search words, `<field of the filter> <value>`, which a team's journal indexes. */
+export function wordsOfEntry(entry: Entry): string[] {
   return aboutNames.flatMap((name) => {
     const values: readonly unknown[] = about[name](entry);
     return values.filter((value) => typeof value === "string").map((value) => `${name} ${value}`);
   });
 }
 
-export function wordsOf(filter: EntryFilter): string[] {
+export function wordsOfFilter(filter: EntryFilter): string[] {
   return aboutNames.flatMap((name) => (filter[name] === undefined ? [] : `${name} ${filter[name]}`));
 }
 
@@ -126,9 +126,9 @@ export function entryNotFound(typed: string): Failure {
 }
 
 /** The entry with this id or beginning of an id. @throws Failure `not_found`, or `usage` if several match */
-export function findEntry(known: readonly Entry[], typed: string): Entry {
+export function findEntry(entries: readonly Entry[], typed: string): Entry {
   const wanted = normalizeId(typed);
-  const fitting = wanted === "" ? [] : known.filter(({ id }) => id.startsWith(wanted));
+  const fitting = wanted === "" ? [] : entries.filter(({ id }) => id.startsWith(wanted));
   const found = fitting.length === 1 ? fitting[0] : fitting.find(({ id }) => id === wanted);
   if (found) return found;
   if (fitting.length === 0) throw entryNotFound(typed);

@@ -1,7 +1,7 @@
 // Imports entries into a journal: adds the records that it does not have.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
-import { movedAway } from "./admission.ts";
+import { journalMovedFailure } from "./admission.ts";
 import { type Entry, keyName, type Moved } from "./entry.ts";
 import type { Keys } from "./keys.ts";
 import { entryIn, type EntryRecords } from "./record.ts";
@@ -18,19 +18,19 @@ export interface Merged {
 }
 
 export interface MergeOptions {
-  /** Continues a move: the journal may be marked as moved, and stays so until all entries are copied. */
+  /** True for the copy of a move: the target may be marked by an earlier move, until all entries are copied. */
   readonly isMove?: boolean;
-  /** A person trusts the records: this journal's key signs them. */
+  /** The user trusts the records: this journal's key signs them. */
   readonly isTrusted?: boolean;
 }
 
 /** Entries per batch, so that a large journal does not have to be in memory. */
-const atOnce = 500;
+const batchSize = 500;
 
-async function* inBatches(coming: ImportedEntries): AsyncGenerator<EntryRecords[], undefined> {
+async function* inBatches(imported: ImportedEntries): AsyncGenerator<EntryRecords[], undefined> {
   let batch: EntryRecords[] = [];
-  for await (const entry of coming) {
-    if (batch.push(entry) < atOnce) continue;
+  for await (const entry of imported) {
+    if (batch.push(entry) < batchSize) continue;
     yield batch;
     batch = [];
   }
@@ -39,22 +39,22 @@ async function* inBatches(coming: ImportedEntries): AsyncGenerator<EntryRecords[
 
 export async function mergeInto(
   { store, keys }: { readonly store: Store; readonly keys: Keys },
-  coming: ImportedEntries,
+  imported: ImportedEntries,
   { isMove = false, isTrusted = false }: MergeOptions,
 ): Promise<Merged> {
-  const batches = inBatches(coming);
+  const batches = inBatches(imported);
   // Read the first batch before taking the lock: a long journal takes time.
   const first = await batches.next();
   return store.exclusive(async (tx) => {
-    if (!isMove && tx.moved !== undefined) throw movedAway(store.path, tx.moved);
+    if (!isMove && tx.moved !== undefined) throw journalMovedFailure(store.path, tx.moved);
     const merged = { added: 0, extended: 0, unchanged: 0 };
-    const ownKeys = new Map<string, string>();
+    const idsByKey = new Map<string, string>();
     for (let next = first; !next.done; next = await batches.next()) {
       const changes = await changesFor(tx, next.value);
-      await assertOwnKeys(tx, changes, ownKeys);
-      const extended = changes.filter(({ added, there }) => there > 0 && added.length > 0);
-      const held = extended.length === 0 ? new Set<string>() : await tx.held();
-      const busy = extended.find(({ id }) => held.has(id));
+      await assertUniqueKeys(tx, changes, idsByKey);
+      const extended = changes.filter(({ added, existing }) => existing > 0 && added.length > 0);
+      const leased = extended.length === 0 ? new Set<string>() : await tx.leased();
+      const busy = extended.find(({ id }) => leased.has(id));
       if (busy !== undefined) throw inUse(`entry ${busy.id} is in use, and the import has new records for it`);
       const signed = (record: NewRecord): NewRecord =>
         isTrusted || isMove || keys.judge(record) === "valid"
@@ -62,8 +62,8 @@ export async function mergeInto(
           : record;
       const added = changes.flatMap((change) => change.added.map(signed));
       if (added.length > 0) await tx.append(added);
-      for (const { added, there } of changes)
-        merged[added.length === 0 ? "unchanged" : there === 0 ? "added" : "extended"] += 1;
+      for (const { added, existing } of changes)
+        merged[added.length === 0 ? "unchanged" : existing === 0 ? "added" : "extended"] += 1;
     }
     return merged;
   });
@@ -74,37 +74,37 @@ interface Change {
   readonly id: string;
   readonly entry: Entry;
   readonly added: readonly NewRecord[];
-  readonly there: number;
+  readonly existing: number;
 }
 
-async function changesFor(tx: Transaction, coming: readonly EntryRecords[]): Promise<Change[]> {
-  const here = new Map((await tx.records(coming.map(({ id }) => id))).map(({ id, records }) => [id, records]));
-  return coming.map(({ id, records }) => {
+async function changesFor(tx: Transaction, imported: readonly EntryRecords[]): Promise<Change[]> {
+  const here = new Map((await tx.records(imported.map(({ id }) => id))).map(({ id, records }) => [id, records]));
+  return imported.map(({ id, records }) => {
     const all = records.map((record) => ({ ...record, entry: entryIn(record.content) }));
     const isRecordOfEntry = (record: (typeof all)[number]): record is NewRecord => record.entry?.id === id;
     if (all.length === 0 || !all.every(isRecordOfEntry))
-      throw new Failure("usage", `The records of entry ${id} are invalid.`, { meaning: nothingCame });
-    const there = here.get(id) ?? [];
-    const differs = there.findIndex(({ content }, at) => at < all.length && content !== all[at]?.content);
+      throw new Failure("usage", `The records of entry ${id} are invalid.`, { meaning: nothingImported });
+    const existing = here.get(id) ?? [];
+    const differs = existing.findIndex(({ content }, at) => at < all.length && content !== all[at]?.content);
     if (differs >= 0) throw contradiction(id, `record ${differs + 1} differs`);
-    return { id, entry: all.at(-1)!.entry, added: all.slice(there.length), there: there.length };
+    return { id, entry: all.at(-1)!.entry, added: all.slice(existing.length), existing: existing.length };
   });
 }
 
-const nothingCame = "Nothing was imported.";
+const nothingImported = "Nothing was imported.";
 
 function contradiction(id: string, what: string): Failure {
   return new Failure("conflict", `The entry ${id} contradicts the one in the journal: ${what}.`, {
-    meaning: nothingCame,
+    meaning: nothingImported,
     nextCommand: shell`integ journal show ${id}`,
     entry: id,
   });
 }
 
-/** Refuses two entries with the same idempotency key. @param seen ids by key, of all batches */
-async function assertOwnKeys(tx: Transaction, changes: readonly Change[], seen: Map<string, string>): Promise<void> {
+/** Refuses two entries with the same idempotency key. @param seen ids by key, of all batches so far */
+async function assertUniqueKeys(tx: Transaction, changes: readonly Change[], seen: Map<string, string>): Promise<void> {
   const names = changes.flatMap(({ entry }) => keyName(entry) ?? []);
-  for (const holder of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(holder)!, holder.id);
+  for (const entry of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(entry)!, entry.id);
   for (const { id, entry } of changes) {
     const name = keyName(entry);
     if (name === null) continue;
@@ -117,9 +117,9 @@ async function assertOwnKeys(tx: Transaction, changes: readonly Change[], seen: 
 export function markMoved(store: Store, moved: Moved | undefined): Promise<void> {
   return store.exclusive(async (tx) => {
     if (tx.moved !== undefined && moved !== undefined && tx.moved.to !== moved.to)
-      throw movedAway(store.path, tx.moved);
-    const held = moved === undefined ? new Set<string>() : await tx.held();
-    if (held.size > 0) throw inUse(`entry ${[...held].join(", ")} is in use`);
+      throw journalMovedFailure(store.path, tx.moved);
+    const leased = moved === undefined ? new Set<string>() : await tx.leased();
+    if (leased.size > 0) throw inUse(`entry ${[...leased].join(", ")} is in use`);
     if (tx.moved !== undefined || moved !== undefined) await tx.mark(moved);
   });
 }

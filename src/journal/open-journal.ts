@@ -47,7 +47,7 @@ function keysIn(list: string | undefined, where: string): Keys | undefined {
   return keyRing({ read: () => keys });
 }
 
-/** Creates the tables of a team's journal, all or none. @returns a new key for the team if they were created: it is not stored */
+/** Creates the tables of a team's journal, all or none; if it creates them, returns a new key, which it does not store. */
 export async function initJournal({ place, team: { env }, actor }: JournalParts) {
   if ("path" in place)
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {

@@ -12,60 +12,60 @@ interface PruneChoice {
   readonly isOfAnyAge?: boolean;
 }
 
-/** A client or key with the base URL that it belongs to. */
-function named({ base_url }: Entry, resource: string | null | undefined): string[] {
+/** The id of a client or key with its base URL, within which it is unique; empty without an id. */
+function uniqueIds({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
 
-/** The credential that an entry created and did not revoke: a disabled one may be enabled again. */
-function madeBy(entry: Entry): string[] {
+/** The credential that an entry created and that may still be valid: a disabled one may be enabled again. */
+function createdBy(entry: Entry): string[] {
   const exists = ["done", "abandoned", "unusable"].includes(entry.state);
-  return exists && !entry.operation.endsWith(".revoke") ? named(entry, entry.resource_id) : [];
+  return exists && !entry.operation.endsWith(".revoke") ? uniqueIds(entry, entry.resource_id) : [];
 }
 
 /**
  * Which entries may be removed. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at
- * all. An entry that saw a revocation stays as long as the entry that created the client or key. A rotation stays as long as a
+ * all. The entry of a revocation stays as long as the entry that created the client or key. A rotation stays as long as a
  * rotation of the same key in place is unfinished, because it shows that the unfinished one is out of date.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
-  const revoked = new Set(entries.flatMap((entry) => named(entry, revokedBy(entry))));
+  const revoked = new Set(entries.flatMap((entry) => uniqueIds(entry, revokedBy(entry))));
   const hasExpired = ({ detail }: Entry): boolean => Date.parse(detail.expiry ?? "") < Date.parse(choice.before);
-  const isLive = (entry: Entry): boolean => !hasExpired(entry) && madeBy(entry).some((name) => !revoked.has(name));
+  const isLive = (entry: Entry): boolean => !hasExpired(entry) && createdBy(entry).some((name) => !revoked.has(name));
   const unfinished = entries.filter((entry) => isInPlace(entry) && !isSettled(entry.state));
-  const rotating = new Set(unfinished.flatMap((entry) => named(entry, rotatedBy(entry))));
+  const rotating = new Set(unfinished.flatMap((entry) => uniqueIds(entry, rotatedBy(entry))));
   const isNeeded = (entry: Entry): boolean =>
-    entry.operation.endsWith(".rotate") && named(entry, rotatedBy(entry)).some((name) => rotating.has(name));
-  const isOver = ({ id, state, updated_at }: Entry): boolean =>
+    entry.operation.endsWith(".rotate") && uniqueIds(entry, rotatedBy(entry)).some((name) => rotating.has(name));
+  const isOldAndFinished = ({ id, state, updated_at }: Entry): boolean =>
     isSettled(state) && !choice.leased.has(id) && (choice.isOfAnyAge === true || updated_at < choice.before);
-  const aged = removableIds(entries, (entry) => isOver(entry) && !isNeeded(entry));
-  const going = choice.includeLive ? aged : removableIds(entries, (entry) => aged.has(entry.id) && !isLive(entry));
+  const aged = removableIds(entries, (entry) => isOldAndFinished(entry) && !isNeeded(entry));
+  const removable = choice.includeLive ? aged : removableIds(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
     /** Ids of the entries that may be removed. */
-    going,
+    removable,
     /** Entries to remove although their client or key may still be live. */
-    live: entries.filter((entry) => going.has(entry.id) && isLive(entry)),
+    live: entries.filter((entry) => removable.has(entry.id) && isLive(entry)),
     /** Entries that stay only because their client or key may be live. */
-    keptLive: entries.filter((entry) => aged.has(entry.id) && !going.has(entry.id) && isLive(entry)),
+    keptLive: entries.filter((entry) => aged.has(entry.id) && !removable.has(entry.id) && isLive(entry)),
   };
 }
 
 /**
- * Which entries may move to the archive: all entries that could be removed at any age. The entry of a policy item's client or key
- * stays as long as a successor that does not name the item, because the policy finds the successor through it.
+ * Which entries may move to the archive: all that could be removed if their age did not matter. The entry that created a policy
+ * item's client or key stays as long as a successor that does not name the item: the policy finds the successor through it.
  */
 export function archivable(
   entries: readonly Entry[],
   { now, leased }: { readonly now: number; readonly leased: ReadonlySet<string> },
 ): ReadonlySet<string> {
   const before = new Date(now).toISOString();
-  const { going } = prunable(entries, { before, leased, isOfAnyAge: true });
-  const made = new Map(entries.flatMap((entry) => madeBy(entry).map((name) => [name, entry])));
-  const predecessorOf = (entry: Entry): Entry | undefined => made.get(named(entry, rotatedBy(entry))[0] ?? "");
+  const { removable } = prunable(entries, { before, leased, isOfAnyAge: true });
+  const creators = new Map(entries.flatMap((entry) => createdBy(entry).map((name) => [name, entry])));
+  const predecessorOf = (entry: Entry): Entry | undefined => creators.get(uniqueIds(entry, rotatedBy(entry))[0] ?? "");
   const isOfItem = ({ policy }: Entry): boolean => policy !== undefined;
   const staying = new Set<Entry>();
   for (const entry of entries) {
-    if (going.has(entry.id) || isOfItem(entry)) continue;
+    if (removable.has(entry.id) || isOfItem(entry)) continue;
     // Follow the rotations that name no item back to an entry that does.
     const chain = new Set<Entry>();
     for (let at = predecessorOf(entry); at !== undefined && at !== entry && !chain.has(at); at = predecessorOf(at)) {
@@ -75,24 +75,24 @@ export function archivable(
       break;
     }
   }
-  return removableIds(entries, (entry) => going.has(entry.id) && !staying.has(entry));
+  return removableIds(entries, (entry) => removable.has(entry.id) && !staying.has(entry));
 }
 
 /** Ids of the entries that may be removed, given a predicate for single entries. */
 function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => boolean): Set<string> {
-  const makers = new Map(entries.flatMap((entry) => madeBy(entry).map((name) => [name, entry.id])));
+  const creators = new Map(entries.flatMap((entry) => createdBy(entry).map((name) => [name, entry.id])));
   // For each entry, the entries that must stay if it stays.
-  const keeps = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
+  const staysWith = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
   for (const entry of entries) {
     for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
-      if (other === null || !keeps.has(other)) continue;
-      keeps.get(other)!.push(entry.id);
-      keeps.get(entry.id)!.push(other);
+      if (other === null || !staysWith.has(other)) continue;
+      staysWith.get(other)!.push(entry.id);
+      staysWith.get(entry.id)!.push(other);
     }
-    for (const name of named(entry, revokedBy(entry))) keeps.get(makers.get(name) ?? "")?.push(entry.id);
+    for (const name of uniqueIds(entry, revokedBy(entry))) staysWith.get(creators.get(name) ?? "")?.push(entry.id);
   }
   const kept = new Set(entries.filter((entry) => !mayRemove(entry)).map(({ id }) => id));
   // The loop includes ids that are added to the set during iteration.
-  for (const id of kept) for (const other of keeps.get(id) ?? []) kept.add(other);
-  return new Set([...keeps.keys()].filter((id) => !kept.has(id)));
+  for (const id of kept) for (const other of staysWith.get(id) ?? []) kept.add(other);
+  return new Set([...staysWith.keys()].filter((id) => !kept.has(id)));
 }

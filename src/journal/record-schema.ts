@@ -47,9 +47,9 @@ export const detailShape = {
   in_flight: flag,
 
   client_id: z.optional(textOrNull),
-  /** The idempotency key is random and unique: whatever the service has under it, this entry's requests created. */
+  /** integ generated the idempotency key: a client that the service has under it was created by this entry's requests. */
   own_key: flag,
-  /** Credential of the first attempt that the service may have stored (§4.2 rule 2): an HMAC of the entry's id under it. */
+  /** Identifies the credential of the first request that the service may have stored (§4.2 rule 2): an HMAC with it as key. */
   sent_as: optional,
   /** The client that a rotation replaces. */
   old_client: optional,
@@ -64,7 +64,7 @@ export const detailShape = {
   created_by: z.optional(textOrNull),
   /** The requested name, without the mark. */
   base_name: optional,
-  /** The key that sent the request, if known: the created key is another one, and the profile may have it by now. */
+  /** Id of the profile's key at admission: never the created key, which the profile may have by now. */
   asking_key: optional,
   marked: flag,
   /** The expiry as requested (`in 90d`); null: as in the request's body. */
@@ -101,7 +101,7 @@ const Intent = z.object({
   operation: text,
   /** null if the API takes no idempotency key for it. */
   idempotency_key: textOrNull,
-  /** Name of the profile at that time. */
+  /** Name of the profile at admission. */
   profile: text,
   /** The profile's own id; a profile that is bound to another account has another id. */
   profile_id: text,
@@ -121,7 +121,7 @@ const Intent = z.object({
   replaces: textOrNull,
   /** Entry that this entry is a step of. */
   parent: textOrNull,
-  /** The policy, by its own id, and the item. */
+  /** The policy's own id, and the item's name. */
   policy: z.optional(z.object({ id: text, item: text })),
   /** The consent of a person or a policy, given with the request. */
   consent: z.optional(z.array(ConsentSchema)),

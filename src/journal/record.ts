@@ -3,7 +3,7 @@
 // {"sum":"<16 hex of SHA-256 over the rest of the line>","v":3,"after":"<sum of the previous line>","mac":"<key and HMAC>",
 //  "id":…,"n":…,"state":…,"at":…,"prev":"<hash of the entry's previous record>","intent":{…},"result":{…},"now":{…},"by":{…}}
 // The content, from `id` on, is the same in every copy of the journal, and the next record of the entry has its hash. Every record
-// contains the whole entry, so that damage to a record costs a step, never an idempotency key.
+// contains the whole entry, so that damage to a record loses a step, never an idempotency key.
 import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import { type Entry, formatVersion, type Moved } from "./entry.ts";
@@ -34,7 +34,7 @@ export interface EntryRecords {
   readonly mismatch?: string | undefined;
 }
 
-/** The start of every line; cannot occur within a line, where quotes are escaped. */
+/** The start of every line. It cannot occur in a string of the line, where quotes are escaped. */
 export const recordStart = '{"sum":"';
 const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // `",`
@@ -46,17 +46,17 @@ type Line = { readonly sum: string } & (
   | { readonly kind: "record"; readonly after: string; readonly id: string; readonly n: number; readonly state: string }
 );
 
-function sealed(body: string | Uint8Array): string {
+function checksumOf(body: string | Uint8Array): string {
   return hash("sha256", body, "hex").slice(0, sumDigits);
 }
 
-function lineWith(body: string): string {
-  return `${recordStart}${sealed(body)}",${body}\n`;
+function lineOf(body: string): string {
+  return `${recordStart}${checksumOf(body)}",${body}\n`;
 }
 
 /** A record as a line. @param after checksum of the previous line */
 export function recordLine({ content, mac }: Signed, after = ""): string {
-  return lineWith(`"v":${formatVersion},"after":"${after}","mac":"${mac}",${content}}`);
+  return lineOf(`"v":${formatVersion},"after":"${after}","mac":"${mac}",${content}}`);
 }
 
 /** The checksum of a line from `recordLine` or `headerLine`. */
@@ -76,7 +76,7 @@ export interface HeaderFacts {
 /** The first line of a file. `file` is a random name, which changes when the journal is rewritten. */
 export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: string; createdAt: string }): string {
   const all = { journal: "integ", ...facts, file, created_at: createdAt };
-  return lineWith(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
+  return lineOf(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
 }
 
 function jsonIn(text: string): unknown {
@@ -92,15 +92,15 @@ const recordHead =
 const longestHead = 300;
 
 /**
- * Reads a line without its newline. The checksum covers every byte after it, so that any flipped bit is seen. Checksum and format
- * are at the same place in every format to come.
+ * Reads a line without its newline. The checksum covers every byte after it, so that any flipped bit is detected. Every later
+ * format must have the checksum and the version at the same place.
  * @returns undefined if the line is not sound
  */
 export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | undefined {
   if (end - start <= bodyStart) return undefined;
   const text = bytes.toString("latin1", start, Math.min(end, start + longestHead));
   if (!text.startsWith(recordStart) || !text.startsWith('",', bodyStart - 2)) return undefined;
-  const sum = sealed(bytes.subarray(start + bodyStart, end));
+  const sum = checksumOf(bytes.subarray(start + bodyStart, end));
   if (!text.startsWith(sum, recordStart.length)) return undefined;
   const body = text.slice(bodyStart);
   const head = recordHead.exec(body);
@@ -144,7 +144,7 @@ function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
 
 /**
  * The content of a record: the whole entry, the actor, and the previous record.
- * @param about.prev the hash of that record; `before` is the entry at that time
+ * @param about.prev hash of the previous record; `about.before` is the entry after it
  */
 export function recordContent(
   entry: Entry,
@@ -175,13 +175,13 @@ export function entryIn(content: string): Entry | undefined {
 }
 
 /**
- * `entryIn` for finished entries. Searches read thousands of them, so it only checks that there is an intent and a detail. Work
+ * `entryIn` for finished entries. Searches read thousands of them, so this function only checks for an intent and a detail. Work
  * on an entry, export and `journal verify` check the whole schema.
  */
 export function finishedEntryIn(content: string): Entry | undefined {
   const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;
-  const isOne = typeof record?.intent?.request_text === "string" && typeof record.now?.detail === "object";
-  return isOne ? entryOf(record as JournalRecord) : undefined;
+  const isEntry = typeof record?.intent?.request_text === "string" && typeof record.now?.detail === "object";
+  return isEntry ? entryOf(record as JournalRecord) : undefined;
 }
 
 /** Keeps unknown names of states and operations. */

@@ -6,22 +6,22 @@ import { type Entry, isInPlace, isSettled, rotatedBy } from "./entry.ts";
 import type { Journal } from "./journal.ts";
 
 type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
-type Looked = Pick<Journal, "select">;
+type SearchedJournal = Pick<Journal, "select">;
 
 /** All rotations of a client or key, the newest first. */
-export async function rotationsOf(journal: Looked, of: AnyRotation): Promise<Entry[]> {
+export async function rotationsOf(journal: SearchedJournal, of: AnyRotation): Promise<Entry[]> {
   const old = rotatedBy(of);
   const all = await journal.select({ all: true, operation: of.operation, resource: old });
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 
-/** Ids of the rotations that finished before this process asks for admission. */
-export async function settledRotations(journal: Looked, of: AnyRotation): Promise<ReadonlySet<string>> {
+/** Ids of the rotations that have already finished. Read before admission; see `settledBefore`. */
+export async function settledRotations(journal: SearchedJournal, of: AnyRotation): Promise<ReadonlySet<string>> {
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
 /** The successor that a finished rotation created; undefined without one, or if the journal cannot be read. */
-export async function rotatedTo(journal: Looked, id: string): Promise<string | undefined> {
+export async function rotatedTo(journal: SearchedJournal, id: string): Promise<string | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
     throw error;
@@ -69,6 +69,7 @@ export interface Concurrency {
   readonly clock: { elapsed(): number; sleep(ms: number): Promise<void> };
   /** The old credential was active before admission. */
   readonly wasActive: boolean;
+  /** Ids of the rotations that had finished before admission. */
   readonly settledBefore: ReadonlySet<string>;
   /** `--new`: ignore an unfinished rotation that no process works on. */
   readonly fresh?: boolean | undefined;
@@ -101,7 +102,7 @@ async function checkPrecedence(
   // The replacement revokes the key in the end, which makes a rotation in place useless.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
-    // If no process works on the other rotation, this one may be its fix.
+    // If no process works on the other rotation, the user may have started this one to replace it.
     if (!(await isWorkedOn(journal, other.id))) {
       const [now] = await journal.select({ all: true, ids: [other.id] });
       return now && wasFaster(now) ? now : undefined;
@@ -131,19 +132,21 @@ async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency
 /**
  * A later rotation of the same key, after which a rotation in place must not send its request again or deliver its secret: the
  * later secret would stop working, or has already replaced it. While this rotation's secret may be kept, only a later rotation
- * with a known secret counts.
+ * that certainly changed the secret counts.
  */
 export async function laterRotation(
-  journal: Looked,
+  journal: SearchedJournal,
   entry: Entry,
   secrets: { isKept(entry: string): boolean },
 ): Promise<Entry | undefined> {
   const mayBeKept = entry.state === "undelivered" || secrets.isKept(entry.id);
   // With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used.
-  const counts = (later: Entry): boolean =>
+  const mayHaveChangedSecret = (later: Entry): boolean =>
     !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
-  const isKnown = (later: Entry): boolean =>
+  const hasChangedSecret = (later: Entry): boolean =>
     later.state === "done" || (isInPlace(later) && (later.state === "undelivered" || later.state === "secret_lost"));
   const all = await rotationsOf(journal, entry);
-  return all.find((later) => later.id > entry.id && (mayBeKept ? isKnown(later) : counts(later)));
+  return all.find(
+    (later) => later.id > entry.id && (mayBeKept ? hasChangedSecret(later) : mayHaveChangedSecret(later)),
+  );
 }

@@ -15,7 +15,7 @@ export class Busy {
   /** The failure after that many milliseconds of waiting; `meaning` defaults to "nothing was sent". */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
-  /** @param about.entry set if a person may take it away, because this machine cannot see whether the process runs */
+  /** @param about.entry set if a person may take the entry away: this machine cannot see whether the process runs */
   constructor(
     what: string,
     { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
@@ -46,7 +46,7 @@ export async function untilFree<T>(
   attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
-  // Reads no clock before it is busy: `performance` loads ten modules of Node.
+  // Reads the clock only before a wait: `performance` loads ten modules of Node.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const result = await attempt();
@@ -87,37 +87,37 @@ export interface Hold {
   readonly entry: Entry;
   /** The content of its newest record. */
   readonly content: string;
-  /** A request of the last holder, which did not release the entry, may be under way until then: ISO 8601 UTC. */
+  /** Set if the last holder did not release the entry: until then (ISO 8601 UTC), its last request may still arrive. */
   readonly quietUntil?: string | undefined;
   /** Durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
   append(record: NewRecord): Promise<void>;
   isHeld(): boolean;
-  /** Extends the lease to outlast one request. @throws Failure if another process has it now */
+  /** Extends the lease to outlast one request. @throws Failure if another process has taken the entry */
   extend(): Promise<void>;
   /** Safe to repeat; never fails. */
   release(): Promise<void>;
 }
 
-export interface Looked {
+export interface LookupResult {
   /** At least the unfinished entries of the same request, the newest first, with their holders. */
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
   /** Entries with the idempotency key. */
   readonly ofKey: readonly Entry[];
-  /** The highest id; empty if there is none. */
+  /** The highest id; empty without entries. */
   readonly newest: string;
 }
 
 /** An atomic and isolated change of many entries. */
 export interface Transaction {
   readonly moved: Moved | undefined;
-  /** Marks where the entries are now; undefined: here. */
+  /** Marks where the entries were moved; undefined removes the mark. */
   mark(moved: Moved | undefined): Promise<void>;
-  /** The records of these entries that exist. */
+  /** The records of those of these entries that exist. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
   /** Entries with these idempotency keys, as named by `keyName`. */
   ofKeys(keys: readonly string[]): Promise<readonly Entry[]>;
   /** Ids of the entries that a process works on. */
-  held(): Promise<ReadonlySet<string>>;
+  leased(): Promise<ReadonlySet<string>>;
   entries(): Promise<readonly Entry[]>;
   append(records: readonly NewRecord[]): Promise<void>;
   /** Replaces the HMACs of an entry's records, the oldest first. */
@@ -154,15 +154,15 @@ export interface Store {
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
   /** @param key as named by `keyName` */
-  look(intent: Intent, key: string | null): Promise<Looked>;
-  /** Inserts and holds a new entry. @returns undefined if another was inserted since `newest` was read: it may be the same request */
+  look(intent: Intent, key: string | null): Promise<LookupResult>;
+  /** Inserts and holds a new entry. @returns undefined if another entry came after `newest`: it may be of the same request */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
-  /** @param isTrial changes nothing */
+  /** Runs work on an unchanging state of the journal, and writes its changes atomically. @param isTrial the work makes none */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
-  /** Words an error of the engine's own calls. @param action such as `read the journal` */
+  /** Maps an error of the engine to a Failure; other errors stay unchanged. @param action such as `read the journal` */
   failure(error: unknown, action: string, meaning?: string): unknown;
   close(): void;
 }

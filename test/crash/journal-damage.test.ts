@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
 import { Contents, JournalView } from "../../src/journal/file/contents.ts";
-import { type Damage, type Found, scanBytes } from "../../src/journal/file/scan.ts";
+import { type Damage, type FoundRecord, scanBytes } from "../../src/journal/file/scan.ts";
 import { recordContent } from "../../src/journal/record.ts";
 import type { Intent, Journal } from "../../src/journal/journal.ts";
 import { fileJournal } from "../support/file-journal.ts";
@@ -54,7 +54,7 @@ interface Kept {
 
 /** What is readable of the journal, computed in memory: thousands of states per second. */
 function survey(bytes: Buffer): Kept {
-  const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
+  const scan = { found: [] as FoundRecord[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
   const contents = new Contents((offset, length) => bytes.subarray(offset, offset + length));
   for (const one of scan.found) contents.add(one, []);

@@ -190,12 +190,12 @@ describe.skipIf(isSkipped)("a server", () => {
       const open = session();
       const cut = async (found: readonly object[] | undefined) => {
         let asked = 0;
-        const settle = async () => {
+        const findOutcome = async () => {
           asked += 1;
           return found as readonly Record<string, unknown>[] | undefined;
         };
         await firstCall(open);
-        const writing = open.write({ text: slow, values: [], settle });
+        const writing = open.write({ text: slow, values: [], findOutcome });
         await endSlow();
         return { rows: await writing, asked };
       };
@@ -205,10 +205,10 @@ describe.skipIf(isSkipped)("a server", () => {
       const late = [undefined, [{ id: "1" }]];
       await firstCall(open);
       const nothing = `WITH done AS MATERIALIZED (${slow}) SELECT slept FROM done WHERE slept <> ''`;
-      const writing = open.write({ text: nothing, values: [], settle: async () => late.shift() });
+      const writing = open.write({ text: nothing, values: [], findOutcome: async () => late.shift() });
       await endSlow();
       expect(await writing).toEqual([{ id: "1" }]);
-      const calm = await open.write({ text: "SELECT 7 AS seven", values: [], settle: async () => [{ never: 1 }] });
+      const calm = await open.write({ text: "SELECT 7 AS seven", values: [], findOutcome: async () => [{ never: 1 }] });
       expect(calm).toEqual([{ seven: 7 }]);
     });
 
@@ -216,13 +216,13 @@ describe.skipIf(isSkipped)("a server", () => {
       const open = session();
       const twice = "DO $$ BEGIN RAISE unique_violation; END $$";
       const found = [{ id: "1" }];
-      expect(await open.write({ text: twice, values: [], settle: async () => found })).toEqual(found);
+      expect(await open.write({ text: twice, values: [], findOutcome: async () => found })).toEqual(found);
       const other: unknown = await open
-        .write({ text: twice, values: [], settle: async () => undefined })
+        .write({ text: twice, values: [], findOutcome: async () => undefined })
         .catch((error: unknown) => error);
       expect(serverErrorOf(other)?.code).toBe("23505");
       const wrong: unknown = await open
-        .write({ text: "SELECT nothing", values: [], settle: async () => found })
+        .write({ text: "SELECT nothing", values: [], findOutcome: async () => found })
         .catch((error: unknown) => error);
       expect(serverErrorOf(wrong)?.code).toBe("42703");
     });
@@ -233,7 +233,7 @@ describe.skipIf(isSkipped)("a server", () => {
         const open = session();
         await firstCall(open);
         const text = `DO $$ BEGIN IF nextval('calls') = 1 THEN RAISE ${met}; END IF; END $$`;
-        expect(await open.write({ text, values: [], settle: async () => undefined })).toEqual([]);
+        expect(await open.write({ text, values: [], findOutcome: async () => undefined })).toEqual([]);
         expect(await open.read("SELECT last_value::int AS calls FROM calls")).toEqual([{ calls: 2 }]);
       },
     );

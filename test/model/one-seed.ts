@@ -392,9 +392,9 @@ class History {
   #auditPrune({ entries }: Machine): void {
     // Skip services that lie about status or id: prune trusts a reported revocation, and no entry names a credential with a false id.
     if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
-    const { going } = prunable(entries, { before: "2030-01-01T00:00:00.000Z", leased: new Set() });
+    const { removable } = prunable(entries, { before: "2030-01-01T00:00:00.000Z", leased: new Set() });
     for (const [id, { entry }] of this.#world.makers)
-      if (going.has(entry) && this.#find(id)?.status === "active" && this.#isSafe(this.#find(id)!))
+      if (removable.has(entry) && this.#find(id)?.status === "active" && this.#isSafe(this.#find(id)!))
         this.#world.broken.push(`${id} is live, its secret delivered, and its entry ${entry} may be pruned`);
   }
 

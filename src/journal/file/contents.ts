@@ -2,46 +2,46 @@
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, excludesFinished } from "../lookup.ts";
 import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
-import type { Damage, Found } from "./scan.ts";
+import type { Damage, FoundRecord } from "./scan.ts";
 
 /** A record's place in the file; its line is read again on demand. */
-interface Kept {
+interface RecordPlace {
   readonly n: number;
   readonly state: string;
   readonly offset: number;
   readonly length: number;
 }
 
-interface Slot {
-  readonly records: Kept[];
-  /** The entry once it was read; see `mostKept`. */
+interface IndexedEntry {
+  readonly records: RecordPlace[];
+  /** The entry once it was read; see `cacheLimit`. */
   entry?: Entry | undefined;
 }
 
 /** Finished entries stay in memory while the file has at most this many entries: more would slow down every start. */
-const mostKept = 500;
+const cacheLimit = 500;
 
 /** Reads bytes of the file; fewer at its end. */
-type ReadAgain = (offset: number, length: number) => Buffer;
+type ReadBytes = (offset: number, length: number) => Buffer;
 
 export class Contents {
   header: HeaderFacts | undefined;
-  /** Damage before the last sound record. Bytes behind it may be an append under way, and the next read looks at them again. */
+  /** Damage before the last sound record. Bytes after that record may be an append under way: the next read checks them again. */
   readonly damage: Damage[] = [];
-  /** Lines after an edited, removed or moved line. */
+  /** Numbers of the lines whose predecessor was edited, removed or moved. */
   readonly breaks: number[] = [];
   /** The checksum of the last sound line; empty at first. */
   lastSum = "";
   newest = "";
-  readonly #slots = new Map<string, Slot>();
-  readonly #again: ReadAgain;
+  readonly #entries = new Map<string, IndexedEntry>();
+  readonly #readBytes: ReadBytes;
 
-  constructor(again: ReadAgain = () => Buffer.alloc(0)) {
-    this.#again = again;
+  constructor(readBytes: ReadBytes = () => Buffer.alloc(0)) {
+    this.#readBytes = readBytes;
   }
 
   /** Adds the next sound line, and the damage before it. */
-  add({ record, offset, length, line }: Found, damage: readonly Damage[]): void {
+  add({ record, offset, length, line }: FoundRecord, damage: readonly Damage[]): void {
     const isFirst = this.lastSum === "";
     if (record.kind === "header" && isFirst) this.header = record;
     const follows = record.kind === "record" && record.after === this.lastSum;
@@ -52,54 +52,54 @@ export class Contents {
     if (record.kind !== "record") return;
     const { id, n, state } = record;
     if (id > this.newest) this.newest = id;
-    const slot = this.#slots.get(id) ?? { records: [] };
-    this.#slots.set(id, slot);
+    const indexed = this.#entries.get(id) ?? { records: [] };
+    this.#entries.set(id, indexed);
     // An old copy of a record must not undo a newer one.
-    if (n <= (slot.records.at(-1)?.n ?? 0)) return;
-    slot.records.push({ n, state, offset, length });
-    slot.entry = undefined;
+    if (n <= (indexed.records.at(-1)?.n ?? 0)) return;
+    indexed.records.push({ n, state, offset, length });
+    indexed.entry = undefined;
   }
 
-  #signed({ offset, length }: Kept): Signed {
-    return signedIn(this.#again(offset, length));
+  #signed({ offset, length }: RecordPlace): Signed {
+    return signedIn(this.#readBytes(offset, length));
   }
 
   has(id: string): boolean {
-    return this.#slots.has(id);
+    return this.#entries.has(id);
   }
 
   /** The entry from its newest readable record, with the number of its last record. */
   get(id: string): Entry | undefined {
-    const slot = this.#slots.get(id);
-    if (slot?.entry !== undefined) return slot.entry;
-    for (const kept of slot?.records.toReversed() ?? []) {
-      const { content } = this.#signed(kept);
-      const read = isSettled(kept.state) ? finishedEntryIn(content) : entryIn(content);
-      // The bytes are another record's: a failed append was cut off meanwhile.
+    const indexed = this.#entries.get(id);
+    if (indexed?.entry !== undefined) return indexed.entry;
+    for (const place of indexed?.records.toReversed() ?? []) {
+      const { content } = this.#signed(place);
+      const read = isSettled(place.state) ? finishedEntryIn(content) : entryIn(content);
+      // The bytes are another record's now: the append that they belonged to failed and was cut off.
       if (read?.id !== id) continue;
-      const entry = { ...read, sequence: slot!.records.at(-1)!.n };
-      if (!isSettled(kept.state) || this.#slots.size <= mostKept) slot!.entry = entry;
+      const entry = { ...read, sequence: indexed!.records.at(-1)!.n };
+      if (!isSettled(place.state) || this.#entries.size <= cacheLimit) indexed!.entry = entry;
       return entry;
     }
     return undefined;
   }
 
   stateOf(id: string): string | undefined {
-    return this.#slots.get(id)?.records.at(-1)?.state;
+    return this.#entries.get(id)?.records.at(-1)?.state;
   }
 
-  /** In the order of their first records. */
+  /** All ids, in the order of their first records. */
   ids(): string[] {
-    return [...this.#slots.keys()];
+    return [...this.#entries.keys()];
   }
 
   /** The sound records of an entry, the oldest first. */
   records(id: string): Signed[] {
-    return (this.#slots.get(id)?.records ?? []).map((kept) => this.#signed(kept));
+    return (this.#entries.get(id)?.records ?? []).map((place) => this.#signed(place));
   }
 }
 
-/** The journal, with the archive if requested: for an entry in both, the journal's copy counts. */
+/** The journal, and the archive if requested. For an entry in both, the journal's copy counts. */
 export class JournalView {
   readonly #parts: readonly Contents[];
 
@@ -115,7 +115,7 @@ export class JournalView {
     return this.of(id)?.records(id) ?? [];
   }
 
-  /** The highest first, which is the newest first. */
+  /** All ids, the highest first, which is the newest first. */
   ids(): string[] {
     return [...new Set(this.#parts.flatMap((part) => part.ids()))].sort().toReversed();
   }
@@ -123,14 +123,14 @@ export class JournalView {
   /** Entries that may match, the newest first: as few as possible are parsed. */
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
-    const isOpen = excludesFinished(filter);
+    const excludes = excludesFinished(filter);
     const mayFit = (id: string): boolean => {
       const state = this.of(id)?.stateOf(id);
       if (state === undefined || id <= after || !id.startsWith(start)) return false;
-      return states === undefined ? !(isOpen && isSettled(state)) : states.includes(state);
+      return states === undefined ? !(excludes && isSettled(state)) : states.includes(state);
     };
-    const known = new Set(ids ?? this.#parts.flatMap((part) => part.ids()));
-    for (const id of [...known].filter(mayFit).sort().toReversed()) {
+    const all = new Set(ids ?? this.#parts.flatMap((part) => part.ids()));
+    for (const id of [...all].filter(mayFit).sort().toReversed()) {
       const entry = this.of(id)?.get(id);
       if (entry) yield entry;
     }

@@ -4,22 +4,22 @@ import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
 import { namesOf } from "../actor.ts";
-import { movedAway } from "../admission.ts";
+import { journalMovedFailure } from "../admission.ts";
 import { type Entry, isSettled, keyName } from "../entry.ts";
 import { type EntryFilter, entryNotFound, excludesFinished } from "../lookup.ts";
 import { archivable } from "../prunable.ts";
 import { entryIn, type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
-import type { Condition, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
+import type { Condition, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "../store.ts";
 import { Busy, inTurn, untilFree } from "../store.ts";
 import { type Contents, JournalView } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
 import { JournalLocks, ownMeans } from "./locks.ts";
 import { type Reading, RecordFile } from "./record-file.ts";
-import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenAway } from "./safety.ts";
+import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenByAnother } from "./safety.ts";
 
 export interface FileParts {
   readonly now: () => number;
-  /** Called once, for the first lock: it takes time. */
+  /** Called once, for the first lock, because it takes time. */
   readonly means?: (() => LockMeans) | undefined;
   /** How long to wait for another process to release the journal's lock. */
   readonly waitMs?: number | undefined;
@@ -42,7 +42,7 @@ export class FileStore implements Store {
   readonly #archiveBytes: number;
   readonly #waitMs: number;
   readonly #inTurn = inTurn();
-  #swept = false;
+  #hasSwept = false;
 
   constructor(path: string, { now, means = ownMeans, waitMs = 10_000, archiveBytes = 1024 * 1024 }: FileParts) {
     this.path = path;
@@ -55,7 +55,7 @@ export class FileStore implements Store {
     this.#locks = new JournalLocks(path, means);
   }
 
-  /** Reads the journal, then the archive if needed: an entry that moves meanwhile is in both. */
+  /** Reads the journal, then the archive if needed: an entry that is archived between the two reads is found in both. */
   #view(needsArchive: (journal: Contents) => boolean = () => true): JournalView {
     const journal = this.#journal.read().contents;
     return needsArchive(journal) ? new JournalView(journal, this.#archive.read().contents) : new JournalView(journal);
@@ -67,9 +67,9 @@ export class FileStore implements Store {
     const isHere = (journal: Contents): boolean =>
       named.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
     const view = this.#view((journal) => archived || (!excludesFinished(filter) && !isHere(journal)));
-    const isTheirs = ({ id }: Entry): boolean =>
+    const hasFilteredActor = ({ id }: Entry): boolean =>
       actor === undefined || view.records(id).some((record) => hasActor(record, actor));
-    for (const entry of view.candidates(filter)) if (isTheirs(entry)) yield entry;
+    for (const entry of view.candidates(filter)) if (hasFilteredActor(entry)) yield entry;
   }
 
   async *records(ids?: readonly string[]): AsyncIterable<EntryRecords> {
@@ -82,47 +82,47 @@ export class FileStore implements Store {
 
   async condition(): Promise<Condition> {
     const { contents, damage, isEmptied } = this.#journal.read();
-    // A process that has just created the file writes its first record under the lock.
+    // A process that creates the file holds the lock until it has written the first record.
     const isStillEmpty = async (): Promise<boolean> => this.#journal.read().isEmptied;
-    const isLeft = isEmptied && (await this.#underLock(isStillEmpty).catch(() => true));
-    return { damagedPlaces: damage.length, isEmptied: isLeft, moved: contents.header?.moved };
+    const isEmpty = isEmptied && (await this.#underLock(isStillEmpty).catch(() => true));
+    return { damagedPlaces: damage.length, isEmptied: isEmpty, moved: contents.header?.moved };
   }
 
   async holders(): Promise<ReadonlyMap<string, Holder>> {
     return new Map();
   }
 
-  async look(_intent: unknown, key: string | null): Promise<Looked> {
-    const journal = this.#here();
+  async look(_intent: unknown, key: string | null): Promise<LookupResult> {
+    const journal = this.#readUnmoved();
     const unfinished = [...new JournalView(journal).candidates({})].map((entry) => ({ entry, holder: undefined }));
-    return { unfinished, ofKey: key === null ? [] : this.#ofKey(key), newest: newestIn(journal) };
+    return { unfinished, ofKey: key === null ? [] : this.#entriesWithKey(key), newest: newestIn(journal) };
   }
 
-  #ofKey(key: string): Entry[] {
+  #entriesWithKey(key: string): Entry[] {
     const fitting = (view: JournalView): Entry[] =>
       [...view.candidates({ all: true })].filter((entry) => keyName(entry) === key);
     const here = fitting(this.#view(() => false));
     return here.length > 0 ? here : fitting(this.#view());
   }
 
-  /** Reads the journal. @throws Failure `usage` if its entries were moved elsewhere */
-  #here(): Contents {
+  /** The journal's contents. @throws Failure `usage` if its entries were moved elsewhere */
+  #readUnmoved(): Contents {
     const { contents } = this.#journal.read();
-    if (contents.header?.moved !== undefined) throw movedAway(this.path, contents.header.moved);
+    if (contents.header?.moved !== undefined) throw journalMovedFailure(this.path, contents.header.moved);
     return contents;
   }
 
   /**
    * Runs the work while no other process, and no other work of this process, changes the files.
-   * @param meaning of a failure to get the lock in time
+   * @param meaning what a failure to get the lock in time means
    */
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);
       const lock = await untilFree(() => this.#locks.tryLock(), { waitMs, meaning });
       try {
-        if (!this.#swept) this.#locks.sweep();
-        this.#swept = true;
+        if (!this.#hasSwept) this.#locks.sweep();
+        this.#hasSwept = true;
         return await work();
       } finally {
         lock.release();
@@ -140,7 +140,7 @@ export class FileStore implements Store {
   async insert(record: NewRecord, newest: string): Promise<Hold | undefined> {
     this.#prepare();
     return this.#underLock(async () => {
-      if (newestIn(this.#here()) !== newest) return undefined;
+      if (newestIn(this.#readUnmoved()) !== newest) return undefined;
       this.#archiveNow(this.#journal.read());
       const lock = this.#locks.tryLock(record.entry.id);
       if (lock instanceof Busy) return undefined;
@@ -154,7 +154,7 @@ export class FileStore implements Store {
     });
   }
 
-  /** Moves finished entries to the archive if they are large enough: archived and synced first, then removed here. Skips a damaged file. */
+  /** Moves finished entries to a synced archive if they exceed the size limit, then removes them here. Skips a damaged file. */
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;
@@ -162,10 +162,10 @@ export class FileStore implements Store {
     if (entries.length < contents.ids().length) return;
     const going = archivable(entries, { now: this.#now(), leased: this.#locks.leased() });
     const moving = [...going].sort();
-    const over = moving.flatMap((id) => contents.records(id));
-    if (over.reduce((sum, { content }) => sum + content.length, 0) <= this.#archiveBytes) return;
+    const archivedRecords = moving.flatMap((id) => contents.records(id));
+    if (archivedRecords.reduce((sum, { content }) => sum + content.length, 0) <= this.#archiveBytes) return;
     if (!this.#archive.read().isSound) return;
-    this.#archive.append(over);
+    this.#archive.append(archivedRecords);
     const archived = [contents.header?.archived ?? "", ...moving].sort().at(-1);
     const staying = contents.ids().filter((id) => !going.has(id));
     const records = staying.flatMap((id) => contents.records(id));
@@ -173,18 +173,18 @@ export class FileStore implements Store {
   }
 
   async take(id: string): Promise<Hold | Busy> {
-    this.#here();
+    this.#readUnmoved();
     this.#prepare();
     const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
-      // Read under the lock: its last holder may have changed it.
-      const journal = this.#here();
+      // Read under the lock: the last holder may have changed the entry.
+      const journal = this.#readUnmoved();
       const isHere = journal.has(id);
       const view = this.#view(() => !isHere);
-      const [there, records] = [view.of(id)?.get(id), view.records(id)];
+      const [newest, records] = [view.of(id)?.get(id), view.records(id)];
       const content = records.at(-1)?.content ?? "";
-      const entry = there && isSettled(there.state) ? entryIn(content) : there;
+      const entry = newest && isSettled(newest.state) ? entryIn(content) : newest;
       if (entry === undefined) throw entryNotFound(id);
       return this.#hold({ entry, content }, lock, isHere ? [] : records);
     } catch (error) {
@@ -196,16 +196,16 @@ export class FileStore implements Store {
   /** @param archived records of an entry that only the archive has: the next append copies them back */
   #hold({ entry, content }: Pick<Hold, "entry" | "content">, lock: OwnedLock, archived: readonly Signed[] = []): Hold {
     const meaning = "The journal still shows the entry as it was before this step.";
-    let before = archived;
+    let toCopy = archived;
     return {
       entry,
       content,
       append: (record) =>
         this.#underLock(async () => {
-          if (!lock.isHeld()) throw takenAway(entry.id, meaning);
-          this.#here();
-          this.#journal.append([...before, record]);
-          before = [];
+          if (!lock.isHeld()) throw takenByAnother(entry.id, meaning);
+          this.#readUnmoved();
+          this.#journal.append([...toCopy, record]);
+          toCopy = [];
         }, meaning),
       isHeld: () => lock.isHeld(),
       extend: async () => {},

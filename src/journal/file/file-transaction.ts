@@ -7,8 +7,8 @@ import type { NewRecord, Transaction } from "../store.ts";
 import { JournalView } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
-/** A rewritten file has no damage and a sound order, so a damaged one would hide that records are missing. */
-function damaged(path: string): Failure {
+/** The refusal to rewrite a damaged journal: the new file would be sound, and hide that records are missing. */
+function damagedJournal(path: string): Failure {
   return new Failure("usage", `The journal ${path} is damaged, and is not written again.`, {
     meaning: "Nothing was changed.",
     hint: "Check it with integ journal verify; prune writes a new journal without the damage.",
@@ -57,7 +57,7 @@ export class FileTransaction implements Transaction {
     return (await this.entries()).filter((entry) => wanted.has(keyName(entry)));
   }
 
-  async held(): Promise<ReadonlySet<string>> {
+  async leased(): Promise<ReadonlySet<string>> {
     return this.#leased();
   }
 
@@ -82,7 +82,7 @@ export class FileTransaction implements Transaction {
   commit(): void {
     const { journal, archive } = this.#read;
     const isChanged = this.#mark !== undefined || this.#changed.size > 0;
-    if (isChanged && !(journal.isSound && archive.isSound)) throw damaged(this.#journal.path);
+    if (isChanged && !(journal.isSound && archive.isSound)) throw damagedJournal(this.#journal.path);
     this.#rewrite(this.#archive, archive, {});
     const { moved, archived } = journal.contents.header ?? {};
     this.#rewrite(this.#journal, journal, { moved, archived, ...this.#mark }, isChanged);
@@ -96,8 +96,11 @@ export class FileTransaction implements Transaction {
     const dropsDamage = this.#removed !== undefined && size > 0 && !isSound;
     if (!isAffected && !dropsDamage && !takesChanges) return;
     const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);
-    const known = contents.header?.gaps ?? [];
-    const hasGap = (id: string): boolean => known.includes(id) || brokenStep(recordsOf(id)) >= 0;
-    file.replace(reading, staying.flatMap(recordsOf), { ...facts, gaps: dropsDamage ? staying.filter(hasGap) : known });
+    const knownGaps = contents.header?.gaps ?? [];
+    const hasGap = (id: string): boolean => knownGaps.includes(id) || brokenStep(recordsOf(id)) >= 0;
+    file.replace(reading, staying.flatMap(recordsOf), {
+      ...facts,
+      gaps: dropsDamage ? staying.filter(hasGap) : knownGaps,
+    });
   }
 }

@@ -8,7 +8,7 @@ import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from
 import { Failure } from "../../errors.ts";
 import { Busy } from "../store.ts";
 
-/** How long an entry must be idle before a person may take it away: no request is under way then. */
+/** How long an entry must be idle before a person may take it away: after that no request can be under way. */
 const quietMs = 10 * 60_000;
 
 export const ownMeans = (): LockMeans => ({ self: identify(process.pid), kernel: loadKernelLock() });
@@ -17,23 +17,23 @@ const nameOf = (id?: string): string => (id === undefined ? "The journal" : `Jou
 
 export class JournalLocks {
   readonly #path: string;
-  readonly #askMeans: () => LockMeans;
-  #asked: LockMeans | undefined;
+  readonly #loadMeans: () => LockMeans;
+  #loaded: LockMeans | undefined;
 
   constructor(path: string, means: () => LockMeans) {
     this.#path = path;
-    this.#askMeans = means;
+    this.#loadMeans = means;
   }
 
   get #means(): LockMeans {
-    return (this.#asked ??= this.#askMeans());
+    return (this.#loaded ??= this.#loadMeans());
   }
 
   #pathOf(id?: string): string {
     return `${this.#path}${id === undefined ? "" : `.entry-${id}`}.lock`;
   }
 
-  /** @param id of an entry; without it, the journal's file is locked */
+  /** Locks an entry, or without an id the journal's file. */
   tryLock(id?: string): OwnedLock | Busy {
     const path = this.#pathOf(id);
     const attempt = tryLock(path, this.#means);
@@ -46,7 +46,7 @@ export class JournalLocks {
 
   /**
    * Removes the locks of an entry and of the file if this machine cannot see whether their process runs.
-   * @param at.touchedAt when the entry was last changed; both milliseconds since 1970
+   * @param times.touchedAt when the entry was last changed; both milliseconds since 1970
    * @throws Failure if the process runs, or took a step within the last ten minutes
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
@@ -55,7 +55,7 @@ export class JournalLocks {
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (stats === undefined) continue;
       const passedMs = now - Math.max(stats.mtimeMs, touchedAt);
-      // A negative time shows that the clock was set back, which proves nothing; the person has agreed.
+      // After the clock was set back the time is negative and proves nothing: the person's consent decides.
       if (passedMs >= 0 && passedMs < quietMs)
         throw new Failure("conflict", `${what} was in use until a moment ago.`, {
           meaning: "Nothing changed: a request may be under way.",

@@ -25,7 +25,7 @@ export function newestIn(path: string, filter: EntryFilter & { readonly limit: n
     const { id, state } = headIn(line);
     if (id === undefined || state === undefined || seen.has(id)) continue;
     const isWanted = filter.states?.includes(state) ?? !(excludesFinished(filter) && isSettled(state));
-    // If an append was cut short, the record before it counts.
+    // If an append was cut short, the entry's previous record counts.
     if (isWanted && readLine(line) === undefined) continue;
     const entry = isWanted ? finishedEntryIn(signedIn(line).content) : undefined;
     if (entry !== undefined && fits(entry, filter)) found.push(entry);

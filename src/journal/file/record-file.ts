@@ -6,8 +6,8 @@ import { isMissing } from "../../disk/error-words.ts";
 import { type Appended, careful, truncateAppended, writeAll } from "../../disk/write.ts";
 import { type HeaderFacts, headerLine, recordLine, type Signed, sumIn } from "../record.ts";
 import { Contents } from "./contents.ts";
-import { assertOurs, checkFile, type DiskHealth, otherFormat, setAside } from "./safety.ts";
-import { type Damage, type Found, type LineStart, linesOf, readBytes, scanBytes } from "./scan.ts";
+import { assertJournal, checkFile, type DiskHealth, otherFormat, setAside } from "./safety.ts";
+import { type Damage, type FoundRecord, type LineStart, linesOf, readBytes, scanBytes } from "./scan.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR } = fs.constants;
 const headLength = 256;
@@ -26,8 +26,8 @@ export interface Reading {
   readonly isSound: boolean;
 }
 
-/** State of the last read. The next read starts behind the last record only if that record is still there. */
-interface Known {
+/** State of the last read. The next read continues after the last record (`anchor`) if that record is still there. */
+interface LastRead {
   readonly contents: Contents;
   readonly head: Buffer;
   readonly anchor: LineStart & { readonly bytes: Buffer };
@@ -42,23 +42,23 @@ interface FileParts {
 export class RecordFile {
   readonly path: string;
   readonly #parts: FileParts;
-  #known: Known | undefined;
+  #lastRead: LastRead | undefined;
   /** Open files that contents read records from: the current file, and files that another process has replaced. */
-  readonly #open = new Set<Known["file"]>();
+  readonly #open = new Set<LastRead["file"]>();
 
   constructor(path: string, parts: FileParts) {
     this.path = path;
     this.#parts = parts;
   }
 
-  /** Reads new records; a missing file has none. Changes nothing. */
+  /** Reads the records that were added since the last read. A missing file has none. */
   read(): Reading {
     let fd: number;
     try {
       fd = fs.openSync(this.path, O_RDONLY | careful);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      this.#known = undefined;
+      this.#lastRead = undefined;
       return { contents: new Contents(), damage: [], torn: undefined, size: 0, isEmptied: false, isSound: true };
     }
     try {
@@ -83,60 +83,60 @@ export class RecordFile {
       }
     }
     this.#open.clear();
-    this.#known = undefined;
+    this.#lastRead = undefined;
   }
 
   /** Reads the whole file again. */
   readWhole(): Reading {
-    this.#known = undefined;
+    this.#lastRead = undefined;
     return this.read();
   }
 
   #refresh(fd: number): Reading {
     const { size } = fs.fstatSync(fd);
     const head = readBytes(fd, 0, Math.min(headLength, size));
-    const known = this.#knownIn(fd, head);
-    const from = known?.anchor ?? { offset: 0, line: 1 };
-    const file = known?.file ?? { fd };
-    const again = (offset: number, length: number): Buffer => {
+    const previous = this.#lastReadIn(fd, head);
+    const from = previous?.anchor ?? { offset: 0, line: 1 };
+    const file = previous?.file ?? { fd };
+    const readRecord = (offset: number, length: number): Buffer => {
       if (!this.#open.has(file)) throw new Error(`${this.path} was read after it was let go of`);
       return readBytes(file.fd, offset, length);
     };
-    const contents = known?.contents ?? new Contents(again);
-    let isKnown = known !== undefined;
-    let last: Found | undefined;
-    // Damage after the last sound record may be an append under way: the next read looks at it again.
-    const behind: Damage[] = [];
+    const contents = previous?.contents ?? new Contents(readRecord);
+    let isKnown = previous !== undefined;
+    let last: FoundRecord | undefined;
+    // Damage after the last sound record may be an append under way: the next read checks it again.
+    const damageAtEnd: Damage[] = [];
     const scan = {
       torn: undefined as Damage | undefined,
-      damage: behind,
+      damage: damageAtEnd,
       found: {
-        push: (one: Found) => {
+        push: (one: FoundRecord) => {
           if (one.record.kind === "foreign") throw otherFormat(`The journal ${this.path}`, one.record.format);
-          if (!isKnown) contents.add((last = one), behind.splice(0));
+          if (!isKnown) contents.add((last = one), damageAtEnd.splice(0));
           isKnown = false;
         },
       },
     };
     let { line } = from;
     for (const { bytes, offset } of linesOf(fd, from.offset, size)) line = scanBytes(bytes, { offset, line }, scan);
-    if (contents.lastSum === "" && size > 0) assertOurs(readBytes(fd, 0, size), this.path);
-    const anchor = last ? { ...last, bytes: readBytes(fd, last.offset, last.length) } : known?.anchor;
-    this.#known = anchor && { contents, head, anchor, file };
+    if (contents.lastSum === "" && size > 0) assertJournal(readBytes(fd, 0, size), this.path);
+    const anchor = last ? { ...last, bytes: readBytes(fd, last.offset, last.length) } : previous?.anchor;
+    this.#lastRead = anchor && { contents, head, anchor, file };
     if (anchor) this.#open.add(file);
-    const damage = [...contents.damage, ...behind];
+    const damage = [...contents.damage, ...damageAtEnd];
     const isSound = damage.length + contents.breaks.length === 0;
     return { contents, damage, torn: scan.torn, size, isEmptied: size === 0, isSound };
   }
 
   /** The last read, if this is the same file and the last record is still there on a line of its own. */
-  #knownIn(fd: number, head: Buffer): Known | undefined {
-    const known = this.#known;
-    if (!known || !head.subarray(0, known.head.length).equals(known.head)) return undefined;
-    const { offset, bytes } = known.anchor;
+  #lastReadIn(fd: number, head: Buffer): LastRead | undefined {
+    const last = this.#lastRead;
+    if (!last || !head.subarray(0, last.head.length).equals(last.head)) return undefined;
+    const { offset, bytes } = last.anchor;
     const there = readBytes(fd, offset, bytes.length + 1);
     const isEnded = there.length === bytes.length || there[bytes.length] === newline;
-    return isEnded && there.subarray(0, bytes.length).equals(bytes) ? known : undefined;
+    return isEnded && there.subarray(0, bytes.length).equals(bytes) ? last : undefined;
   }
 
   /** Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock. */
@@ -173,7 +173,7 @@ export class RecordFile {
     return headerLine({ ...facts, file, createdAt: new Date(this.#parts.now()).toISOString() });
   }
 
-  /** Copies each damaged place beside the file; the file keeps it until it is pruned. */
+  /** Copies each damaged place beside the file. The place stays in the file until the journal is pruned. */
   keepDamage({ damage }: Reading): void {
     const { health, now } = this.#parts;
     health.during(() => setAside(this.path, { damage, torn: undefined }, now));

@@ -1,4 +1,4 @@
-// Which file and folder may be the journal, and how refusals and file errors are worded.
+// Checks which file and folder may be the journal, and words refusals and file errors.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
@@ -21,7 +21,7 @@ export function checkFile(fd: number, path: string, options: { repair?: boolean 
   const { mode, nlink, uid } = stats;
   const refused = (what: string, step: NextStep): Failure => new Failure("usage", `The journal ${path} ${what}.`, step);
   if (!stats.isFile()) throw refused("is not a plain file", { hint: "Set INTEG_JOURNAL to a file's path." });
-  if (nlink > 1 || (nlink === 0 && isAt(path, fd))) throw secondName(path);
+  if (nlink > 1 || (nlink === 0 && isAt(path, fd))) throw secondNameFailure(path);
   const user = process.geteuid?.();
   if (user === undefined) return;
   if (uid !== user)
@@ -49,7 +49,7 @@ export function prepareFolder(folder: string): void {
   });
 }
 
-/** Refuses a file that is a mount of its own: its locks are in the folder, and each path to the file has another folder. */
+/** Refuses a file that is mounted by itself: its locks are in its folder, and another path to it has another folder. */
 export function assertNotMounted(path: string): void {
   const escaped = (name: string): string =>
     name.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
@@ -63,10 +63,10 @@ export function assertNotMounted(path: string): void {
   } catch {
     return; // no file yet, or a system without such a list
   }
-  if (mounts.length > 0) throw secondName(path);
+  if (mounts.length > 0) throw secondNameFailure(path);
 }
 
-function secondName(path: string): Failure {
+function secondNameFailure(path: string): Failure {
   return new Failure("usage", `The journal ${path} has a second name (a hard link, or a mount of the single file).`, {
     meaning: "Nothing was sent and nothing changed: by the other name a process would not see the locks of this one.",
     hint: "Remove the second name, or mount the journal's folder instead of the file.",
@@ -74,7 +74,7 @@ function secondName(path: string): Failure {
 }
 
 /** Refuses a file that is not a journal. Zeros may be the remains of a first append after a power failure. */
-export function assertOurs(bytes: Buffer, path: string): void {
+export function assertJournal(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
   throw new Failure("usage", `The file ${path} is not a journal of integ.`, {
@@ -104,7 +104,7 @@ const advice: Readonly<Partial<Record<ErrorCause, Advice>>> = {
   quota: "Free space in your quota, then run the command again.",
 };
 
-/** Advice for work on this journal's entries, without another path, which would only hide them. */
+/** Advice for work on existing entries. It names no other path, because a journal there would not have them. */
 const adviceForItsEntries: typeof advice = {
   ...advice,
   denied: "Give yourself access to it and its folder, then run the command again.",
@@ -122,8 +122,8 @@ export function journalFailure(
   return fileFailure(error, action, { ...about, hints, words: systemWords });
 }
 
-/** The failure of a process after its entry was taken away. */
-export function takenAway(id: string, meaning: string): Failure {
+/** The failure of a process whose entry another process has taken. */
+export function takenByAnother(id: string, meaning: string): Failure {
   return new Failure("failed", `Journal entry ${id} was taken over by another process.`, {
     meaning: `${meaning} This process sends nothing more.`,
     nextCommand: shell`integ journal show ${id}`,
@@ -167,7 +167,7 @@ export class DiskHealth {
     this.#path = path;
   }
 
-  /** Never retries a failed sync: the kernel may drop the unwritten data and report success next time. */
+  /** Runs work that writes, unless a sync has failed: the kernel may then drop the data and report success for the next sync. */
   during(work: () => void): void {
     if (this.#broken)
       throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {
@@ -182,7 +182,7 @@ export class DiskHealth {
     }
   }
 
-  /** Syncs the folder's entry, once for each file that gets the name. */
+  /** Syncs the folder of a file, once for each file that gets the name. */
   syncName(path: string, fd: number): void {
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
     if (this.#synced.has(`${dev}:${ino}`)) return;

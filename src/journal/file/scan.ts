@@ -16,22 +16,22 @@ export interface Damage extends LineStart {
   readonly reason: string;
 }
 
-export interface Found extends LineStart {
+export interface FoundRecord extends LineStart {
   readonly record: NonNullable<ReturnType<typeof readLine>>;
   readonly length: number;
 }
 
 /** Receives the results of a scan in order. */
 export interface Scan {
-  readonly found: { push(found: Found): unknown };
+  readonly found: { push(found: FoundRecord): unknown };
   readonly damage: { push(damage: Damage): unknown };
   /** Unsound bytes after the last newline: an append that a crash cut short, or one under way. */
   torn: Damage | undefined;
 }
 
 /**
- * Splits bytes that start with a line into records. Blank lines are not damage: one follows an incomplete append.
- * @param from position of the bytes in the file
+ * Splits bytes into records. Blank lines are not damage.
+ * @param from position of the bytes, which is the start of a line
  * @returns the number of the next line
  */
 export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
@@ -48,12 +48,12 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   return line;
 }
 
-/** The most bytes of one read, unless a line is longer. */
+/** The most bytes of one piece, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
 /**
- * Whole lines of a file from the start of one on, a piece at a time; only the last piece may end within a line. A piece is valid
- * until the next one is asked for: all are read into the same memory.
+ * Reads a file from the start of a line in pieces of whole lines; only the last piece may end within a line. A piece is valid
+ * until the next one is read, because all are read into the same memory.
  */
 export function* linesOf(
   fd: number,
@@ -75,8 +75,8 @@ export function* linesOf(
 }
 
 /**
- * Scans an unsound line: two records without a newline between them, or damage. Tries every start of a record up to the next
- * start, and without the last byte, which may be a changed newline.
+ * Scans an unsound line, which is damaged or lacks a newline between two records. Tries the text from each record's start to
+ * the next start, with and without its last byte, which may be a changed newline.
  */
 function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; readonly scan: Scan }): void {
   const { offset, line, isEnded, scan } = at;

@@ -6,7 +6,7 @@ import type { Finding } from "../record.ts";
 import type { Reading } from "./record-file.ts";
 import type { Damage } from "./scan.ts";
 
-function place(path: string, damage: Damage): string {
+function placeWords(path: string, damage: Damage): string {
   return `${path}: line ${damage.line}, offset ${damage.offset}, ${damage.bytes.length} bytes`;
 }
 
@@ -14,15 +14,15 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
   const { contents, damage, torn, isEmptied, size } = reading;
   const found: Finding[] = damage.map((one) => ({
     severity: "problem",
-    where: place(path, one),
-    message: `a record is damaged (${one.reason}); its bytes are set aside, sound records are kept, ${anew}`,
+    where: placeWords(path, one),
+    message: `a record is damaged (${one.reason}); its bytes are set aside, sound records are kept, ${newJournalWords}`,
   }));
   const add = (severity: Finding["severity"], where: string, message: string): void =>
     void found.push({ severity, where, message });
   if (torn)
     add(
       "warning",
-      place(path, torn),
+      placeWords(path, torn),
       "a crash left an incomplete append; the next change sets it aside; the request that it announced was never sent",
     );
   if (isEmptied) add("warning", path, "it is empty: the next change starts a new one");
@@ -30,11 +30,15 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
   if (size > 0 && contents.header === undefined && torn?.offset !== 0)
     add("problem", path, "the first record, which names the format, is damaged");
   for (const line of contents.breaks)
-    add("problem", `${path}: before line ${line}`, `a record was edited, removed, repeated or moved; ${anew}`);
+    add(
+      "problem",
+      `${path}: before line ${line}`,
+      `a record was edited, removed, repeated or moved; ${newJournalWords}`,
+    );
   return found;
 }
 
-const anew = `\`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`;
+const newJournalWords = `\`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`;
 
 export function asideFindings(paths: readonly string[]): Finding[] {
   const folder = dirname(paths[0]!);

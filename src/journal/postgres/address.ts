@@ -15,11 +15,11 @@ export interface Host {
 export interface Address {
   /** The address without its password, for messages. */
   readonly shown: string;
-  /** In the order of the attempts. */
+  /** In the order in which integ tries them. */
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly database: string | undefined;
-  /** From the address or PGPASSWORD. */
+  /** From the address or PGPASSWORD, not from a password file. */
   readonly password: string | undefined;
   /** Undefined: encrypt connections that leave this machine. */
   readonly isEncrypted: boolean | undefined;
@@ -66,7 +66,7 @@ export function shownAddress(text: string): string {
 
 /**
  * @param around.env includes the PG* variables, the defaults of the address
- * @param around.user the role if neither names one
+ * @param around.user the role, if neither the address nor a variable names one
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {
   const { env } = around;
@@ -74,15 +74,15 @@ export function readAddress(text: string, around: { readonly env: Environment; r
   const [, start = "", authority = "", path = "", query = ""] = shape.exec(text) ?? [];
   if (start === "" || /\s$|[\r\n\t]|%(?![0-9a-f]{2})|%00/i.test(text)) throw wrong(unreadable);
   const servers = authority.split(",").map((host) => parsed(`${start}${host}${path}`));
-  const asked = askedIn(query);
-  const value = (name: Parameter, said?: string | null): string | undefined =>
-    asked[name] || said || env[parameters[name]] || undefined;
+  const given = parametersIn(query);
+  const value = (name: Parameter, fromAddress?: string | null): string | undefined =>
+    given[name] || fromAddress || env[parameters[name]] || undefined;
   const hosts = servers.map(({ host, port }) => ({
     name: value("host", host) ?? "localhost",
     port: portIn(value("port", port) ?? "5432"),
   }));
   const { user, password, database } = servers[0]!;
-  if (env.PGSERVICE && !asked.host && !servers[0]?.host && !env.PGHOST) throw wrong("PGSERVICE is not supported");
+  if (env.PGSERVICE && !given.host && !servers[0]?.host && !env.PGHOST) throw wrong("PGSERVICE is not supported");
   const attributes = value("target_session_attrs") ?? (hosts.length > 1 ? "read-write" : "any");
   if (!["any", "read-write"].includes(attributes)) throw wrong("target_session_attrs is read-write or any");
   return {
@@ -94,7 +94,7 @@ export function readAddress(text: string, around: { readonly env: Environment; r
     isEncrypted: isEncrypted(value("sslmode"), hosts),
     files: { sslrootcert: value("sslrootcert"), sslcert: value("sslcert"), sslkey: value("sslkey") },
     mustBeWritable: attributes === "read-write",
-    schema: schemaIn(asked.options, env.PGOPTIONS),
+    schema: schemaIn(given.options, env.PGOPTIONS),
     applicationName: value("application_name") ?? "integ",
   };
 }
@@ -118,11 +118,11 @@ function parsed(address: string): ReturnType<typeof parse> {
   }
 }
 
-function askedIn(query: string): Partial<Record<Parameter, string>> {
+function parametersIn(query: string): Partial<Record<Parameter, string>> {
   // A PostgreSQL URL, unlike a form, does not encode a space as +.
-  const asked = Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B")));
-  const unknown = Object.keys(asked).find((name) => !Object.hasOwn(parameters, name));
-  if (unknown === undefined) return asked;
+  const given = Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B")));
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(parameters, name));
+  if (unknown === undefined) return given;
   // Show only the name: the rest may be a secret.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
   throw wrong(
@@ -140,7 +140,7 @@ function portIn(text: string): number {
 /** The schema in the options of the address. PgBouncer does not pass options on, so any other option is refused. */
 function schemaIn(options = "", variable = ""): string {
   const [, , name] = /^\s*(?:-c\s*|--)search_path=("?)([\w$]+)\1(?:,[\w$",]*)?\s*$/.exec(options) ?? [];
-  // pg would send the options of PGOPTIONS.
+  // pg would send PGOPTIONS to the server.
   if (variable.trim() !== "" || (options.trim() !== "" && name === undefined))
     throw wrong(
       "of options only -c search_path=<schema> is supported, in the address and not in PGOPTIONS",

@@ -8,11 +8,11 @@ export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
 
-/** @throws LostConnection if the work takes longer @param saidMs the time that the message mentions */
-export async function within<T>(limitMs: number, work: Promise<T>, saidMs = limitMs): Promise<T> {
+/** @throws LostConnection if the work takes longer @param shownMs the time that the message shows */
+export async function within<T>(limitMs: number, work: Promise<T>, shownMs = limitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const lost = new LostConnection(`no response within ${Math.ceil(saidMs / 1000)} s`);
+    const lost = new LostConnection(`no response within ${Math.ceil(shownMs / 1000)} s`);
     timer = setTimeout(() => reject(lost), limitMs);
   });
   return Promise.race([late, work]).finally(() => clearTimeout(timer));
@@ -82,7 +82,7 @@ export function journalFailure(error: unknown, shown: string, meaning = nothingS
 
 const unknownRefusal: (typeof refusals)[number] = [/./, "failed", "refuses", { nextCommand: shell`integ doctor` }];
 
-/** Messages for connections that could not be made, by Node's code and text. */
+/** Messages for failed connections, by Node's code and text. */
 const meanings: readonly (readonly [sentence: RegExp, words: string])[] = [
   [/^ECONNREFUSED/, "no server accepts connections there (connection refused)"],
   [/^(?:ENOTFOUND|EAI_AGAIN)/, "its host name is not known"],
@@ -99,7 +99,7 @@ const meanings: readonly (readonly [sentence: RegExp, words: string])[] = [
   [/CERT|SIGNED|ISSUER|SIGNATURE/, "its certificate is not trusted (sslrootcert=<file> names its authority):"],
 ];
 
-/** The message for a connection that could not be made. */
+/** The message for a failed connection. */
 export function connectionWords(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const sentence = `${"code" in error ? `${String(error.code)} ` : ""}${error.message}`;

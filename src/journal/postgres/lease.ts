@@ -6,7 +6,7 @@ import { shell } from "../../next-step.ts";
 import type { Actor } from "../actor.ts";
 import type { Hold, Holder, NewRecord } from "../store.ts";
 import { journalFailure } from "./failures.ts";
-import { changed, rowOf } from "./rows.ts";
+import { rowChanges, rowOf } from "./rows.ts";
 import type { PostgresParts, Tables } from "./schema.ts";
 import { durably, type Row } from "./session.ts";
 
@@ -21,24 +21,24 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 
-/** The end of a lease that is taken or extended now. @param place of the milliseconds in the statement's values */
+/** The end of a lease that is taken or extended now. @param place placeholder of the milliseconds, such as `$3` */
 export const fromNow = (place: string): string => `clock_timestamp() + ${place}::float8 * interval '1 ms'`;
 
 let own: ProcessIdentity | undefined;
 
 const ownProcess = (): ProcessIdentity => (own ??= identify(process.pid));
 
-/** This process as a row names it. @param mark identifies this lease if the response to its statement is lost */
+/** This process as the column `holder` stores it. @param mark finds the lease if the response to its statement is lost */
 export function ownHolder(actor: Actor, mark: string): string {
   return JSON.stringify({ ...actor, process: ownProcess(), mark });
 }
 
-function named(row: Row): (Actor & { readonly process: ProcessIdentity }) | undefined {
+function storedHolder(row: Row): (Actor & { readonly process: ProcessIdentity }) | undefined {
   return typeof row.holder === "string" ? JSON.parse(row.holder) : undefined;
 }
 
 export function holderIn(row: Row | undefined): Holder | undefined {
-  const holder = row?.is_held === true ? named(row) : undefined;
+  const holder = row?.is_held === true ? storedHolder(row) : undefined;
   if (holder === undefined) return undefined;
   const { user, host, run, process } = holder;
   return { user, host, run, pid: process.pid, since: String(row?.since), until: String(row?.until) };
@@ -49,7 +49,7 @@ export function holderIn(row: Row | undefined): Holder | undefined {
  * same name, so the lease has to run out.
  */
 export function hasHolderEnded(row: Row, self = ownProcess()): boolean {
-  const holder = named(row)?.process;
+  const holder = storedHolder(row)?.process;
   return holder !== undefined && holder.boot !== null && holder.pid !== self.pid && hasEnded(holder, self);
 }
 
@@ -64,15 +64,15 @@ export function describeHolder(holder: Holder | undefined): string {
 export interface Taken extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
-  /** When its statement was sent: the lease starts later. */
+  /** When the statement that took the lease was sent: the lease starts later. */
   readonly askedAt: ReturnType<typeof moment>;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
-/** The larger elapsed time of two clocks counts: one may stop during sleep, the other may be set. */
+/** Now, by two clocks: the larger elapsed time counts, because one may stop during sleep and the other may be set. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/** The end of a statement after its part `entry` has written an entry's row: inserts the record, the last three values. */
+/** The end of a statement whose part `entry` writes an entry's row: inserts the record. @param first place of `recordValues` */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 
@@ -95,8 +95,8 @@ async function leaseLost(
 ): Promise<Failure> {
   const text = `SELECT ${leaseColumns} FROM ${tables.entries} WHERE id = $1`;
   const rows = await session.read(text, [id]).catch(() => undefined);
-  const isGone = rows?.length === 0 || rows?.[0]?.epoch === epoch;
-  const what = isGone
+  const wasReset = rows?.length === 0 || rows?.[0]?.epoch === epoch;
+  const what = wasReset
     ? `The journal entry ${id} is not as this process left it: the database was restored or edited.`
     : `The journal entry ${id} was taken over by ${describeHolder(holderIn(rows?.[0]))}: this process's lease had ended.`;
   // The new holder knows the outcome of earlier requests; this process does not.
@@ -112,13 +112,13 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
   const { id } = entry;
   let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, askedAt, false];
 
-  /** The lease is valid for that long. */
+  /** True if the lease is still valid after this many milliseconds. */
   const outlasts = (ms: number): boolean => {
     const { monotonic, wall } = extendedAt;
     return Math.max(performance.now() - monotonic, Date.now() - wall) + ms + marginMs < leaseMs;
   };
 
-  /** Updates the row while its epoch is this lease's; safe to repeat. */
+  /** Updates the row if its epoch is still this lease's. Safe to repeat. */
   const update = (how: string, change: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
     const text = `WITH ${how} UPDATE ${tables.entries} SET ${change} FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
     return session.write({ text, values: [id, epoch, ...values] });
@@ -135,13 +135,13 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
       const now = moment();
       const rows = await session.write({
         text: `WITH ${durably}, entry AS (
-                 UPDATE ${tables.entries} AS integ_entries SET ${changed}, lease_until = ${fromNow("$4")}
+                 UPDATE ${tables.entries} AS integ_entries SET ${rowChanges}, lease_until = ${fromNow("$4")}
                  FROM durably, json_populate_record(NULL::${tables.entries}, $5::json) AS excluded
                  WHERE integ_entries.id = $1 AND integ_entries.epoch = $2 AND integ_entries.n = $3
                  RETURNING integ_entries.id, integ_entries.epoch)
                ${withRecord(tables, 6)}`,
         values: [id, epoch, n, leaseMs, JSON.stringify(rowOf(record, [record])), ...recordValues(record)],
-        settle: findWrittenRecord(tables, record),
+        findOutcome: findWrittenRecord(tables, record),
       });
       if (rows.length === 0) throw await leaseLost(parts, { id, epoch, attempts });
       [n, attempts, extendedAt] = [record.entry.sequence, record.entry.attempts, now];

@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { Actor } from "../actor.ts";
-import { movedAway } from "../admission.ts";
+import { journalMovedFailure } from "../admission.ts";
 import type { Entry } from "../entry.ts";
 import { type EntryFilter, entryNotFound } from "../lookup.ts";
 import { type EntryRecords, entryIn, type Finding } from "../record.ts";
-import type { Condition, EscrowStore, Hold, Holder, Looked, NewRecord, Store, Transaction } from "../store.ts";
+import type { Condition, EscrowStore, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "../store.ts";
 import { Busy } from "../store.ts";
 import { type Environment, readAddress } from "./address.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
@@ -50,7 +50,7 @@ export class PostgresStore implements Store {
   }
 
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
-    // The server's condition matches more than the account's entries, so the limit cannot be the server's.
+    // The server's condition also matches entries of other accounts, so the server cannot apply the limit.
     const limit = filter.account === undefined ? Math.min(filter.limit ?? pageLength, pageLength) : pageLength;
     for (let below: string | undefined; ; ) {
       const { text, values } = selectionOf(filter, this.#parts.tables, { below, limit });
@@ -96,7 +96,7 @@ export class PostgresStore implements Store {
     return new Map(rows.flatMap((row) => (holderIn(row) ? [[String(row.id), holderIn(row)!]] : [])));
   }
 
-  async look(intent: Parameters<Store["look"]>[0], key: string | null): Promise<Looked> {
+  async look(intent: Parameters<Store["look"]>[0], key: string | null): Promise<LookupResult> {
     const { entries } = this.#parts.tables;
     const columns = `id, content, ${leaseColumns}`;
     const rows = await this.#read(
@@ -113,7 +113,7 @@ export class PostgresStore implements Store {
 
   async #assertHere(): Promise<void> {
     const { moved } = await this.condition();
-    if (moved !== undefined) throw movedAway(this.path, moved);
+    if (moved !== undefined) throw journalMovedFailure(this.path, moved);
   }
 
   /** Needs no lock: keys and ids are unique in the table. */
@@ -135,14 +135,14 @@ export class PostgresStore implements Store {
           leaseMs,
           ...recordValues(record),
         ],
-        settle: findWrittenRecord(tables, record),
+        findOutcome: findWrittenRecord(tables, record),
       });
       if (rows.length > 0) return leaseOf(this.#parts, { entry, content, epoch: "1", n: entry.sequence, askedAt });
     } catch (error) {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
     }
-    // Nothing was inserted: the journal was moved meanwhile.
+    // No row was inserted, because the journal was moved.
     await this.#assertHere();
     return undefined;
   }
@@ -182,7 +182,7 @@ export class PostgresStore implements Store {
                quiet_until = CASE WHEN holder IS NULL THEN quiet_until ELSE greatest(quiet_until, lease_until) END
              FROM durably WHERE id = $1 AND (${condition}) AND ${isHere(tables)} RETURNING ${columns}`,
       values: epoch === undefined ? values : [...values, epoch],
-      settle: async (query) => {
+      findOutcome: async (query) => {
         const text = `SELECT ${columns} FROM ${tables.entries} WHERE id = $1 AND holder LIKE $2`;
         const found = await query(text, [id, `%${mark}%`]);
         return found.length === 0 ? undefined : found;
@@ -197,7 +197,7 @@ export class PostgresStore implements Store {
     return leaseOf(this.#parts, { entry, content, epoch: own, n, askedAt, quiet });
   }
 
-  /** Takes the entry from the holder that a person saw, and releases it. Its requests may arrive until its lease would have ended. */
+  /** Takes the entry from the holder that the user saw, and releases it. Until `quiet_until`, that holder's requests may arrive. */
   async takeAway({ id }: Entry, seen: Holder | undefined): Promise<void> {
     const row = await this.#leaseOf(id);
     const holder = holderIn(row);
@@ -237,25 +237,28 @@ export class PostgresStore implements Store {
 /** Encrypted secrets beside the entries. */
 function escrowTable({ session, tables: { escrow }, shown }: PostgresParts): EscrowStore {
   const unchanged = "The encrypted secret in the journal is as it was.";
-  const asked = (work: Promise<readonly Row[]>, meaning?: string): Promise<readonly Row[]> =>
+  const orFailure = (work: Promise<readonly Row[]>, meaning?: string): Promise<readonly Row[]> =>
     work.catch((error: unknown) => {
       throw journalFailure(error, shown, meaning);
     });
   return {
     async ids() {
-      return new Set((await asked(session.read(`SELECT entry FROM ${escrow}`))).map(({ entry }) => String(entry)));
+      return new Set((await orFailure(session.read(`SELECT entry FROM ${escrow}`))).map(({ entry }) => String(entry)));
     },
     async put(entry, ciphertext) {
       const text = `WITH ${durably} INSERT INTO ${escrow} (entry, ciphertext) SELECT $1, $2 FROM durably
         ON CONFLICT (entry) DO UPDATE SET ciphertext = excluded.ciphertext, made_at = clock_timestamp()`;
-      await asked(session.write({ text, values: [entry, ciphertext] }), unchanged);
+      await orFailure(session.write({ text, values: [entry, ciphertext] }), unchanged);
     },
     async get(entry) {
-      const [row] = await asked(session.read(`SELECT ciphertext FROM ${escrow} WHERE entry = $1`, [entry]), unchanged);
+      const [row] = await orFailure(
+        session.read(`SELECT ciphertext FROM ${escrow} WHERE entry = $1`, [entry]),
+        unchanged,
+      );
       return row && String(row.ciphertext);
     },
     async remove(entry) {
-      await asked(session.write({ text: `DELETE FROM ${escrow} WHERE entry = $1`, values: [entry] }), unchanged);
+      await orFailure(session.write({ text: `DELETE FROM ${escrow} WHERE entry = $1`, values: [entry] }), unchanged);
     },
   };
 }
@@ -266,15 +269,15 @@ export interface Team {
   readonly actor: Actor;
 }
 
-/** @param isMade refuse connections to a database without the tables */
-function partsOf({ address: text, env, actor }: Team, isMade: boolean) {
+/** @param needsTables refuse a database without the tables */
+function partsOf({ address: text, env, actor }: Team, needsTables: boolean) {
   const address = readAddress(text, { env, user: actor.user });
   const tables = tablesIn(address.schema);
   const session = new Session({
     address,
     check: async (query, server) => {
       assertUsable(server);
-      if (isMade) await checkTables(query, tables);
+      if (needsTables) await checkTables(query, tables);
     },
   });
   return { session, tables, actor, shown: address.shown };
@@ -284,7 +287,7 @@ export function openTeamStore({ requestMs, leaseMs, ...team }: Team & Pick<Postg
   return new PostgresStore({ ...partsOf(team, true), requestMs, leaseMs });
 }
 
-/** Creates the tables, or finds them. @returns their version, and whether they were created now */
+/** Creates the tables unless they exist. @returns their version; `made` is true if this call created them */
 export async function initTeamJournal(team: Team): Promise<{ version: number; made: boolean }> {
   const { session, tables, shown } = partsOf(team, false);
   try {

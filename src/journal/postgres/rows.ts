@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { namesOf } from "../actor.ts";
 import { type Entry, isSettled, keyName, requestKey } from "../entry.ts";
-import { aboutOf, type EntryFilter, excludesFinished, wordsOf } from "../lookup.ts";
+import { wordsOfEntry, type EntryFilter, excludesFinished, wordsOfFilter } from "../lookup.ts";
 import { entryIn, stepIn } from "../record.ts";
 import type { NewRecord } from "../store.ts";
 import type { Tables } from "./schema.ts";
@@ -18,10 +18,10 @@ export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }
 
-/** @param contents of its records, or only of new ones */
+/** @param contents of all records of the entry, or only of the new ones */
 function columnsOf(entry: Entry, contents: readonly string[]) {
   const actors = contents.flatMap((content) => stepIn(content).actor ?? []).flatMap(namesOf);
-  const about = [...aboutOf(entry), `state ${entry.state}`, `account ${entry.base_url}`, requestWord(entry)];
+  const about = [...wordsOfEntry(entry), `state ${entry.state}`, `account ${entry.base_url}`, requestWord(entry)];
   return {
     about: [...new Set(about.map(plain))].sort(),
     actors: [...new Set(actors.map(plain))].sort(),
@@ -32,14 +32,14 @@ function columnsOf(entry: Entry, contents: readonly string[]) {
   };
 }
 
-/** The row of an entry as JSON, without its lease. @param coming the records that are added with it */
-export function rowOf({ entry, content }: NewRecord, coming: readonly NewRecord[]): Row {
-  const contents = coming.map((record) => record.content);
+/** The row of an entry as JSON, without its lease. @param added the new records of the entry */
+export function rowOf({ entry, content }: NewRecord, added: readonly NewRecord[]): Row {
+  const contents = added.map((record) => record.content);
   return { id: entry.id, ...columnsOf(entry, contents), content };
 }
 
-/** The assignments of a step: `excluded` is the new row, `integ_entries` the existing one. */
-export const changed = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
+/** The assignments of an UPDATE: `excluded` is the new row, `integ_entries` the existing one. */
+export const rowChanges = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
   content = excluded.content, n = excluded.n,
   actors = ARRAY(SELECT DISTINCT unnest(integ_entries.actors || excluded.actors) ORDER BY 1)`;
 
@@ -84,7 +84,7 @@ export function selectionOf(
     conditions.push(condition(`$${values.length}`));
   };
   // Only the address of an account is a word; `isOfAccount` compares the rest.
-  const words = [...wordsOf(filter), ...(account === undefined ? [] : [`account ${account.base_url}`])];
+  const words = [...wordsOfFilter(filter), ...(account === undefined ? [] : [`account ${account.base_url}`])];
   add((place) => `about @> ${place}`, words.length === 0 ? undefined : words.map(plain));
   add(
     (place) => `about && ${place}`,

@@ -81,7 +81,7 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   ];
 }
 
-/** Creates the tables, or finds them; of concurrent calls, one creates them. @returns whether this call did */
+/** Creates the tables unless they exist. `made` is true if this call created them; of concurrent calls, only one does. */
 export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; made: boolean }> {
   const { schema, ...names } = tables;
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);

@@ -23,7 +23,7 @@ export interface Write {
    * Called after a lost response: returns the rows of the response, or undefined if the statement had no effect and may be
    * repeated. A write without it is safe to repeat.
    */
-  readonly settle?: (query: Query) => Promise<readonly Row[] | undefined>;
+  readonly findOutcome?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
 
 /** Time limit of a statement, including the queries for the outcome of an interrupted one. */
@@ -46,21 +46,21 @@ export class Session {
     return this.#inTurn(() => this.#repeated((query) => query(text, values)));
   }
 
-  write({ text, values, settle = async () => undefined }: Write): Promise<readonly Row[]> {
+  write({ text, values, findOutcome = async () => undefined }: Write): Promise<readonly Row[]> {
     let wasSent = false;
     return this.#inTurn(() =>
       this.#repeated(async (query) => {
         const isRepeat = wasSent;
-        const settled = isRepeat ? await settle(query) : undefined;
-        if (settled !== undefined) return settled;
+        const outcome = isRepeat ? await findOutcome(query) : undefined;
+        if (outcome !== undefined) return outcome;
         wasSent = true;
         try {
           const rows = await query(text, values);
-          // No rows: the first attempt, whose response was lost, may have made the change meanwhile.
-          return (rows.length === 0 && isRepeat ? await settle(query) : undefined) ?? rows;
+          // No rows: an earlier attempt, whose response was lost, may have taken effect.
+          return (rows.length === 0 && isRepeat ? await findOutcome(query) : undefined) ?? rows;
         } catch (error) {
-          // A duplicate key: the first attempt, whose response was lost, had taken effect.
-          const found = serverErrorOf(error)?.code === "23505" ? await settle(query) : undefined;
+          // A duplicate key: an earlier attempt, whose response was lost, may have taken effect.
+          const found = serverErrorOf(error)?.code === "23505" ? await findOutcome(query) : undefined;
           if (found !== undefined) return found;
           throw error;
         }
@@ -68,7 +68,7 @@ export class Session {
     );
   }
 
-  /** Several statements as one; never repeated. If the connection is lost, the server releases the locks after a minute. */
+  /** Runs statements as one transaction; never repeats it. If the connection is lost, the server frees the locks after a minute. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       const connected = await this.#connection();
@@ -132,11 +132,11 @@ export class Session {
     }
   }
 
-  /** @param saidMs the time that a failure mentions: a repeated statement only has the remaining time */
-  #queryOf(connected: Connected, withinMs: number, saidMs = withinMs): Query {
+  /** @param shownMs the time that a failure shows: a repeated statement only has the rest of it */
+  #queryOf(connected: Connected, withinMs: number, shownMs = withinMs): Query {
     return async (text, values = []) => {
       try {
-        return (await within(withinMs, connected.client.query<Row>(text, [...values]), saidMs)).rows;
+        return (await within(withinMs, connected.client.query<Row>(text, [...values]), shownMs)).rows;
       } catch (error) {
         if (!endsConnection(error)) throw error;
         this.#drop(connected);

@@ -15,7 +15,7 @@ export function tlsTo(
   try {
     // "system" is libpq's name for the system's certificate authorities.
     const ca = sslrootcert && sslrootcert !== "system" ? readFileSync(sslrootcert) : undefined;
-    // Fails if it is not in PEM form: Node would ignore it.
+    // Fails if the file is not in PEM form, which Node would ignore.
     if (ca) void new X509Certificate(ca.toString("latin1"));
     if (sslkey) assertPrivate(sslkey);
     const own = sslcert || sslkey ? { cert: readFileSync(sslcert ?? ""), key: readFileSync(sslkey ?? "") } : {};

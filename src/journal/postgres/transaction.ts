@@ -3,13 +3,13 @@ import type { Entry, Moved } from "../entry.ts";
 import type { EntryRecords, Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { endLease } from "./lease.ts";
-import { changed, entriesIn, rowOf } from "./rows.ts";
+import { rowChanges, entriesIn, rowOf } from "./rows.ts";
 import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
 /**
- * Condition of every statement that starts work: the entries were not moved. The server evaluates it after it has the table's
- * lock, so that a statement that waited sees the mark of a move.
+ * The condition, in every statement that starts work, that the entries were not moved. The server evaluates it once it has the
+ * table's lock, so that a statement that waited sees the mark of a move.
  */
 export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
@@ -52,7 +52,7 @@ export class TableTransaction implements Transaction {
     const { meta, entries } = this.#tables;
     await this.#query(`DELETE FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
     if (moved === undefined) return;
-    // Raises the epochs: a suspended holder must not record its step after its lease has ended.
+    // Raises the epochs, so that a suspended holder cannot record a step after its lease has ended.
     await this.#query(`UPDATE ${entries} SET ${endLease} WHERE lease_until IS NOT NULL`);
     await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('moved_to', $1)`, [moved.to]);
     if (moved.isUnfinished) await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('is_unfinished', 'true')`);
@@ -66,7 +66,7 @@ export class TableTransaction implements Transaction {
     return entriesIn(await this.#query(`SELECT content FROM ${this.#tables.entries} WHERE key = ANY($1)`, [keys]));
   }
 
-  async held(): Promise<ReadonlySet<string>> {
+  async leased(): Promise<ReadonlySet<string>> {
     const text = `SELECT id FROM ${this.#tables.entries} WHERE lease_until > clock_timestamp()`;
     return new Set((await this.#query(text)).map(({ id }) => String(id)));
   }
@@ -82,7 +82,7 @@ export class TableTransaction implements Transaction {
     const changes = [...newest.values()].map((record) => ({ ...rowOf(record, recordsOf(record)), epoch: 0 }));
     await this.#query(
       `INSERT INTO ${entries} SELECT * FROM json_populate_recordset(NULL::${entries}, $1::json)
-       ON CONFLICT (id) DO UPDATE SET ${changed}, epoch = integ_entries.epoch + 1`,
+       ON CONFLICT (id) DO UPDATE SET ${rowChanges}, epoch = integ_entries.epoch + 1`,
       [JSON.stringify(changes)],
     );
     const rows = records.map(({ entry: { id, sequence }, ...rest }) => ({ entry: id, epoch: 0, n: sequence, ...rest }));

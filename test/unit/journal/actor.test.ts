@@ -1,7 +1,7 @@
 import os from "node:os";
 import { syncBuiltinESMExports } from "node:module";
 import { expect, test } from "vitest";
-import { actorOf, namesOf, runIn } from "../../../src/journal/actor.ts";
+import { actorOf, namesOf, ciRunAddress } from "../../../src/journal/actor.ts";
 
 const github = { GITHUB_SERVER_URL: "https://github.com", GITHUB_REPOSITORY: "o/r", GITHUB_RUN_ID: "7" };
 
@@ -24,7 +24,7 @@ test.each<[string, Record<string, string>, string | undefined]>([
   ["an invalid address", { BUILD_URL: "3" }, undefined],
   ["another scheme", { BUILD_URL: "javascript:alert(1)" }, undefined],
 ])("the run's URL: %s", (_, env, run) => {
-  expect(runIn(env)).toBe(run);
+  expect(ciRunAddress(env)).toBe(run);
 });
 
 test("an actor matches the user, the host, both, or the run", () => {

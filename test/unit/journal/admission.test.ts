@@ -7,7 +7,7 @@ import {
   entryOfKey,
   type Intent,
   isSameAccount,
-  movedAway,
+  journalMovedFailure,
   newEntry,
 } from "../../../src/journal/admission.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
@@ -171,7 +171,7 @@ it.each([
 ])(
   "a moved journal names its new place, and whether the move is complete (in progress: %s)",
   (isUnfinished, words, next) => {
-    const { kind, message, details } = movedAway("/here", { to: "/there", isUnfinished });
+    const { kind, message, details } = journalMovedFailure("/here", { to: "/there", isUnfinished });
     const meaning = "Nothing was sent and nothing changed: a change that is recorded here would be missing there.";
     expect([kind, message]).toEqual(["usage", `The entries of the journal /here ${words} to /there.`]);
     expect(details).toEqual({ meaning, ...next });

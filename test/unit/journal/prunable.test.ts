@@ -23,7 +23,7 @@ const successor = entry("y", { parent: "x", resource_id: "oc_2" });
 const last = entry("z", { operation: "oauth_client.revoke", resource_id: "oc_2" });
 
 function gone(entries: readonly Entry[], includeLive = false): string {
-  return [...prunable(entries, { before, leased: new Set(), includeLive }).going].sort().join("");
+  return [...prunable(entries, { before, leased: new Set(), includeLive }).removable].sort().join("");
 }
 
 describe("an old finished entry", () => {
@@ -112,9 +112,9 @@ describe("an old finished entry", () => {
     const leased = { ...client, id: "l", resource_id: "oc_7" };
     const all = [client, young, open, leased, key];
     const choice = { before, leased: new Set(["l"]) };
-    expect(prunable(all, choice)).toEqual({ going: new Set(), live: [], keptLive: [client, key] });
+    expect(prunable(all, choice)).toEqual({ removable: new Set(), live: [], keptLive: [client, key] });
     expect(prunable(all, { ...choice, includeLive: true })).toEqual({
-      going: new Set(["c", "k"]),
+      removable: new Set(["c", "k"]),
       live: [client, key],
       keptLive: [],
     });
@@ -128,10 +128,11 @@ describe("an old finished entry", () => {
       replaces: at === 0 ? null : String(at - 1).padStart(5, "0"),
       state: "replaced" as const,
     }));
-    const going = (entries: Entry[]) => prunable(entries, { before, leased: new Set(), includeLive: false }).going.size;
-    expect(going(row)).toBe(row.length);
-    expect(going(row.toReversed())).toBe(row.length);
-    expect(going([...row.slice(1), { ...row[0]!, state: "open" }])).toBe(0);
+    const removable = (entries: Entry[]) =>
+      prunable(entries, { before, leased: new Set(), includeLive: false }).removable.size;
+    expect(removable(row)).toBe(row.length);
+    expect(removable(row.toReversed())).toBe(row.length);
+    expect(removable([...row.slice(1), { ...row[0]!, state: "open" }])).toBe(0);
   });
 
   test("is pruned with its live client on request, and is named", () => {

@@ -2,7 +2,7 @@
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
-import { type Damage, type Found, linesOf, readBytes, scanBytes } from "../../../../src/journal/file/scan.ts";
+import { type Damage, type FoundRecord, linesOf, readBytes, scanBytes } from "../../../../src/journal/file/scan.ts";
 import { longJournal } from "../../../support/long-journal.ts";
 import { onDisk } from "../../../support/disk-calls.ts";
 import { folder } from "../intent.ts";
@@ -122,7 +122,7 @@ describe("bytes are split into records and damage", () => {
   ])("%s", (_what, made) => {
     const parts = made(sound.slice(1));
     const bytes = Buffer.from(parts.map(([text]) => text).join(""));
-    const scan = { found: [] as Found[], damage: [] as Damage[], torn: undefined as Damage | undefined };
+    const scan = { found: [] as FoundRecord[], damage: [] as Damage[], torn: undefined as Damage | undefined };
     scanBytes(bytes, { offset: 1000, line: 7 }, scan);
     let [offset, line] = [1000, 7];
     const expected: unknown[] = [];

@@ -18,7 +18,7 @@ const mostAsked = 200;
 export class ASession {
   readonly asked: Asked[] = [];
   /** The query that a write sends after a lost response. */
-  readonly settled: Write["settle"][] = [];
+  readonly outcomes: Write["findOutcome"][] = [];
   /** How many transactions were started, and how many completed. */
   readonly transactions = { begun: 0, done: 0 };
   readonly #responses: Responses;
@@ -37,8 +37,8 @@ export class ASession {
   get session(): Session {
     const session: Pick<Session, "read" | "write" | "transaction"> = {
       read: (text, values) => this.query(text, values),
-      write: ({ text, values, settle }) => {
-        this.settled.push(settle);
+      write: ({ text, values, findOutcome }) => {
+        this.outcomes.push(findOutcome);
         return this.query(text, values);
       },
       transaction: async (work) => {

@@ -39,7 +39,7 @@ describe("a statement", () => {
     const checks: unknown[] = [];
     const session = sessionAt(server.host, async (_, about) => void checks.push(about));
     expect(await session.read("SELECT 1")).toEqual(one);
-    expect(await session.write({ text: "UPDATE $1", values: ["a", null], settle: never })).toEqual([{ two: "b" }]);
+    expect(await session.write({ text: "UPDATE $1", values: ["a", null], findOutcome: never })).toEqual([{ two: "b" }]);
     expect(server.asked).toEqual([
       { text: "SELECT 1", values: [] },
       { text: "UPDATE $1", values: ["a", null] },
@@ -177,8 +177,8 @@ describe("a write with a lost response", () => {
     const time = stopTime();
     const server = await AServer.start(respondingWith(...answers));
     const settled = [...found];
-    const settle = async () => settled.shift() as readonly Record<string, unknown>[] | undefined;
-    expect(await sessionAt(server.host).write({ text: "WRITE", values: [], settle })).toEqual(rows);
+    const findOutcome = async () => settled.shift() as readonly Record<string, unknown>[] | undefined;
+    expect(await sessionAt(server.host).write({ text: "WRITE", values: [], findOutcome })).toEqual(rows);
     expect([server.asked.map(({ text }) => text), settled, time.waits]).toEqual([asked, [], [50]]);
   });
 
@@ -186,20 +186,20 @@ describe("a write with a lost response", () => {
     stopTime();
     const server = await AServer.start(respondingWith("cut", one));
     const session = sessionAt(server.host);
-    const rows = await session.write({ text: "WRITE", values: [], settle: (query) => query("SEEK") });
+    const rows = await session.write({ text: "WRITE", values: [], findOutcome: (query) => query("SEEK") });
     expect([rows, server.asked.map(({ text }) => text)]).toEqual([one, ["WRITE", "SEEK"]]);
   });
 
   it("is not checked if a response arrived", async () => {
     const server = await AServer.start(respondingWith([], { refuses: "23505" }, { refuses: "42501" }));
     const session = sessionAt(server.host);
-    const settle = vi.fn<() => Promise<undefined>>(never);
-    expect(await session.write({ text: "WRITE", values: [], settle })).toEqual([]);
-    expect(settle).not.toHaveBeenCalled();
-    expect(await thrownBy(session.write({ text: "WRITE", values: [], settle }))).toMatchObject({ code: "23505" });
-    expect(settle).toHaveBeenCalledOnce();
-    expect(await thrownBy(session.write({ text: "WRITE", values: [], settle }))).toMatchObject({ code: "42501" });
-    expect(settle).toHaveBeenCalledOnce();
+    const findOutcome = vi.fn<() => Promise<undefined>>(never);
+    expect(await session.write({ text: "WRITE", values: [], findOutcome })).toEqual([]);
+    expect(findOutcome).not.toHaveBeenCalled();
+    expect(await thrownBy(session.write({ text: "WRITE", values: [], findOutcome }))).toMatchObject({ code: "23505" });
+    expect(findOutcome).toHaveBeenCalledOnce();
+    expect(await thrownBy(session.write({ text: "WRITE", values: [], findOutcome }))).toMatchObject({ code: "42501" });
+    expect(findOutcome).toHaveBeenCalledOnce();
   });
 });
 
