@@ -37,7 +37,7 @@ export interface AccessKey {
 /** The response to a creation or rotation. */
 export interface SecretAnswer {
   readonly key: AccessKey;
-  /** One-time. Undefined if the response has none: the secret is lost. */
+  /** The one-time secret. Undefined if the response has none: the secret is lost. */
   readonly secret: string | undefined;
 }
 
@@ -143,14 +143,14 @@ function statusDifference({ status }: AccessKey): string | false {
   return status !== undefined && status.toLowerCase() !== "active" && `status is ${JSON.stringify(status)}`;
 }
 
-/** Compares moments: the same moment has many spellings. */
-function expiryDifference(shown: string | null | undefined, asked: string | undefined): string | false {
-  if (shown === undefined || (shown === null && asked === undefined)) return false;
-  if (shown === null) return `expiresAt is null instead of ${asked}`;
-  if (asked === undefined) return `expiresAt is ${JSON.stringify(shown)}, and no expiry was requested`;
+/** Compares moments, because the same moment has many spellings. */
+function expiryDifference(shown: string | null | undefined, requested: string | undefined): string | false {
+  if (shown === undefined || (shown === null && requested === undefined)) return false;
+  if (shown === null) return `expiresAt is null instead of ${requested}`;
+  if (requested === undefined) return `expiresAt is ${JSON.stringify(shown)}, and no expiry was requested`;
   return (
-    Math.abs(Date.parse(shown) - Date.parse(asked)) >= 1000 &&
-    `expiresAt is ${JSON.stringify(shown)} instead of ${asked}`
+    Math.abs(Date.parse(shown) - Date.parse(requested)) >= 1000 &&
+    `expiresAt is ${JSON.stringify(shown)} instead of ${requested}`
   );
 }
 
@@ -231,7 +231,7 @@ function readRevoked({ status, body }: Answer): AccessKey {
   return readAccessKey(objectWith(value, "id") ?? {});
 }
 
-/** The value itself, or the only object in it, that has the member. */
+/** The value if it has the member, else the first object in it that has the member. */
 function objectWith(value: unknown, member: string): JsonObject | undefined {
   if (!isObject(value)) return undefined;
   if (Object.hasOwn(value, member)) return value;

@@ -47,19 +47,19 @@ export interface Service {
 
 const anonymous: Authorization = {
   header: async () => undefined,
-  rejected: () => false,
+  dropToken: () => false,
 };
 
 /** Opens nothing until a method is called. */
 export function connect(options: ConnectOptions): Service {
   const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
-  const { watched, answered, clockOffset } = watchClock(options);
-  const authorization = createV1Authorization(options.credential, { ...options, transport: watched });
-  const common = { transport, baseUrl, now, answered };
+  const { timed, onExchange, clockOffset } = watchClock(options);
+  const authorization = createV1Authorization(options.credential, { ...options, transport: timed });
+  const common = { transport, baseUrl, now, onExchange };
   const v1 = new Caller({ ...common, authorization, headers: () => versionHeader(serviceVersion) });
   const legacy = new Caller({
     ...common,
-    authorization: createLegacyAuthorization(options.legacyCredential, { ...options, transport: watched }),
+    authorization: createLegacyAuthorization(options.legacyCredential, { ...options, transport: timed }),
     headers: () => organizationHeader(organizationId),
   });
   const oauthClients = once(async () => (await import("./oauth-clients.ts")).createOAuthClients(v1));
@@ -73,7 +73,7 @@ export function connect(options: ConnectOptions): Service {
   });
   const raw = once(async () => (await import("./raw.ts")).createRaw({ v1, legacy }));
   const tokens = once(async () =>
-    (await import("./auth/token-exchange.ts")).createTokens({ ...options, transport: watched }),
+    (await import("./auth/token-exchange.ts")).createTokens({ ...options, transport: timed }),
   );
   return {
     oauthClients: {
@@ -96,28 +96,28 @@ export function connect(options: ConnectOptions): Service {
   };
 }
 
-/** Measures the clock offset: every response has the service's time. */
+/** Measures the clock offset from the date of each response: a `Caller` reports its exchanges, and `timed` its own. */
 function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & {
-  readonly answered: (exchange: Exchange) => void;
-  readonly watched: Transport;
+  readonly onExchange: (exchange: Exchange) => void;
+  readonly timed: Transport;
 } {
   let offset: number | undefined;
-  const answered = (exchange: Exchange): void => {
+  const onExchange = (exchange: Exchange): void => {
     const { date } = (exchange.kind === "response" ? exchange.headers : exchange.partial?.headers) ?? {};
     if (date === undefined) return;
     const receivedAt = now();
     const served = parseHttpDate(date, receivedAt);
     if (served !== undefined) offset = served - receivedAt;
   };
-  const watched: Transport = {
+  const timed: Transport = {
     async exchange(request) {
       const exchange = await transport.exchange(request);
-      answered(exchange);
+      onExchange(exchange);
       return exchange;
     },
     close: () => transport.close(),
   };
-  return { clockOffset: () => offset, answered, watched };
+  return { clockOffset: () => offset, onExchange, timed };
 }
 
 function legacyResources(legacy: Caller): Pick<Service, "accessKeys" | "people"> {

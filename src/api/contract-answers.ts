@@ -4,7 +4,7 @@ import type { JsonObject } from "./json/json-text.ts";
 
 interface Field {
   readonly types: readonly string[];
-  /** All allowed values: integ would misread any other. */
+  /** The values that integ knows: it would misread any other. */
   readonly only?: readonly string[];
   readonly rows?: Shape | "string";
   /** True if a response may omit the field. */
@@ -17,17 +17,17 @@ const text: Field = { types: ["string"] };
 const textOrNull: Field = { types: ["string", "null"] };
 const named = (name: string): Field => ({ types: ["string"], only: [name] });
 
-/** §2.2 does not show which fields are required or nullable. */
-const free: Field = { ...textOrNull, isOptional: true };
+/** A field of §2.2, which does not show which fields are required or nullable. */
+const undocumented: Field = { ...textOrNull, isOptional: true };
 const entity: Shape = {
   id: text,
   object: { ...named("entity"), isOptional: true },
-  type: free,
-  status: free,
-  display_name: free,
-  email: free,
-  created_at: free,
-  updated_at: free,
+  type: undocumented,
+  status: undocumented,
+  display_name: undocumented,
+  email: undocumented,
+  created_at: undocumented,
+  updated_at: undocumented,
 };
 
 /** §2.1 */
@@ -54,7 +54,7 @@ export const shapes = {
   entities: list(entity),
   members: list(),
   oauthClient,
-  receipt: { ...oauthClient, client_secret: free },
+  receipt: { ...oauthClient, client_secret: undocumented },
 } satisfies Readonly<Record<string, Shape>>;
 
 /**
@@ -115,9 +115,9 @@ function compareField(
     return [drift(name, `may respond with ${unknown.map(word).join(" or ")} as ${label}, which integ does not know`)];
   const { rows } = expected;
   if (rows === undefined) return [];
-  const said = [...alternatives(root, schema)].flatMap(({ items: one }) => (one === undefined ? [] : [one]));
-  if (said.length === 0) return [];
-  const items = allOf(said);
+  const itemSchemas = [...alternatives(root, schema)].flatMap(({ items: one }) => (one === undefined ? [] : [one]));
+  if (itemSchemas.length === 0) return [];
+  const items = allOf(itemSchemas);
   if (rows !== "string") return compareShape(root, { name, schema: items, shape: rows, at: `${label}[].` });
   return compareField(root, { name, label: `${label}[]`, expected: text, schema: items });
 }
@@ -135,7 +135,7 @@ function allOf(schemas: readonly unknown[]): unknown {
   return schemas.length === 1 ? schemas[0] : { allOf: schemas };
 }
 
-/** A field that several parts describe must satisfy all of them. */
+/** The schema of each property. A property that several parts describe must satisfy all of them. */
 export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
   const found = new Map<string, unknown[]>();
   for (const one of alternatives(root, schema))
@@ -144,7 +144,7 @@ export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unk
   return new Map([...found].map(([field, schemas]) => [field, allOf(schemas)]));
 }
 
-/** Fields that every form requires; empty if the document does not say. */
+/** Fields that the schema requires in every case; empty if the document does not say. */
 export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): string[] {
   const own = resolve(root, schema);
   if (seen.has(own)) return [];
@@ -162,7 +162,7 @@ function valuesOf(root: JsonObject, schema: unknown): unknown[] {
   return [...(possible(root, schema, ownValues) ?? [])];
 }
 
-/** The possible values or types: the intersection over `allOf`, the union over `anyOf`; undefined if nothing is excluded. */
+/** The possible values or types; undefined if nothing is excluded. `allOf` intersects, `anyOf` and `oneOf` unite. */
 function possible<T>(
   root: JsonObject,
   schema: unknown,
@@ -175,21 +175,21 @@ function possible<T>(
   known.set(own, undefined);
   const within = (parts: unknown): (ReadonlySet<T> | undefined)[] =>
     asArray(parts).map((part) => possible(root, part, ofOne, known));
-  const said = ofOne(own);
-  const all = [said && new Set(said), ...within(own.allOf), anyOf(within(own.anyOf)), anyOf(within(own.oneOf))];
-  const found = all.reduce(both, undefined);
+  const listed = ofOne(own);
+  const all = [listed && new Set(listed), ...within(own.allOf), union(within(own.anyOf)), union(within(own.oneOf))];
+  const found = all.reduce(shared, undefined);
   known.set(own, found);
   return found;
 }
 
-function both<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | undefined): ReadonlySet<T> | undefined {
+function shared<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | undefined): ReadonlySet<T> | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return new Set([...one].filter((value) => other.has(value)));
 }
 
-/** A form without a restriction allows everything. */
-function anyOf<T>(forms: readonly (ReadonlySet<T> | undefined)[]): ReadonlySet<T> | undefined {
-  return forms.length === 0 || forms.includes(undefined) ? undefined : new Set(forms.flatMap((form) => [...form!]));
+/** The values that any alternative allows; undefined if one of them excludes nothing. */
+function union<T>(sets: readonly (ReadonlySet<T> | undefined)[]): ReadonlySet<T> | undefined {
+  return sets.length === 0 || sets.includes(undefined) ? undefined : new Set(sets.flatMap((set) => [...set!]));
 }
 
 function ownTypes(schema: JsonObject): string[] | undefined {

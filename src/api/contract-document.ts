@@ -13,7 +13,7 @@ export function drift(subject: string, detail: string): Finding {
   return { severity: "drift", subject, detail };
 }
 
-/** Follows local references (`#/components/…`), a bounded number of them. */
+/** Follows local references (`#/components/…`), at most 20, because they may be circular. */
 export function resolve(root: JsonObject, value: unknown): JsonObject {
   let current = asObject(value);
   for (let steps = 0; steps < 20 && typeof current.$ref === "string" && current.$ref.startsWith("#/"); steps++) {
@@ -45,7 +45,7 @@ export function word(value: unknown): string {
 /**
  * Checks that a published operation accepts HTTP Basic (§5.1). §5.2 rule 7 does not show how OAuth tokens are used, so
  * a document without them is not drift.
- * @param operation its `security` overrides the document's. One requirement must be met; each needs all of its schemes.
+ * @param operation its `security` overrides the document's: a list of alternatives, each of which needs all its schemes
  */
 export function compareSecurity(
   root: JsonObject,
@@ -54,9 +54,9 @@ export function compareSecurity(
   const { name } = operation;
   const security = operation.security ?? root.security;
   if (security === undefined) return [drift(name, "does not say how to authenticate")];
-  const ways = asArray(security).map((way) => Object.keys(asObject(way)));
-  if (ways.every((way) => way.length === 0)) return [drift(name, "takes no credential")];
-  const takesBasic = ways.some((way) => way.length > 0 && way.every((scheme) => isBasic(schemeOf(root, scheme))));
+  const sets = asArray(security).map((names) => Object.keys(asObject(names)));
+  if (sets.every((names) => names.length === 0)) return [drift(name, "takes no credential")];
+  const takesBasic = sets.some((names) => names.length > 0 && names.every((scheme) => isBasic(schemeOf(root, scheme))));
   return takesBasic ? [] : [drift(name, "does not take HTTP Basic alone")];
 }
 

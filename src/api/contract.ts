@@ -42,7 +42,7 @@ function readDocument(answer: Answer): JsonObject {
 }
 
 interface Expectation {
-  /** Parameters that integ sends, by place. */
+  /** Parameters that integ sends, as `<place> <name>`. */
   readonly parameters: readonly string[];
   /** Parameters that the document must require. */
   readonly required?: readonly string[];
@@ -81,7 +81,7 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Headers of every request, whether the document names them or not. */
+/** Headers that any request may have, whether or not the document names them. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {
@@ -110,7 +110,7 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
   return findings.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === "drift" ? -1 : 1));
 }
 
-/** integ supports one contract version, whatever version was requested. */
+/** Compares the document's version with the supported and the requested one. */
 function compareVersion(root: JsonObject, asked: string | undefined): Finding[] {
   const version = asObject(root.info)["x-contract-version"];
   const subject = "contract version";
@@ -149,7 +149,7 @@ function operationsOf(root: JsonObject): Map<string, Operation> {
   return found;
 }
 
-/** Header names are case-insensitive. */
+/** The parameter's name; a header's in lower case, because headers are case-insensitive. */
 function nameOf(parameter: JsonObject): string {
   const name = word(parameter.name);
   return parameter.in === "header" ? name.toLowerCase() : name;
@@ -208,16 +208,16 @@ function compareParameters(root: JsonObject, comparison: Comparison): Finding[] 
   const findings: Finding[] = [];
   for (const parameter of expected.parameters) {
     const published = parameters.get(parameter);
-    const mustBe = expected.required?.includes(parameter) ?? false;
-    if (!published) findings.push(drift(name, `has no ${spell(parameter)} any more`));
-    else if ((published.required === true) !== mustBe)
-      findings.push(drift(name, `${mustBe ? "does not require" : "requires"} ${spell(parameter)}`));
+    const isRequired = expected.required?.includes(parameter) ?? false;
+    if (!published) findings.push(drift(name, `has no ${describeParameter(parameter)} any more`));
+    else if ((published.required === true) !== isRequired)
+      findings.push(drift(name, `${isRequired ? "does not require" : "requires"} ${describeParameter(parameter)}`));
   }
   for (const [parameter, published] of parameters) {
     if (expected.parameters.includes(parameter) || common.includes(parameter) || published.in === "path") continue;
     if (published.required === true)
-      findings.push(drift(name, `requires ${spell(parameter)}, which integ does not send`));
-    else findings.push({ severity: "addition", subject: name, detail: `takes ${spell(parameter)}` });
+      findings.push(drift(name, `requires ${describeParameter(parameter)}, which integ does not send`));
+    else findings.push({ severity: "addition", subject: name, detail: `takes ${describeParameter(parameter)}` });
   }
   return [...findings, ...compareLimit(root, comparison)];
 }
@@ -255,7 +255,7 @@ function compareSuccess(root: JsonObject, { name, expected, operation: { operati
   return compareAnswer(root, { name, response: responses[expected.success], shape: expected.answer });
 }
 
-function spell(parameter: string): string {
+function describeParameter(parameter: string): string {
   const [place, ...name] = parameter.split(" ");
   return place === "header" ? `the header ${name.join(" ")}` : `the parameter ${name.join(" ")}`;
 }

@@ -1,4 +1,4 @@
-// The rules of a client's creation (§4.2, §8): valid requests, their exact bytes, and the meaning of responses. Without
+// The rules of a client's creation (§4.2, §8): valid requests, their exact bytes, and the meaning of responses. Has no
 // heavy imports, because commands use it to check input.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt, Salvage } from "./call/attempt.ts";
@@ -37,12 +37,12 @@ function checkScope(scope: string): void {
     refuse("A scope is empty.", `Write ${flags.scope} <scope>, such as ${flags.scope} entity:read.`);
   const parts = scope.split(/[\s,;]+/).filter((part) => part !== "");
   if (parts.join("") !== scope || parts.length > 1)
-    throw invalidValue("scope", scope, { why: "it is not one scope", hint: suggested(parts) });
+    throw invalidValue("scope", scope, { why: "it is not one scope", hint: suggestedScopes(parts) });
   if (scope.includes("*"))
     throw invalidValue("scope", scope, { why: "it has a wildcard", hint: "Name each scope by itself." });
 }
 
-function suggested(parts: readonly string[]): Advice {
+function suggestedScopes(parts: readonly string[]): Advice {
   return `Write ${parts.map((part) => `${flags.scope} ${quotedWord(part)}`).join(" ")}.`;
 }
 
@@ -75,25 +75,25 @@ export function clientDifferences(
   request: CreationRequest,
   known: { readonly id?: string | null; readonly notIds?: readonly string[] } = {},
 ): string | undefined {
-  const asked = new Set(request.scopes);
+  const requested = new Set(request.scopes);
   const shown = new Set(client.scopes);
   return differencesIn([
-    known.id && client.id !== known.id && `id is ${named([client.id])}, and was ${named([known.id])}`,
-    known.notIds?.includes(client.id) && `id is ${named([client.id])}, the one to be replaced`,
-    isUndocumented(client) && `status is ${named([client.status])}, which integ does not know`,
+    known.id && client.id !== known.id && `id is ${quotedValues([client.id])}, and was ${quotedValues([known.id])}`,
+    known.notIds?.includes(client.id) && `id is ${quotedValues([client.id])}, the one to be replaced`,
+    isUndocumented(client) && `status is ${quotedValues([client.status])}, which integ does not know`,
     client.service_account_id !== request.service_account_id &&
-      `service_account_id is ${named([client.service_account_id])} instead of ${named([request.service_account_id])}`,
-    ...scopeDifferences(asked, shown),
+      `service_account_id is ${quotedValues([client.service_account_id])} instead of ${quotedValues([request.service_account_id])}`,
+    ...scopeDifferences(requested, shown),
   ]);
 }
 
 /** How granted scopes differ from the requested ones. */
-export function scopeDifferences(asked: ReadonlySet<string>, shown: ReadonlySet<string>): (string | false)[] {
-  const added = [...shown].filter((scope) => !asked.has(scope));
-  const missing = [...asked].filter((scope) => !shown.has(scope));
+export function scopeDifferences(requested: ReadonlySet<string>, shown: ReadonlySet<string>): (string | false)[] {
+  const added = [...shown].filter((scope) => !requested.has(scope));
+  const missing = [...requested].filter((scope) => !shown.has(scope));
   return [
-    added.length > 0 && `scopes has ${named(added)}, which was not requested`,
-    missing.length > 0 && `scopes lacks ${named(missing)}`,
+    added.length > 0 && `scopes has ${quotedValues(added)}, which was not requested`,
+    missing.length > 0 && `scopes lacks ${quotedValues(missing)}`,
   ];
 }
 
@@ -101,11 +101,11 @@ export function differencesIn(all: readonly (string | false | null | undefined)[
   return all.filter(Boolean).join("; ") || undefined;
 }
 
-const mostNamed = 3;
+const mostShown = 3;
 
-/** Quotes and shortens the service's text for a message. */
-function named(values: readonly string[]): string {
-  const shown = values.slice(0, mostNamed).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
+/** Quotes and shortens values from the service for a message. */
+function quotedValues(values: readonly string[]): string {
+  const shown = values.slice(0, mostShown).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
   const left = values.length - shown.length;
   return shown.join(", ") + (left > 0 ? ` and ${left} more` : "");
 }
@@ -135,13 +135,13 @@ export type CreationDecision =
 
 /** Decides the next action after one attempt to create an OAuth client. */
 export function decideCreation(attempt: Attempt<OAuthClient>): CreationDecision {
-  if (attempt.kind === "answered") return ofClient(attempt.value, attempt.body.toString());
-  if (attempt.kind === "refused") return ofRefusal(attempt);
+  if (attempt.kind === "answered") return decideByClient(attempt.value, attempt.body.toString());
+  if (attempt.kind === "refused") return decideByRefusal(attempt);
   if (attempt.kind === "not_sent") return { kind: "not_sent" };
   return { kind: "unknown", secret: attempt.salvage, retryAfterSeconds: attempt.retryAfterSeconds };
 }
 
-function ofRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>): CreationDecision {
+function decideByRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>): CreationDecision {
   const { status, problem, retryAfterSeconds } = attempt;
   if (status === 429) return { kind: "wait", retryAfterSeconds };
   if (status === 409 && problem.code === "idempotency_key_reuse") return { kind: "key_reuse", status };
@@ -155,7 +155,7 @@ export function isUndocumented({ status }: Pick<OAuthClient, "status">): boolean
   return !documented.has(status);
 }
 
-function ofClient(client: OAuthClient, text: string): CreationDecision {
+function decideByClient(client: OAuthClient, text: string): CreationDecision {
   const secret = client.client_secret;
   const hasSecret = typeof secret === "string" && secret !== "";
   if (isUndocumented(client) && client.client_id !== null && hasSecret)

@@ -10,11 +10,11 @@ export const settleMs = 15_000;
 
 export interface Sought {
   readonly request: AccessKeyRequest;
-  /** True if the name contains an unguessable mark: a key of that name is certainly ours. */
+  /** True if the name contains an unguessable mark: only this entry's request creates a key of that name. */
   readonly marked: boolean;
   /** When the entry was written, before the first request; milliseconds since 1970. */
   readonly madeAfter: number;
-  /** Latest moment at which a request was still running. Both times use the service's clock. */
+  /** Latest moment at which a request was still running. Like `madeAfter`, by the service's clock. */
   readonly sentUntil: number;
   /** False if the entry's times may be wrong by any amount; they then exclude no key. */
   readonly isClockKnown: boolean;
@@ -53,7 +53,7 @@ export function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessK
   return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
-/** Every known field of the key must fit the request. */
+/** True if every known field of the key fits the request. */
 function fits(key: AccessKey, { request, madeAfter, sentUntil, skewMs, userId }: Sought): boolean {
   const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
   if (created < madeAfter - skewMs || created > sentUntil + longestWorkMs + skewMs) return false;
@@ -79,17 +79,17 @@ function isTooFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil, isC
   return created < madeAfter - farAwayMs || created > sentUntil + farAwayMs;
 }
 
-interface Seen {
+interface ListedKeys {
   readonly keys: readonly AccessKey[];
   readonly namesakes: readonly AccessKey[];
   readonly sought: Sought;
   readonly now: number;
 }
 
-function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: Seen): string[] {
+function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: ListedKeys): string[] {
   const doubts: string[] = [];
   if (rows.saysMore) doubts.push("the list says that more keys exist, and the API document shows no way to fetch them");
-  // Listing requires a key, so a list without any, or without ours, is incomplete.
+  // Listing requires a key, so a list without any key, or without the profile's, is incomplete.
   if (keys.length === 0) doubts.push("the list is empty, although a key was used to request it");
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list does not contain the profile's own key, so others may be missing too");

@@ -1,5 +1,5 @@
-// Fetches a list page by page (§4.3, §2.1). Each page is checked before it is returned, the next one is requested
-// meanwhile, and no page token is followed twice. `fetchPage` retries.
+// Fetches a list page by page (§4.3, §2.1). Each page is checked before it is returned, the next one is requested while
+// the caller uses it, and no page token is followed twice. `fetchPage` retries.
 import { setImmediate as turn } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import { asSubject } from "./call/attempt.ts";
@@ -44,23 +44,23 @@ export interface PagesOptions {
  * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
 export async function* readPages(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
-  const abandoned = new AbortController();
+  const controller = new AbortController();
   // The request's own signal replaces the transport's, so forward interruptions.
-  const onInterruption = (): void => abandoned.abort(options.interruption?.reason);
+  const onInterruption = (): void => controller.abort(options.interruption?.reason);
   options.interruption?.addEventListener("abort", onInterruption, { once: true });
   if (options.interruption?.aborted) onInterruption();
   const seen = new SeenTokens();
   if (options.pageToken !== undefined) seen.add(options.pageToken);
   const request = (pageToken: string | undefined, limit: number | undefined): Promise<RawPage> => {
-    const page = fetchPage({ pageToken, limit, signal: abandoned.signal }).then(({ value }) => value);
+    const page = fetchPage({ pageToken, limit, signal: controller.signal }).then(({ value }) => value);
     // A caller that stops early does not wait for this page and ignores its failure.
     page.catch(() => {});
     return page;
   };
   try {
-    let coming = request(options.pageToken, limitFor(options));
+    let pending = request(options.pageToken, limitFor(options));
     for (;;) {
-      const raw = await coming;
+      const raw = await pending;
       const page = checkPage(raw, options);
       const token = page.nextPageToken;
       const early =
@@ -70,12 +70,12 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
       yield page;
       release(raw.body);
       if (token === null || (options.left && options.left() <= 0)) return;
-      if (!seen.add(token)) throw sameToken(options, page.requestId);
-      coming = early ?? request(token, limitFor(options));
+      if (!seen.add(token)) throw repeatedToken(options, page.requestId);
+      pending = early ?? request(token, limitFor(options));
     }
   } finally {
     options.interruption?.removeEventListener("abort", onInterruption);
-    abandoned.abort();
+    controller.abort();
   }
 }
 
@@ -103,7 +103,7 @@ function limitFor({ limit, left }: PagesOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
-/** True if every row of the next page is wanted, even if every row of this one counts. */
+/** True if the caller certainly wants every row of the next page, even if it counts every row of this page. */
 function isNextWanted({ rows }: Page, { limit, left }: PagesOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }
@@ -122,7 +122,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<PagesOptio
 }
 
 /** The message omits the repeated token, which leads to rows that were already printed. */
-function sameToken(context: Pick<PagesOptions, "what" | "where">, requestId?: string): Failure {
+function repeatedToken(context: Pick<PagesOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
     "the service repeated a page token: the list would never end",
     context,
@@ -146,8 +146,8 @@ function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "wh
   });
 }
 
-/** Number of recent tokens in memory. A repetition among them is detected immediately. */
-const remembered = 10_000;
+/** Most recent tokens in memory: a repetition among them is detected immediately. */
+const mostRecent = 10_000;
 
 /** Detects repeated page tokens: cycles of up to 10,000 pages immediately, longer ones by Brent's method. */
 export class SeenTokens {
@@ -165,7 +165,7 @@ export class SeenTokens {
   add(token: string): boolean {
     if (this.has(token)) return false;
     this.#recent.add(token);
-    if (this.#recent.size > remembered) this.#recent.delete(this.#recent.values().next().value!);
+    if (this.#recent.size > mostRecent) this.#recent.delete(this.#recent.values().next().value!);
     if (++this.#count === this.#next) {
       this.#anchor = token;
       this.#next *= 2;
@@ -193,7 +193,7 @@ export function scanPage(body: Buffer): ScannedPage {
   let rows: readonly JsonText[] = [];
   const end = scanner.object(start, 1, (name, nameEnd, value) => {
     const key = String(JSON.parse(body.toString("utf8", name, nameEnd)));
-    // Of duplicate keys it is unknown which applies.
+    // It is unknown which of two equal keys applies.
     if (envelope.has(key)) throw new BrokenBody(`the page's envelope has "${key.slice(0, 40)}" twice`);
     envelope.set(key, undefined);
     if (key === "data") {
@@ -209,7 +209,7 @@ export function scanPage(body: Buffer): ScannedPage {
   return { rows, ...checkEnvelope(envelope) };
 }
 
-/** All but `data`. */
+/** The keys of the envelope except `data`. */
 const envelopeKeys: ReadonlySet<string> = new Set(["object", "next_page_token", "has_more"]);
 
 function scanRows(

@@ -51,7 +51,7 @@ export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "le
       throw new Failure("usage", `The header "${name}" cannot be given: integ sets it.`, {
         hint: headerHints[name] ?? `Leave out -H '${name}: …'.`,
       });
-  if (method === "POST" && creates(path) && !names.includes("idempotency-key"))
+  if (method === "POST" && createsClient(path) && !names.includes("idempotency-key"))
     throw new Failure(
       "usage",
       "Creating an OAuth client needs an idempotency key, and this command does not generate one.",
@@ -64,19 +64,19 @@ export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "le
 }
 
 function contractOf(path: string): "v1" | "legacy" {
-  const before = path.split("?", 1)[0]!;
-  const match = /^\/(v1|v1-reference|api\/v1)(?=\/|$)/.exec(before);
+  const pathname = path.split("?", 1)[0]!;
+  const match = /^\/(v1|v1-reference|api\/v1)(?=\/|$)/.exec(pathname);
   if (!match || !/^\/[\x21-\x7e]*$/.test(path) || path.includes("#"))
     throw invalidValue("path", path, {
       why: "it is not a path of the API",
       hint: "Start it with /v1, /v1-reference or /api/v1, and leave out spaces.",
     });
   const isAmbiguous =
-    before.includes("//") ||
-    before.includes("\\") ||
+    pathname.includes("//") ||
+    pathname.includes("\\") ||
     // Encoded dots, slashes, backslashes, controls and percent signs that a proxy could decode; invalid escapes.
-    /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(before) ||
-    before.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
+    /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(pathname) ||
+    pathname.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
   if (isAmbiguous)
     throw new Failure("usage", `"${path}" contains parts that could change where it leads.`, {
       hint: "Write the path plainly, without .., // or encoded dots and slashes.",
@@ -85,9 +85,9 @@ function contractOf(path: string): "v1" | "legacy" {
 }
 
 /** True for the path that creates OAuth clients, in any spelling. */
-function creates(path: string): boolean {
-  const before = path.split("?", 1)[0]!;
-  const plain = before.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+function createsClient(path: string): boolean {
+  const pathname = path.split("?", 1)[0]!;
+  const plain = pathname.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return /^\/v1\/oauth_clients\/?(?:;.*)?$/i.test(plain);
 }
 

@@ -246,7 +246,6 @@ export function buildSecrets(parts: SecretParts): Secrets {
       profiles: stores,
       digests: (await journal()).digests,
       env,
-      onStderr,
       http,
       sleep: (ms) => sleepUntil(cut, ms),
       signal: cut,

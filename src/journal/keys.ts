@@ -66,10 +66,10 @@ export function keyRing({ read, make }: KeySource): Keys {
   const keys = (): readonly string[] => (ring ??= read());
   const macOf = (key: string, text: string): string =>
     `${nameOf(key)}.${createHmac("sha256", key).update(text).digest("base64url")}`;
-  const recordText = (content: string): string => `"v":${formatVersion},${content}`;
+  const recordOf = (content: string): string => `"v":${formatVersion},${content}`;
   // Records never start with this prefix, so a digest of a secret is never a valid HMAC of a record.
-  const secretText = (text: string): string => `integ secret\0${text}`;
-  const hmacOf = (text: string): string => {
+  const tagged = (text: string): string => `integ secret\0${text}`;
+  const hmac = (text: string): string => {
     if (keys().length === 0 && make) ring = [make()];
     const [first] = keys();
     return first === undefined ? "" : macOf(first, text);
@@ -82,11 +82,8 @@ export function keyRing({ read, make }: KeySource): Keys {
   };
   return {
     assertCanSign() {},
-    sign: (content) => hmacOf(recordText(content)),
-    judge: ({ content, mac }) => judge(recordText(content), mac),
-    digests: {
-      of: (text) => hmacOf(secretText(text)),
-      fits: (text, digest) => judge(secretText(text), digest) === "valid",
-    },
+    sign: (content) => hmac(recordOf(content)),
+    judge: ({ content, mac }) => judge(recordOf(content), mac),
+    digests: { of: (text) => hmac(tagged(text)), fits: (text, digest) => judge(tagged(text), digest) === "valid" },
   };
 }

@@ -6,22 +6,22 @@ import { type Entry, isInPlace, isSettled, rotatedBy } from "./entry.ts";
 import type { Journal } from "./journal.ts";
 
 type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
-type SearchedJournal = Pick<Journal, "select">;
+type Entries = Pick<Journal, "select">;
 
 /** All rotations of a client or key, the newest first. */
-export async function rotationsOf(journal: SearchedJournal, of: AnyRotation): Promise<Entry[]> {
+export async function rotationsOf(journal: Entries, of: AnyRotation): Promise<Entry[]> {
   const old = rotatedBy(of);
   const all = await journal.select({ all: true, operation: of.operation, resource: old });
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 
 /** Ids of the rotations that have already finished. Read before admission; see `settledBefore`. */
-export async function settledRotations(journal: SearchedJournal, of: AnyRotation): Promise<ReadonlySet<string>> {
+export async function settledRotations(journal: Entries, of: AnyRotation): Promise<ReadonlySet<string>> {
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
 /** The successor that a finished rotation created; undefined without one, or if the journal cannot be read. */
-export async function rotatedTo(journal: SearchedJournal, id: string): Promise<string | undefined> {
+export async function rotatedTo(journal: Entries, id: string): Promise<string | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
     throw error;
@@ -135,18 +135,16 @@ async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency
  * that certainly changed the secret counts.
  */
 export async function laterRotation(
-  journal: SearchedJournal,
+  journal: Entries,
   entry: Entry,
   secrets: { isKept(entry: string): boolean },
 ): Promise<Entry | undefined> {
   const mayBeKept = entry.state === "undelivered" || secrets.isKept(entry.id);
   // With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used.
-  const mayHaveChangedSecret = (later: Entry): boolean =>
+  const mayHaveChanged = (later: Entry): boolean =>
     !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
-  const hasChangedSecret = (later: Entry): boolean =>
+  const hasChanged = (later: Entry): boolean =>
     later.state === "done" || (isInPlace(later) && (later.state === "undelivered" || later.state === "secret_lost"));
   const all = await rotationsOf(journal, entry);
-  return all.find(
-    (later) => later.id > entry.id && (mayBeKept ? hasChangedSecret(later) : mayHaveChangedSecret(later)),
-  );
+  return all.find((later) => later.id > entry.id && (mayBeKept ? hasChanged(later) : mayHaveChanged(later)));
 }

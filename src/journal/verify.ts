@@ -9,7 +9,7 @@ export async function verifyRecords(store: Pick<Store, "records">, keys: Keys): 
   const add = (severity: Finding["severity"], id: string, message: string): void =>
     void found.push({ severity, where: `entry ${id}`, message });
   const ids = new Set<string>();
-  const references: (readonly [id: string, other: string])[] = [];
+  const links: (readonly [id: string, other: string])[] = [];
   const ofKeys = new Map<string, string>();
   for await (const { id, records, mismatch, hasKnownGap } of store.records()) {
     ids.add(id);
@@ -32,15 +32,14 @@ export async function verifyRecords(store: Pick<Store, "records">, keys: Keys): 
       add("problem", id, "its records are complete and do not form an entry");
       continue;
     }
-    for (const other of [entry.parent, entry.replaces, entry.replaced_by])
-      if (other !== null) references.push([id, other]);
+    for (const other of [entry.parent, entry.replaces, entry.replaced_by]) if (other !== null) links.push([id, other]);
     const key = keyName(entry);
     if (key === null) continue;
     const first = ofKeys.get(key);
     if (first === undefined) ofKeys.set(key, id);
     else add("problem", id, `it has the idempotency key of entry ${first}`);
   }
-  for (const [id, other] of references)
+  for (const [id, other] of links)
     if (!ids.has(other)) add("warning", id, `it names entry ${other}, which is not in the journal`);
   return found;
 }

@@ -20,7 +20,7 @@ export type CommandTarget = Omit<Extract<DestinationOption, { kind: "command" }>
 
 export interface CommandTools {
   readonly env: Environment;
-  /** Receives the command's output, which is not part of the result, with the secret masked. */
+  /** Prints on stderr, with the secret masked, all output of the delivery command and the stderr of the check. */
   readonly onStderr: (chunk: Uint8Array) => void;
   /** Default 60 s. */
   readonly commandLimitMs?: number | undefined;
@@ -28,11 +28,11 @@ export interface CommandTools {
   readonly signal?: AbortSignal;
 }
 
-function notTaken(why: string, more = ""): Failure {
+function commandFailure(why: string, more = ""): Failure {
   return new Failure("undelivered", `The ${flags.secretCommand} ${why}. ${more}`.trim());
 }
 
-function notSeen(why: string, more = ""): Failure {
+function checkFailure(why: string, more = ""): Failure {
   return new Failure("undelivered", `The ${flags.secretCheckCommand} ${why}. ${more}`.trim());
 }
 
@@ -64,8 +64,8 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     async deliver(secret, delivery) {
       const shell = { ...tools, facts: variablesOf(secret, delivery) };
       const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
-      await give(target.command, { text, secret: secret.secret }, shell);
-      if (target.check) await seen(target.check, { secret: secret.secret, shell });
+      await passSecret(target.command, { text, secret: secret.secret }, shell);
+      if (target.check) await runCheck(target.check, { secret: secret.secret, shell });
     },
     async release() {},
   };
@@ -76,7 +76,7 @@ const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
 /** Shell operators after which a command continues even if its first program is missing. */
 const continuesAnyway = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
-/** @throws Failure `usage` if a required program is missing: no one would read the secret */
+/** @throws Failure `usage` if a required program is missing, because then no process would read the secret */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
   const first = continuesAnyway.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
@@ -114,7 +114,7 @@ function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery,
 /** The tools of a delivery, with the facts for the command. */
 type DeliveryTools = CommandTools & { readonly facts: Environment };
 
-async function give(
+async function passSecret(
   command: string,
   { text, secret }: { readonly text: string; readonly secret: string },
   tools: DeliveryTools,
@@ -132,17 +132,17 @@ async function give(
       signal: tools.signal,
     });
   } catch (error) {
-    throw notTaken(
+    throw commandFailure(
       "did not finish: it is not known whether it took the secret",
       error instanceof Failure ? error.message : "",
     );
   }
-  if (run.status !== 0) throw notTaken(`failed with ${endWords(run)}`);
-  if (run.unread > 0) throw notTaken("ended without reading the secret from its standard input");
+  if (run.status !== 0) throw commandFailure(`failed with ${endWords(run)}`);
+  if (run.unread > 0) throw commandFailure("ended without reading the secret from its standard input");
 }
 
-/** Compares the check's output, which is the raw secret whatever the delivery's format; the output is not printed. */
-async function seen(
+/** Runs the check, which exits with 0 or prints the raw secret, whatever the delivery's format. @throws Failure `undelivered` */
+async function runCheck(
   { command, by }: NonNullable<CommandTarget["check"]>,
   { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },
 ): Promise<void> {
@@ -151,14 +151,14 @@ async function seen(
     const { env, facts, onStderr, signal, commandLimitMs = 60_000 } = shell;
     run = await runShell(command, { env, facts, onStderr, signal, secrets: [secret], timeLimitMs: commandLimitMs });
   } catch (error) {
-    throw notSeen("did not show the secret", error instanceof Failure ? error.message : "");
+    throw checkFailure("did not show the secret", error instanceof Failure ? error.message : "");
   }
-  if (run.status !== 0) throw notSeen(`failed with ${endWords(run)}`);
+  if (run.status !== 0) throw checkFailure(`failed with ${endWords(run)}`);
   if (by === "exit") return;
   const expected = Buffer.from(secret);
-  // One trailing newline is ignored.
+  // The output may end with a newline.
   if ([expected, Buffer.concat([expected, newline])].some((bytes) => isSameSecret(run.stdout, bytes))) return;
-  throw notSeen(
+  throw checkFailure(
     "printed something other than the secret",
     "It must print the secret alone, even if a format wraps it. Otherwise the command before it may have stored the secret wrongly.",
   );

@@ -1,4 +1,4 @@
-// Writes secret files: space is written before the secret exists, so that a full disk cannot lose it. Recognizes
+// Writes secret files, whose space is reserved before the secret exists, so that a full disk cannot lose it. Reads
 // delivered secrets. All calls run on the main thread, so that fault tests see a fixed order.
 import { timingSafeEqual } from "node:crypto";
 import {
@@ -37,7 +37,7 @@ export function identityOf(fd: number): FileIdentity {
   return { device: String(stats.dev), inode: String(stats.ino), born: isKnown ? String(stats.birthtimeNs) : undefined };
 }
 
-/** True if the name is this file, not a link to it or a file that reuses its inode. */
+/** True if the path is this file, not a link to it or a file that reuses its inode. */
 export function isSameFile(path: string, identity: Partial<FileIdentity>): boolean {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined || !stats.isFile()) return false;
@@ -86,10 +86,10 @@ function zerosFrom(bytes: Buffer): number {
 
 /**
  * Creates the reserve, or reuses an earlier process's reserve for the same work.
- * @param mayBlank gets an existing file's content and whether it was truncated; throws if the file must not be blanked
+ * @param check gets an existing file's content and `isCut`; throws if the file must not be overwritten
  * @returns an open descriptor, synced with its folder entry
  */
-export async function reserveFile(path: string, mayBlank: (content: string, isCut: boolean) => void): Promise<number> {
+export async function reserveFile(path: string, check: (content: string, isCut: boolean) => void): Promise<number> {
   let fd: number;
   let isNew = true;
   try {
@@ -102,7 +102,7 @@ export async function reserveFile(path: string, mayBlank: (content: string, isCu
   try {
     // A second link would be the finished file.
     if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
-    if (!isNew) mayBlank(contentOf(fd), isCut(fd));
+    if (!isNew) check(contentOf(fd), isCut(fd));
     blank(fd);
     await folderSynced(dirname(path));
     return fd;
@@ -131,9 +131,9 @@ export function wipe(fd: number): void {
 }
 
 /**
- * Gives a reserved file its final name and syncs it: over the file that was found, else only if none exists, never
- * through a link. The delivery succeeds even if the reserved name cannot be removed.
- * @returns why not; `removeReserve` removes that second name later
+ * Gives a reserved file its final name and syncs it: replaces the file that was found, else fails if a file exists.
+ * Never follows a link. The delivery succeeds even if the reserved name cannot be removed.
+ * @returns why the reserved name was not removed; `removeReserve` does it later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {
   const replace = found.is !== "absent";
@@ -153,12 +153,11 @@ async function dropName(reserved: string): Promise<Error | undefined> {
   }
 }
 
-// Every destination is written alike: read the content, check that it may be replaced, write if it is unchanged.
-
 /** Attempts if the destination changes between reading and writing. */
 const mostAttempts = 5;
 
 /**
+ * Writes any kind of destination: reads the content, checks that it may be replaced, and writes if it is unchanged.
  * @param how.write returns false, without writing, if the destination has changed
  * @throws Failure of `may`, or `conflict` if the destination keeps changing
  */

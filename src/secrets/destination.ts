@@ -66,7 +66,7 @@ export type DestinationOption =
 
 /** Content that a destination may replace, besides integ's own deliveries. */
 export interface Consented {
-  /** Recorded identity of the content that the user agreed to replace. */
+  /** Recorded digest or version of the content that the user agreed to replace. */
   readonly consent?: string | undefined;
   /** The user agrees to replace the current content. */
   readonly force?: boolean | undefined;
@@ -185,7 +185,7 @@ export function namesOf(record: DestinationRecord): string {
     .join(", ");
 }
 
-/** Destinations among several that lack the secret. */
+/** Those of several destinations that lack the secret. */
 export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record?.kind !== "several") return [];
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
@@ -201,7 +201,7 @@ export function isForProfile(destination: DestinationRecord | null, profile: str
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
-/** True if both records are the same place, where a second secret would replace the first. */
+/** True if both records name the same destination; machines are not compared. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";
   if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
@@ -238,7 +238,7 @@ export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
   /** Called with the content at the moment of the write. */
   readonly may: MayReplace;
-  /** Records a step in the journal, before and after it, for a later process. */
+  /** Records the progress of the delivery in the journal, for a process that continues it. */
   readonly record: (record: R) => Promise<void>;
 }
 
@@ -259,8 +259,8 @@ export function isLocal(at: SingleRecord): boolean {
 }
 
 /**
- * True if the list contains the destination: `file:<path>`, `profile:<name>`, a store's address, `stdout`, or
- * `command:<text>`. A final `*` matches any rest, except for commands.
+ * True without a list, or if the list contains the destination: `file:<path>`, `profile:<name>`, a store's address,
+ * `stdout`, or `command:<text>`. A final `*` matches any rest, except for commands.
  */
 export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefined): boolean {
   if (allowed === undefined) return true;
@@ -281,21 +281,19 @@ function isCommandOf({ mark }: RecordOf<"command">, command: string): boolean {
   return formats.some((as) => commandMark({ command, as }) === mark);
 }
 
-/** Ignores a final newline, which users and editors add. */
+/** The text without a final newline, which users and editors add. */
 export function withoutLastNewline(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
 }
 
-/** True if the content matches a recorded digest or version. */
-export function isKnownAs(found: Found, known: string | undefined, digests: SecretDigests): boolean {
-  if (known === undefined || known === "" || found.is === "absent") return false;
-  return found.is === "text"
-    ? digests.fits(withoutLastNewline(found.text), known)
-    : known === `version ${found.version}`;
+/** True if the content has the recorded digest or version. */
+export function hasContentId(found: Found, id: string | undefined, digests: SecretDigests): boolean {
+  if (id === undefined || id === "" || found.is === "absent") return false;
+  return found.is === "text" ? digests.fits(withoutLastNewline(found.text), id) : id === `version ${found.version}`;
 }
 
 /** The digest or version that identifies the content; undefined if absent. */
-export function knownAs(found: Found, digests: SecretDigests): string | undefined {
+export function contentId(found: Found, digests: SecretDigests): string | undefined {
   if (found.is === "absent") return undefined;
   return found.is === "text" ? digests.of(withoutLastNewline(found.text)) : `version ${found.version}`;
 }
@@ -308,14 +306,14 @@ export function knownAs(found: Found, digests: SecretDigests): string | undefine
 export interface Destination {
   /** True if the secret is printed on stdout with the result. */
   readonly isStdout: boolean;
-  /** The destination as known without access to it. */
+  /** The destination, as far as it is known without access to it. */
   readonly record: DestinationRecord;
-  /** @returns the destination as known before `prepare`, for the intent's record */
+  /** @returns the destination, as far as it is known before `prepare`, for the intent's record */
   check(preparation?: Preparation): Promise<DestinationRecord>;
   /** @param work id of the journal entry; names the reserve, so that a later process finds it */
   prepare(work: string, preparation?: Preparation): Promise<DestinationRecord>;
   deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
-  /** Releases the reserve of `prepare` if no secret came. Safe to repeat. */
+  /** Releases the reserve of `prepare` if no secret was delivered. Safe to repeat. */
   release(): Promise<void>;
 }
 

@@ -21,8 +21,8 @@ import {
   type Consented,
   type Delivery,
   type Found,
-  isKnownAs,
-  knownAs,
+  hasContentId,
+  contentId,
   type MayReplace,
   type OneTimeSecret,
   type RecordOf,
@@ -49,7 +49,7 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** As a destination, `path` is absolute. */
+/** A typed or recorded file; `fileDestination` makes `path` absolute. */
 export interface FileTarget extends Consented, Pick<RecordOf<"file">, "path" | "as"> {
   /** The file may be integ's own delivery, which is checked once its entry is known. */
   readonly mayBeOwn?: boolean | undefined;
@@ -82,7 +82,7 @@ function mayReplace(file: Stats, folder: Stats): boolean {
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-/** Refuses a path that cannot be checked: writing it would fail too. */
+/** Refuses a target that must not hold a secret, or that cannot be inspected: writing to it would fail too. */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
     inspectTarget(target, own);
@@ -134,8 +134,8 @@ class FileDestination implements SingleDestinationPlace {
   readonly #tools: FileTools;
   #reserve: Reserve | undefined;
   record: RecordOf<"file">;
-  /** Cleanup that failed after a finished delivery. */
-  #untidy: Error | undefined;
+  /** Why the cleanup after a finished delivery failed. */
+  #cleanupError: Error | undefined;
   #isConsented = false;
 
   constructor(target: FileTarget, tools: FileTools) {
@@ -149,9 +149,9 @@ class FileDestination implements SingleDestinationPlace {
     checkTarget(this.#target, this.#tools.own ?? []);
     const { digests, machine } = this.#tools;
     const { path, force } = this.#target;
-    // The user agreed to replace the content at the first look.
+    // `--force` covers the content of the first check only.
     if (force === true && !this.#isConsented)
-      this.record = { ...this.record, consent: knownAs(foundAt(path), digests) ?? this.record.consent };
+      this.record = { ...this.record, consent: contentId(foundAt(path), digests) ?? this.record.consent };
     this.#isConsented = true;
     this.record = { ...this.record, machine: machine.find() };
     return this.record;
@@ -180,7 +180,7 @@ class FileDestination implements SingleDestinationPlace {
       });
       return { fd, path, identity: identityOf(fd) };
     } catch (error) {
-      throw withoutSpace(fileFailure(error, "reserve space for the secret in", { path }));
+      throw reservationFailure(fileFailure(error, "reserve space for the secret in", { path }));
     }
   }
 
@@ -200,9 +200,9 @@ class FileDestination implements SingleDestinationPlace {
         look: async () => foundAt(path),
         may: (found) => may(this.record, found),
         write: async (found) => {
-          const untidy = await named(reserved, path, found);
-          if (untidy !== false) this.#untidy = untidy;
-          return untidy !== false;
+          const cleanupError = await tryToName(reserved, path, found);
+          if (cleanupError !== false) this.#cleanupError = cleanupError;
+          return cleanupError !== false;
         },
       });
     } catch (error) {
@@ -217,9 +217,9 @@ class FileDestination implements SingleDestinationPlace {
   async release(): Promise<void> {
     const reserve = this.#reserve;
     if (reserve === undefined) {
-      const untidy = this.#untidy;
-      this.#untidy = undefined;
-      if (untidy) throw untidy;
+      const cleanupError = this.#cleanupError;
+      this.#cleanupError = undefined;
+      if (cleanupError) throw cleanupError;
       return;
     }
     this.#reserve = undefined;
@@ -232,8 +232,8 @@ class FileDestination implements SingleDestinationPlace {
 }
 
 /**
- * Blanks a reserve and removes its name. Either step makes a secret unreadable, so both are tried, and any failure is
- * reported, because it means a disk fault.
+ * Overwrites a reserve with zeros and removes its name. Each step alone hides a secret, so a failure of one does not
+ * prevent the other. A failure means a disk fault, and is reported.
  */
 function discardReserve(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
@@ -254,8 +254,8 @@ function discardReserve(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/** Adds that the request was not sent: space is reserved before it. Failures with their own advice keep it. */
-function withoutSpace({ kind, message, details }: Failure): Failure {
+/** Adds to a failed reservation that the request was not sent, and advice if it has none. */
+function reservationFailure({ kind, message, details }: Failure): Failure {
   const { meaning = "The request was not sent.", hint, nextCommand } = details;
   return new Failure(kind, message, {
     ...details,
@@ -272,8 +272,8 @@ export function fileDestination(target: FileTarget, cwd: string, tools: FileTool
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
 
-/** @returns false if another file has taken the name */
-async function named(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
+/** Gives the reserved file its final name. @returns false if another file has taken the name */
+async function tryToName(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
   try {
     return await putInPlace(reserved, path, found);
   } catch (error) {
@@ -287,18 +287,18 @@ interface Remembered {
   readonly digests: SecretDigests;
 }
 
-function holdsDelivered(path: string, { record, digests }: Remembered): boolean {
-  return record.proof !== undefined && isKnownAs(foundAt(path), record.proof, digests);
+function hasDelivered(path: string, { record, digests }: Remembered): boolean {
+  return record.proof !== undefined && hasContentId(foundAt(path), record.proof, digests);
 }
 
-/** Completes a named file: syncs it and removes the reserved name. @returns false if the file has no name */
+/** Completes a file that has its name: syncs the name and removes the reserved one. @returns false without such a file */
 function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
-  if (!holdsDelivered(path, remembered)) return false;
+  if (!hasDelivered(path, remembered)) return false;
   try {
     // The crash may have preceded the sync of the name.
     syncFolder(dirname(path));
-    if (reserved !== undefined && holdsDelivered(reserved, remembered)) unlinkSync(reserved);
+    if (reserved !== undefined && hasDelivered(reserved, remembered)) unlinkSync(reserved);
   } catch (error) {
     throw fileFailure(error, "finish the delivery to", { path });
   }
@@ -309,25 +309,25 @@ function completeName(remembered: Remembered): boolean {
 function openReserved(remembered: Remembered): number | undefined {
   const { reserved, inode } = remembered.record;
   if (reserved === undefined || inode === undefined) return undefined;
-  if (!isSameFile(reserved, remembered.record) && !holdsDelivered(reserved, remembered)) return undefined;
+  if (!isSameFile(reserved, remembered.record) && !hasDelivered(reserved, remembered)) return undefined;
   return openPrivateFile(reserved, constants.O_RDWR);
 }
 
-/** Gives a complete secret file its name. False if the reserve is missing, empty or incomplete. */
+/** Gives a complete secret file its name. @returns false if the reserve is missing, empty or incomplete */
 async function completeFile(remembered: Remembered, may: MayReplace): Promise<boolean> {
   const { record } = remembered;
   const { path, reserved } = record;
   let fd: number | undefined;
   try {
     fd = openReserved(remembered);
-    if (fd === undefined || reserved === undefined || !holdsDelivered(reserved, remembered)) return false;
+    if (fd === undefined || reserved === undefined || !hasDelivered(reserved, remembered)) return false;
     const length = Buffer.byteLength(contentOf(fd));
     if (fstatSync(fd).size !== length) ftruncateSync(fd, length);
     fsyncSync(fd);
     await overwriteFound(path, {
       look: async () => foundAt(path),
       may: (found) => may(record, found),
-      write: async (found) => (await named(reserved, path, found)) !== false,
+      write: async (found) => (await tryToName(reserved, path, found)) !== false,
     });
     return true;
   } catch (error) {
@@ -345,13 +345,13 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record } = remembered;
   const own = reservedName(record.path, entry);
-  // A replacement has its own reserve, while its record may name only the replaced one's.
+  // A replacement has its own reserve, but its record may name only that of the replaced entry.
   if (record.reserved !== own) removeUnnamed(own);
   if (record.reserved === undefined) return;
   const fd = openReserved(remembered) ?? openOwn(record.reserved);
   if (fd === undefined) return;
   try {
-    const isSecondName = holdsDelivered(record.path, remembered);
+    const isSecondName = hasDelivered(record.path, remembered);
     if (!isSecondName && isWhole(contentOf(fd), record.as, isCut(fd))) {
       if (!isKept) return;
       wipe(fd);
@@ -384,12 +384,12 @@ function removeUnnamed(path: string): void {
 /** The secret, if the file still has the delivered content. */
 function reread({ record, digests }: Remembered): string | undefined {
   const found = foundAt(record.path);
-  return found.is === "text" && isKnownAs(found, record.proof, digests)
+  return found.is === "text" && hasContentId(found, record.proof, digests)
     ? parseSecret(found.text, record.as)
     : undefined;
 }
 
-/** A file in a journal entry. A reserve that the journal does not record is found by name, and removed if empty. */
+/** A recorded file. `removeReserve` also finds a reserve that is not recorded, by its name, and removes it if empty. */
 export function rememberedFile(record: RecordOf<"file">, digests: SecretDigests): RememberedDestination {
   const remembered = { record, digests };
   return {

@@ -43,7 +43,7 @@ interface PublicKey {
 
 /** Allowed difference between two of GitHub's clocks: the change and the response. */
 const clockToleranceMs = 10_000;
-/** Longer waits are shown without an end, because their date may not exist. */
+/** The end of a longer wait is not shown, because its date may be invalid. */
 const longestShownS = 366 * 86_400;
 
 export const open: OpenStore = (text, tools) => {
@@ -192,8 +192,8 @@ class GitHubStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * True if the time of change shows that the secret was written. A change within the same second is invisible, and
-   * writing the same secret twice has no effect. A removed secret was not written.
+   * True if the time of change shows that the secret was written. A change within the same second stays undetected:
+   * the secret is then written again, which has no effect. A missing secret was not written.
    */
   async #isChanged(client: StoreClient, before: string | undefined): Promise<boolean> {
     const changedAt = await this.#changedAt(client);
@@ -242,7 +242,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
       : `${this.#path()}/environments/${encodedName(environment)}/secrets`;
   }
 
-  /** The API's address: the named host's, else the workflow's, else github.com's. */
+  /** The API's address: that of GH_HOST, else GITHUB_API_URL, else github.com's. */
   #server(): string {
     const { env } = this.tools;
     const host = variable(env, "GH_HOST")?.toLowerCase();

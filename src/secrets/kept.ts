@@ -18,7 +18,7 @@ import type { MayReplace, OneTimeSecret, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** Created on demand: it takes longer than a request, and few commands read kept secrets. */
+/** Created on demand, because it takes longer than a request, and few commands read kept secrets. */
 const keptSchema = () =>
   z.object({
     secret: z.string(),
@@ -30,7 +30,7 @@ const keptSchema = () =>
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** True if the text is complete. A text torn by a power cut does not count: its secret was not stored. */
+/** True if the file has a complete secret. If a power cut left an incomplete text, the secret was not stored. */
 function holdsSecret(fd: number): boolean {
   const text = contentOf(fd);
   return text !== "" && (isCut(fd) || parseJson(text) !== undefined);
@@ -114,13 +114,13 @@ export class Undelivered {
     const fd = this.#open(entry);
     if (fd === undefined) return;
     const doing = "destroy";
-    const isGone = this.#with(fd, { entry, doing }, () => {
+    const isRemoved = this.#with(fd, { entry, doing }, () => {
       if (ifEmpty && holdsSecret(fd)) return false;
       wipe(fd);
       removeFile(this.#pathOf(entry));
       return true;
     });
-    if (!isGone) return;
+    if (!isRemoved) return;
     try {
       await folderSynced(this.folder);
     } catch (error) {
@@ -129,7 +129,7 @@ export class Undelivered {
   }
 
   /** Entries with a secret or a reserve. */
-  rooms(): string[] {
+  entriesWithSpace(): string[] {
     return listFolder(this.folder).filter((name) => entryPattern.test(name));
   }
 
@@ -207,7 +207,7 @@ export interface AllowedDestinations {
 
 /** Finds secrets of unfinished work, and keeps secrets after a failed delivery. */
 export interface SecretKeeping {
-  /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may name a file. */
+  /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may give a file its name. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
   /** Removes an entry's reserve. A complete secret stays unless `isKept`: it is safe elsewhere. Safe to repeat. */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;

@@ -42,7 +42,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Asks the server with a dry run, which checks permissions, namespace and other managers. */
+  /** Applies a dry run, by which the server checks permissions, the namespace and other managers. */
   async prepare(): Promise<StoreFacts> {
     const failure = await this.#apply("integ asks whether it may write here", "--dry-run=server");
     if (failure === undefined) return {};
@@ -50,7 +50,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   }
 
   async look(): Promise<Found> {
-    const value = await this.#held();
+    const value = await this.#readEncoded();
     return value === "" ? { is: "absent" } : { is: "text", text: Buffer.from(value, "base64").toString("utf8") };
   }
 
@@ -72,13 +72,13 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   }
 
   /** The key's value in base64; empty if there is none. */
-  async #held(): Promise<string> {
+  async #readEncoded(): Promise<string> {
     const { namespace, secret, key } = this.at;
     const field = jsonPath(`.data.${key.replaceAll(".", "\\.")}`);
     const words = `get secret ${secret} --namespace ${namespace} --ignore-not-found --output`;
-    const { run, told } = await this.#kubectl(words, field);
+    const { run, stderr } = await this.#kubectl(words, field);
     if (run.status === 0) return run.stdout.toString("utf8").trim();
-    throw this.#refusal(told, "be read");
+    throw this.#refusal(stderr, "be read");
   }
 
   /** @returns why it was not applied, or undefined */
@@ -87,44 +87,44 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     const data = { [key]: Buffer.from(text).toString("base64") };
     const manifest = { apiVersion: "v1", kind: "Secret", metadata: { name: secret, namespace }, data };
     const words = `apply --server-side --field-manager=integ-${key} --validate=false ${more} --filename -`;
-    const { run, told } = await this.#kubectl(words, "", JSON.stringify(manifest));
-    return run.status === 0 ? undefined : this.#refusal(told, "be written");
+    const { run, stderr } = await this.#kubectl(words, "", JSON.stringify(manifest));
+    return run.status === 0 ? undefined : this.#refusal(stderr, "be written");
   }
 
   /**
    * @param words only letters, digits and `-_.=`, which need no quoting
-   * @param path quoted here
+   * @param path the last word, which this method quotes
    * @returns its result and standard error
    */
   async #kubectl(
     words: string,
     path: string,
     input?: string,
-  ): Promise<{ readonly run: ShellRun; readonly told: string }> {
+  ): Promise<{ readonly run: ShellRun; readonly stderr: string }> {
     const { env, signal } = this.tools;
     const quoted = process.platform === "win32" || path === "" ? path : `'${path}'`;
-    const told: Buffer[] = [];
+    const chunks: Buffer[] = [];
     const run = await runShell(`kubectl ${words} ${quoted}`, {
       env,
       facts: { LC_ALL: "C" },
       input,
       timeLimitMs,
-      onStderr: (chunk) => void told.push(chunk),
+      onStderr: (chunk) => void chunks.push(chunk),
       signal,
     });
-    return { run, told: Buffer.concat(told).toString("utf8") };
+    return { run, stderr: Buffer.concat(chunks).toString("utf8") };
   }
 
-  /** kubectl's refusal in integ's words, because kubectl may print the manifest. */
-  #refusal(told: string, what: string): Failure {
-    const manager = /conflict with "([^"\n]{1,128})"/.exec(told)?.[1];
+  /** Words kubectl's refusal without quoting it, because kubectl may print the manifest. */
+  #refusal(stderr: string, what: string): Failure {
+    const manager = /conflict with "([^"\n]{1,128})"/.exec(stderr)?.[1];
     const { namespace, secret, key } = this.at;
     if (manager !== undefined)
       return new Failure("conflict", `${this.name}: the key is managed by ${manager}, and is not overwritten.`, {
         hint: "Remove it there, then run the command again.",
         nextCommand: shell`kubectl patch secret ${secret} --namespace ${namespace} --type=json -p ${JSON.stringify([{ op: "remove", path: `/data/${key}` }])}`,
       });
-    const [kind, why, hint] = causes.find(([pattern]) => pattern.test(told))?.[1] ?? otherCause;
+    const [kind, why, hint] = causes.find(([pattern]) => pattern.test(stderr))?.[1] ?? otherCause;
     return new Failure(kind, `${this.name} cannot ${what}: ${why}.`, { hint });
   }
 }

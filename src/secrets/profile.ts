@@ -11,9 +11,9 @@ import {
   type Delivery,
   type DestinationOption,
   type Found,
-  isKnownAs,
+  hasContentId,
   type Issuer,
-  knownAs,
+  contentId,
   type MayReplace,
   type OneTimeSecret,
   type RecordOf,
@@ -43,8 +43,8 @@ function refuse(name: string, why: string, step: NextStep = anotherProfile): Fai
   return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, step);
 }
 
-/** The profile, if it can have this kind of credential. */
-function checkedProfile(
+/** The profile. @throws Failure `usage` if it cannot have this kind of credential */
+function targetProfile(
   name: string,
   yields: OneTimeSecret["kind"] | undefined,
   { stores, issuedBy }: ProfileTools,
@@ -129,29 +129,29 @@ class ProfileDestination implements SingleDestinationPlace {
   }
 
   async check(): Promise<RecordOf<"profile">> {
-    await this.#checked(this.#target.yields);
+    await this.#checkAndRecord(this.#target.yields);
     return this.record;
   }
 
   async prepare(_work: string, { may }: { readonly may?: MayReplace } = {}): Promise<RecordOf<"profile">> {
     const { stores, machine } = this.#tools;
-    const profile = await this.#checked(this.#target.yields);
+    const profile = await this.#checkAndRecord(this.#target.yields);
     await may?.(this.record, await foundIn(profile, stores.credentials));
     await stores.credentials.testWrite();
     this.record = { ...this.record, machine: machine.make() };
     return this.record;
   }
 
-  /** The profile, and the consent to replace its credential as found at the first look. */
-  async #checked(yields: OneTimeSecret["kind"] | undefined): Promise<Profile> {
+  /** Checks the profile and updates the record. With `--force`, the consent covers only the credential of the first check. */
+  async #checkAndRecord(yields: OneTimeSecret["kind"] | undefined): Promise<Profile> {
     const { name, profileId, force } = this.#target;
     const { stores, digests, machine } = this.#tools;
-    const profile = checkedProfile(name, yields, this.#tools);
+    const profile = targetProfile(name, yields, this.#tools);
     if (profile.id !== (profileId ?? (this.record.profileId || profile.id)))
       throw refuse(name, "it is another profile than the requested one");
     this.record = { ...this.record, profileId: profile.id, machine: machine.find() };
     if (force === true && !this.#isConsented)
-      this.record = { ...this.record, consent: knownAs(await foundIn(profile, stores.credentials), digests) };
+      this.record = { ...this.record, consent: contentId(await foundIn(profile, stores.credentials), digests) };
     this.#isConsented = true;
     return profile;
   }
@@ -160,11 +160,11 @@ class ProfileDestination implements SingleDestinationPlace {
     const { stores, digests, note } = this.#tools;
     const { name } = this.#target;
     try {
-      let profile = await this.#checked(secret.kind);
+      let profile = await this.#checkAndRecord(secret.kind);
       this.record = { ...this.record, proof: digests.of(secret.secret) };
       await record(this.record);
       await overwriteFound(`profile ${name}`, {
-        look: async () => foundIn((profile = await this.#checked(secret.kind)), stores.credentials),
+        look: async () => foundIn((profile = await this.#checkAndRecord(secret.kind)), stores.credentials),
         may: (found) => may(this.record, found),
         write: async () => {
           try {
@@ -187,18 +187,18 @@ class ProfileDestination implements SingleDestinationPlace {
   async release(): Promise<void> {}
 }
 
-/** A profile in a journal entry. */
+/** A recorded profile. */
 export function rememberedProfile(
   { name, profileId, proof }: RecordOf<"profile">,
   { stores, digests }: { readonly stores: () => Promise<ProfileStores>; readonly digests: SecretDigests },
 ): RememberedDestination {
-  const found = async (): Promise<string | undefined> => {
+  const reread = async (): Promise<string | undefined> => {
     if (proof === undefined) return undefined;
     const { store, credentials } = await stores();
     const profile = store.get(name);
     if (profile === undefined || profile.id !== profileId) return undefined;
-    const here = await foundIn(profile, credentials);
-    return here.is === "text" && isKnownAs(here, proof, digests) ? here.text : undefined;
+    const found = await foundIn(profile, credentials);
+    return found.is === "text" && hasContentId(found, proof, digests) ? found.text : undefined;
   };
-  return { completeDelivery: async () => (await found()) !== undefined, removeReserve: () => {}, reread: found };
+  return { completeDelivery: async () => (await reread()) !== undefined, removeReserve: () => {}, reread };
 }

@@ -30,7 +30,7 @@ export interface DestinationTools
   readonly cwd: string;
   /** integ's own files and folders, which no secret may replace. */
   readonly own?: readonly string[];
-  /** For the digest of the delivered secret. */
+  /** Makes the digest of the delivered secret. */
   readonly digests: SecretDigests;
   readonly machine: MachineId;
   /** Descriptor of stdout (1). */
@@ -80,18 +80,18 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
   checkTogether(options);
   const typed = await Promise.all(options.to.map((option) => singleDestination(option, options, tools)));
-  const severally = (): Promise<typeof import("./several.ts")> => import("./several.ts");
+  const loadSeveral = (): Promise<typeof import("./several.ts")> => import("./several.ts");
   if (options.remembered)
-    return (await severally()).rememberedSeveral(options.remembered, typed, async (place) => {
+    return (await loadSeveral()).rememberedSeveral(options.remembered, typed, async (place) => {
       const { option } = describeDestination(place);
       return option ? singleDestination(option, options, tools) : retypedCommand(place);
     });
   const [first, ...others] = typed;
   if (first === undefined) return (await import("./stdout.ts")).outputDestination({ ...tools, fd: tools.stdoutFd });
-  return others.length === 0 ? first : (await severally()).severalDestinations(typed);
+  return others.length === 0 ? first : (await loadSeveral()).severalDestinations(typed);
 }
 
-/** A recorded command must be typed again: its text is not stored, because it may contain a credential. */
+/** Refuses a recorded command, which must be typed again: its text is not stored, because it may contain a credential. */
 function retypedCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
     throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
@@ -135,8 +135,8 @@ function checkFileName(path: string): void {
   });
 }
 
-/** A destination without a trace to check. */
-const traceless: RememberedDestination = {
+/** Stdout or a command, which a later process cannot check. */
+const uncheckable: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},
   reread: async () => undefined,
@@ -153,5 +153,5 @@ export async function rememberedDestination(
     return (await import("./profile.ts")).rememberedProfile(record, { stores: profiles, digests });
   if (record.kind === "store")
     return (await import("./store.ts")).rememberedStore(record, { open: () => openStore(record.to, tools), digests });
-  return traceless;
+  return uncheckable;
 }

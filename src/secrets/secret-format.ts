@@ -55,7 +55,7 @@ function isField(text: string): text is Field {
   return fieldNames.some((name) => name === text);
 }
 
-/** Quotes a value for the shell unless every reader takes it for one word. */
+/** Quotes a value for the shell, unless it is one word without quotes. */
 function quoted(value: string): string {
   return /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
@@ -80,7 +80,7 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 }
 
 /**
- * Formats the secret: `raw` only the secret, `json-string` as a JSON string, a template as it says; other formats end
+ * Formats the secret: `raw` is the secret alone, `json-string` a JSON string, a template its filled text; other formats end
  * with a newline. `json` is `{"client_id","client_secret"}` or `{"id","secret"}`; `env` suits shells and dotenv
  * readers.
  */
@@ -147,8 +147,8 @@ function isJson(text: string): boolean {
 
 /**
  * True if a text found after a crash is complete.
- * @param isCut the file was truncated to its text, which follows the sync: proves completeness of formats without an
- * end mark
+ * @param isCut the file was truncated to its text, which happens after the sync and so proves completeness, also of
+ * formats without an end mark
  */
 export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;

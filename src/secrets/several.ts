@@ -36,24 +36,24 @@ class SeveralDestinations implements Destination {
   }
 
   async check(preparation: Preparation = {}): Promise<RecordOf<"several">> {
-    this.#adopt(preparation);
+    this.#skipDelivered(preparation);
     refuseDuplicates(this.#parts);
     return this.#each(preparation, (destination) => destination.check());
   }
 
   async prepare(work: string, preparation: Preparation = {}): Promise<RecordOf<"several">> {
-    this.#adopt(preparation);
+    this.#skipDelivered(preparation);
     const places = this.#parts.map(({ at }) => at);
     return this.#each(preparation, (destination) => destination.prepare(work, { ...preparation, places }));
   }
 
-  /** Skips destinations that an earlier process, or this one, has already delivered to. */
-  #adopt({ before }: Preparation): void {
+  /** Marks the destinations that already have the secret, so that they are skipped. */
+  #skipDelivered({ before }: Preparation): void {
     if (before?.kind !== "several") return;
     for (const place of before.places) {
       if (place.state !== "delivered") continue;
-      const mine = this.#parts.find(({ at }) => isSamePlace(at, place.at));
-      if (mine) Object.assign(mine, place);
+      const part = this.#parts.find(({ at }) => isSamePlace(at, place.at));
+      if (part) Object.assign(part, place);
       else this.#parts.push({ ...place });
     }
   }
@@ -66,7 +66,7 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination);
       } catch (error) {
-        // A safe secret is delivered where possible; this destination reports its error at its turn.
+        // A kept secret goes to the other destinations; `deliver` prepares this one again, and reports its error.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
@@ -152,35 +152,35 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * An entry's destinations combined with the typed ones. A typed destination replaces the same missing one, a command a
- * missing command, because its text is not stored. Any other replaces all missing ones.
- * @param rebuilt restores a missing destination that was not typed
+ * Combines an entry's destinations with the typed ones. A typed destination replaces the same missing one, and a typed
+ * command a missing command, whose text is not stored. If none matches, the typed ones replace all missing ones.
+ * @param restore opens a missing destination that was not typed
  */
 export async function rememberedSeveral(
   { places }: RecordOf<"several">,
   typed: readonly SingleDestinationPlace[],
-  rebuilt: (place: SingleRecord) => Promise<SingleDestinationPlace>,
+  restore: (place: SingleRecord) => Promise<SingleDestinationPlace>,
 ): Promise<Destination> {
   // Ignores typed destinations that already have the secret.
-  const left = typed.filter(
+  const unmatched = typed.filter(
     ({ record }) => !places.some(({ state, at }) => state === "delivered" && isSamePlace(record, at)),
   );
-  const named = left.length;
+  const typedCount = unmatched.length;
   const take = (fits: (record: SingleRecord) => boolean): SingleDestinationPlace | undefined => {
-    const index = left.findIndex(({ record }) => fits(record));
-    return index < 0 ? undefined : left.splice(index, 1)[0];
+    const index = unmatched.findIndex(({ record }) => fits(record));
+    return index < 0 ? undefined : unmatched.splice(index, 1)[0];
   };
   const missing = places.filter(({ state }) => state !== "delivered");
   const same = new Map(missing.map(({ at }) => [at, take((record) => isSamePlace(record, at))]));
   for (const { at } of missing)
     if (at.kind === "command") same.set(at, same.get(at) ?? take(({ kind }) => kind === "command"));
-  const replacesAll = named > 0 && left.length === named;
+  const replacesAll = typedCount > 0 && unmatched.length === typedCount;
   const parts: Part[] = [];
   for (const place of places) {
     if (place.state === "delivered") parts.push({ ...place });
-    else if (!replacesAll) parts.push({ ...place, destination: same.get(place.at) ?? (await rebuilt(place.at)) });
+    else if (!replacesAll) parts.push({ ...place, destination: same.get(place.at) ?? (await restore(place.at)) });
   }
-  const all = [...parts, ...left.map(partOf)];
+  const all = [...parts, ...unmatched.map(partOf)];
   refuseDuplicates(all);
   return new SeveralDestinations(all);
 }

@@ -55,7 +55,7 @@ export function refuseForAgent(env: Environment, advice: Advice, meaning = "Noth
   throw new Failure("usage", message, { meaning, hint: advice });
 }
 
-/** A mask that no one reads would leave the secret in the log. @throws Failure `usage` */
+/** @throws Failure `usage` if GitHub Actions cannot read the mask: the secret would stay in the log */
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputFault(stderrFd);
   if (trouble === undefined) return;
@@ -130,7 +130,7 @@ function emptyWriteError(fd: number): unknown {
   }
 }
 
-/** True if the descriptor is write-only: being readable can then only mean an error. */
+/** True if the descriptor is write-only: if it is ready for reading anyway, it has an error. */
 function isWriteOnly(fd: number): boolean {
   try {
     const flags = /^flags:\s+0?(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -149,17 +149,17 @@ async function hasNoReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
   if (process.platform !== "linux" || !pipe.isFIFO() || !isWriteOnly(fd)) return false;
   // A later pipe may have the same descriptor and inode.
-  const named = [fd, pipe.dev, pipe.ino, pipe.birthtimeMs].join(" ");
-  if (lastAsked?.pipe !== named || performance.now() - lastAsked.at > reusedForMs)
-    lastAsked = { pipe: named, at: performance.now(), answer: askShell(fd) };
-  return lastAsked.answer;
+  const identity = [fd, pipe.dev, pipe.ino, pipe.birthtimeMs].join(" ");
+  if (lastCheck?.pipe !== identity || performance.now() - lastCheck.at > reusedForMs)
+    lastCheck = { pipe: identity, at: performance.now(), answer: checkInShell(fd) };
+  return lastCheck.answer;
 }
 
 /** Results are reused for this long, because a shell takes longer than the rest of a creation. */
 const reusedForMs = 100;
-let lastAsked: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
+let lastCheck: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
 
-async function askShell(fd: number): Promise<boolean> {
+async function checkInShell(fd: number): Promise<boolean> {
   const { spawn } = await import("node:child_process");
   return new Promise((resolve) => {
     const child = spawn("/bin/bash", ["--norc", "-c", "read -t 0 -u 1"], {

@@ -46,7 +46,7 @@ export interface StoreServer {
 
 /** Attempts of a read or an idempotent write. */
 export const storeTries = 5;
-/** Longer requested waits are reported instead. */
+/** If a store requests a longer wait, the command fails instead of waiting. */
 const longestWaitMs = 20_000;
 const firstWaitMs = 300;
 
@@ -121,8 +121,8 @@ export class StoreClient {
 
   /** Waits before another attempt. @returns false if the store requests too long a wait */
   async pause(attempt: number, response: StoreResponse | LostResponse): Promise<boolean> {
-    const asked = response.kind === "response" ? waitSeconds(response.headers, Date.now()) : undefined;
-    const delayMs = Math.max(firstWaitMs * 2 ** (attempt - 1), (asked ?? 0) * 1000);
+    const requested = response.kind === "response" ? waitSeconds(response.headers, Date.now()) : undefined;
+    const delayMs = Math.max(firstWaitMs * 2 ** (attempt - 1), (requested ?? 0) * 1000);
     if (delayMs > longestWaitMs) return false;
     await this.#server.sleep(delayMs);
     return true;

@@ -10,8 +10,8 @@ import {
   type Delivery,
   type DestinationOption,
   type Found,
-  isKnownAs,
-  knownAs,
+  hasContentId,
+  contentId,
   type OneTimeSecret,
   type Preparation,
   type RecordOf,
@@ -27,7 +27,7 @@ import { renderSecret } from "./secret-format.ts";
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {
-  /** The secret cannot be read back (GitHub), so only its version identifies it. */
+  /** True if the secret cannot be read back (GitHub): only its version identifies it. */
   readonly isUnreadable?: boolean;
   /** The normalized address after `<scheme>:`; equal for the same place. */
   readonly address: string;
@@ -64,8 +64,6 @@ export interface StoreTools {
   readonly sleep: (ms: number) => Promise<void>;
   /** On abort a request ends with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Receives the output of the store's tool. */
-  readonly onStderr: (chunk: Uint8Array) => void;
 }
 
 /** @throws Failure `usage` for an invalid address */
@@ -74,7 +72,7 @@ export type OpenStore = (address: string, tools: StoreTools) => Store;
 /** Common parts of stores: a parsed address, its normal form, and its name in messages. */
 export abstract class AddressedStore<Address> {
   readonly address: string;
-  /** As typed. */
+  /** The option with the normalized address, for messages. */
   readonly name: string;
   protected readonly at: Address;
   protected readonly tools: StoreTools;
@@ -92,7 +90,7 @@ export interface StoreTarget extends Omit<Extract<DestinationOption, { kind: "st
   readonly store: Store;
 }
 
-export interface StoreKnowledge {
+export interface StoreContext {
   readonly digests: SecretDigests;
   readonly machine: MachineId;
 }
@@ -101,13 +99,13 @@ class StoreDestination implements SingleDestinationPlace {
   readonly isStdout = false;
   record: RecordOf<"store">;
   readonly #target: StoreTarget;
-  readonly #knowledge: StoreKnowledge;
+  readonly #context: StoreContext;
   #isConsented = false;
 
-  constructor(target: StoreTarget, knowledge: StoreKnowledge) {
+  constructor(target: StoreTarget, context: StoreContext) {
     const { scheme, store, facts = {}, consent } = target;
     this.#target = target;
-    this.#knowledge = knowledge;
+    this.#context = context;
     this.record = { kind: "store", to: `${scheme}:${store.address}`, facts, consent };
   }
 
@@ -117,8 +115,8 @@ class StoreDestination implements SingleDestinationPlace {
   }
 
   async check(): Promise<RecordOf<"store">> {
-    this.#learn(await checkedFacts(this.#target, this.record));
-    if (this.#isLocal) this.record = { ...this.record, machine: this.#knowledge.machine.find() };
+    this.#addFacts(await checkedFacts(this.#target, this.record));
+    if (this.#isLocal) this.record = { ...this.record, machine: this.#context.machine.find() };
     return this.record;
   }
 
@@ -131,24 +129,24 @@ class StoreDestination implements SingleDestinationPlace {
     const { to } = this.record;
     const isBeside = (at: SingleRecord): boolean =>
       at.kind === "store" && at.to !== to && withoutField(at.to) === withoutField(to);
-    this.#learn(await store.prepare(this.record.facts, places.some(isBeside)));
+    this.#addFacts(await store.prepare(this.record.facts, places.some(isBeside)));
     const found = may || force === true ? await store.look(this.record.facts) : undefined;
     if (found && force === true && !this.#isConsented)
-      this.record = { ...this.record, consent: knownAs(found, this.#knowledge.digests) };
+      this.record = { ...this.record, consent: contentId(found, this.#context.digests) };
     this.#isConsented = true;
     if (found) await may?.(this.record, found);
-    if (this.#isLocal) this.record = { ...this.record, machine: this.#knowledge.machine.make() };
+    if (this.#isLocal) this.record = { ...this.record, machine: this.#context.machine.make() };
     return this.record;
   }
 
-  #learn(facts: StoreFacts): void {
+  #addFacts(facts: StoreFacts): void {
     this.record = { ...this.record, facts: { ...this.record.facts, ...facts } };
   }
 
-  async deliver(brought: OneTimeSecret, { origin, record, may }: Delivery<SingleRecord>): Promise<void> {
+  async deliver(oneTimeSecret: OneTimeSecret, { origin, record, may }: Delivery<SingleRecord>): Promise<void> {
     const { store } = this.#target;
-    const { digests } = this.#knowledge;
-    const secret = renderSecret(brought, "raw", origin);
+    const { digests } = this.#context;
+    const secret = renderSecret(oneTimeSecret, "raw", origin);
     const { to, facts } = this.record;
     const before = this.record.proof;
     const note = async (proof: string | undefined): Promise<void> => {
@@ -168,7 +166,7 @@ class StoreDestination implements SingleDestinationPlace {
         },
         write: async (found) => {
           const isWritten = await store.write(secret, facts, found);
-          // Nothing was sent, so the current content is someone else's change.
+          // Nothing was written, because someone else has changed the content: restore the earlier proof.
           if (!isWritten) await note(before);
           return isWritten;
         },
@@ -190,7 +188,7 @@ class StoreDestination implements SingleDestinationPlace {
       if (error instanceof Failure) return undefined;
       throw error;
     });
-    if (read?.is === "hidden") await note(knownAs(read, this.#knowledge.digests));
+    if (read?.is === "hidden") await note(contentId(read, this.#context.digests));
   }
 
   async release(): Promise<void> {}
@@ -200,7 +198,7 @@ function withoutField(to: string): string {
   return to.slice(0, to.lastIndexOf("#") + 1);
 }
 
-/** The content appeared after the preparation. */
+/** A refusal during the delivery is a conflict: the content appeared after the preparation. */
 function asConflict(error: unknown): never {
   if (!(error instanceof Failure)) throw error;
   throw new Failure("conflict", error.message, error.details);
@@ -220,27 +218,27 @@ async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"sto
   });
 }
 
-export function storeDestination(target: StoreTarget, knowledge: StoreKnowledge): SingleDestinationPlace {
-  return new StoreDestination(target, knowledge);
+export function storeDestination(target: StoreTarget, context: StoreContext): SingleDestinationPlace {
+  return new StoreDestination(target, context);
 }
 
-/** A store in a journal record. @param how.open throws if the store is unreachable */
+/** A recorded store. @param tools.open throws if the store is unreachable */
 export function rememberedStore(
   record: RecordOf<"store">,
   { open, digests }: { readonly open: () => Promise<StoreTarget>; readonly digests: SecretDigests },
 ): RememberedDestination {
-  const seen = async (): Promise<Found | undefined> => {
+  const findOwn = async (): Promise<Found | undefined> => {
     // Without a proof in the journal nothing was written.
     if (record.proof === undefined) return undefined;
     const target = await open();
     const found = await target.store.look({ ...record.facts, ...(await checkedFacts(target, record)) });
-    return isKnownAs(found, record.proof, digests) ? found : undefined;
+    return hasContentId(found, record.proof, digests) ? found : undefined;
   };
   return {
-    completeDelivery: async () => (await seen()) !== undefined,
+    completeDelivery: async () => (await findOwn()) !== undefined,
     removeReserve: () => {},
     reread: async () => {
-      const found = await seen();
+      const found = await findOwn();
       return found?.is === "text" ? withoutLastNewline(found.text) : undefined;
     },
   };

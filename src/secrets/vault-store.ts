@@ -45,14 +45,14 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const mount = await this.#mount(client);
     const at = { ...facts, mount };
     const capabilities = await this.#capabilities(client, at);
-    this.#needs("read", capabilities, at);
+    this.#assertCapable("read", capabilities, at);
     const current = await this.#current(client, at);
     // A patch sends one field only; other fields stay on the server.
     const patches = capabilities.includes("patch");
-    if (current.fields !== undefined && patches) this.#needs("patch", capabilities, at);
-    else this.#needs(current.version === 0 ? "create" : "update", capabilities, at);
+    if (current.fields !== undefined && patches) this.#assertCapable("patch", capabilities, at);
+    else this.#assertCapable(current.version === 0 ? "create" : "update", capabilities, at);
     // With several fields, the first write creates the secret and later ones update it.
-    if (isShared && !patches) this.#needs("update", capabilities, at);
+    if (isShared && !patches) this.#assertCapable("update", capabilities, at);
     const method = patches ? "patch" : "replace";
     this.#refuseOtherTypes(current, methodFor(current, method));
     return { mount, method };
@@ -67,7 +67,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
   }
 
   /** @throws Failure `auth` if the token's policies lack the capability */
-  #needs(capability: string, all: readonly unknown[], at: StoreFacts): void {
+  #assertCapable(capability: string, all: readonly unknown[], at: StoreFacts): void {
     if (all.includes(capability) || all.includes("root")) return;
     throw new Failure("auth", `${this.name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
       meaning: "The secret is written over the version that was read, and read back.",
@@ -97,7 +97,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
         secret: text,
       });
       if (response.kind === "response" && response.status < 300) return true;
-      // Lost or refused: the current content shows whether it was written or someone else was faster.
+      // After a lost response or a refusal, the current content shows whether the secret was written.
       const now = await this.#current(client, facts);
       if (fieldOf(now.fields, this.at.field) === text) return true;
       if (!isSame(now)) return false;
@@ -151,8 +151,8 @@ class VaultStore extends AddressedStore<Address> implements Store {
       body: { paths: [path] },
     });
     if (response.status !== 200) throw await this.#refusal(client, response, "be asked for its permissions");
-    const named = fieldOf(response.body, "data", path) ?? fieldOf(response.body, path);
-    return Array.isArray(named) ? named : [];
+    const granted = fieldOf(response.body, "data", path) ?? fieldOf(response.body, path);
+    return Array.isArray(granted) ? granted : [];
   }
 
   async #current(client: StoreClient, facts: StoreFacts): Promise<Current> {
@@ -286,7 +286,7 @@ function authorities(env: Environment): string | undefined {
   return path === undefined ? undefined : textOf(path, "VAULT_CACERT");
 }
 
-/** @param isNeeded false: a missing file contains no token */
+/** @param isNeeded if false, a missing file counts as empty */
 function tokenIn(path: string, isNeeded: boolean): string {
   const text = textOf(path, "the Vault token", isNeeded).trim();
   if (!/[\p{Cc}\s]/u.test(text)) return text;

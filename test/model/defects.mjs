@@ -442,8 +442,8 @@ export const defects = [
     changes: [
       [
         "secrets/profile.ts",
-        'return here.is === "text" && isKnownAs(here, proof, digests) ? here.text : undefined;',
-        'return here.is === "absent" ? undefined : "any";',
+        'return found.is === "text" && hasContentId(found, proof, digests) ? found.text : undefined;',
+        'return found.is === "absent" ? undefined : "any";',
       ],
     ],
   },

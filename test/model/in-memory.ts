@@ -20,8 +20,8 @@ import {
   type Destination,
   type DestinationOption,
   type Found,
-  isKnownAs,
-  knownAs,
+  hasContentId,
+  contentId,
   type MayReplace,
   type OneTimeSecret,
   type RememberedDestination,
@@ -256,7 +256,7 @@ export class InMemory {
         if (remembered !== undefined) return remembered.completeDelivery(may);
         if (record.kind !== "file" && record.kind !== "profile") return false;
         const { proof } = record;
-        const isKnown = (secret: string | undefined): boolean => isKnownAs(foundIn(secret), proof, plainDigests);
+        const isKnown = (secret: string | undefined): boolean => hasContentId(foundIn(secret), proof, plainDigests);
         if (record.kind === "profile")
           return call("complete delivery", () => isKnown(profiles.get(record.name)?.secret));
         const look = async (): Promise<Found> => foundIn(files.get(record.path)?.secret);
@@ -288,7 +288,7 @@ export class InMemory {
         return call("reread", () => {
           if (record.kind !== "file" && record.kind !== "profile") return undefined;
           const here = record.kind === "file" ? files.get(record.path) : profiles.get(record.name);
-          return isKnownAs(foundIn(here?.secret), record.proof, plainDigests)
+          return hasContentId(foundIn(here?.secret), record.proof, plainDigests)
             ? parseSecret(here!.secret, "raw")
             : undefined;
         });
@@ -419,7 +419,7 @@ export class InMemory {
         call("check", () => {
           if (files.has(path) && !force && !mayBeOwn && before === undefined)
             throw new Failure("usage", `${path} exists.`);
-          if (force) consent ??= knownAs(found(), plainDigests);
+          if (force) consent ??= contentId(found(), plainDigests);
           return record();
         }),
       prepare: async (entry, { may }: { readonly may?: MayReplace } = {}) => {

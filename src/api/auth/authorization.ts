@@ -41,7 +41,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
           const attempt = await exchangeClientCredentials(found, options);
           // An OAuth client is refused for its id, its organization or missing OAuth access: show the advice for these reasons.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
-          return granted(about, "get an OAuth access token", attempt.claims);
+          return grantOf(about, "get an OAuth access token", attempt.claims);
         },
       }),
     };
@@ -68,20 +68,20 @@ interface Prepared {
 }
 
 function authorization(prepare: () => Promise<Prepared>): Authorization {
-  let coming: Promise<Prepared> | undefined;
+  let pending: Promise<Prepared> | undefined;
   let source: TokenSource | undefined;
   return {
     async header() {
       // If loading the credential fails, the next request tries again.
-      coming ??= prepare().catch((error: unknown) => {
-        coming = undefined;
+      pending ??= prepare().catch((error: unknown) => {
+        pending = undefined;
         throw error;
       });
-      const prepared = await coming;
+      const prepared = await pending;
       source = prepared.source;
       return prepared.header ?? bearerHeader(await prepared.source!.token());
     },
-    rejected: () => source?.drop() ?? false,
+    dropToken: () => source?.drop() ?? false,
   };
 }
 
@@ -92,14 +92,14 @@ async function grantFor(
   if (found.kind === "exchange_command")
     return { token: await found.run(found.secret ?? ""), expiresInSeconds: undefined };
   const { exchangeAtEndpoint } = await import("./token-exchange.ts");
-  return granted(
+  return grantOf(
     await exchangeAtEndpoint({ endpoint: found.url, secret: found.secret }, options),
     "get a bearer token",
   );
 }
 
 /** @throws Failure `auth` if the endpoint refuses the credential, `NoToken` if the endpoint cannot be reached */
-function granted(attempt: Attempt<TokenGrant>, what: string, claims?: string): TokenGrant {
+function grantOf(attempt: Attempt<TokenGrant>, what: string, claims?: string): TokenGrant {
   if (attempt.kind === "answered") return attempt.value;
   const failure = failureOf(attempt, { what, change: false });
   if (attempt.kind === "refused" && attempt.status !== 429)
@@ -147,13 +147,13 @@ interface TokenSource {
  */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
-  let coming: Promise<BearerToken> | undefined;
+  let pending: Promise<BearerToken> | undefined;
   let uses = 0;
 
-  const usable = (token: BearerToken | undefined): token is BearerToken =>
+  const isUsable = (token: BearerToken | undefined): token is BearerToken =>
     token !== undefined && now() < token.expiresAtMs;
 
-  async function next(): Promise<BearerToken> {
+  async function renew(): Promise<BearerToken> {
     const startedAt = now();
     const { token, expiresInSeconds } = await fetch();
     return { token, expiresAtMs: startedAt + usableMs(expiresInSeconds) };
@@ -162,12 +162,12 @@ function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   return {
     async token() {
       uses += 1;
-      if (usable(current)) return current.token;
+      if (isUsable(current)) return current.token;
       uses = 1;
-      coming ??= next().finally(() => {
-        coming = undefined;
+      pending ??= renew().finally(() => {
+        pending = undefined;
       });
-      current = await coming;
+      current = await pending;
       return current.token;
     },
     drop() {

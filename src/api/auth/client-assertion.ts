@@ -13,7 +13,7 @@ export interface Authenticated {
 
 export interface AuthenticatedBy extends Authenticated {
   readonly by: import("oauth4webapi").ClientAuth;
-  /** Redacted in logs and messages. Absent for an assertion that is signed with the request. */
+  /** Redacted in logs and messages. Absent for an assertion that is signed when the request is sent. */
   readonly secret?: string;
 }
 
@@ -53,7 +53,7 @@ export function assertionAuthentication(assertion: string, { nowMs, ...expected 
   };
 }
 
-/** The time, and what an assertion for this exchange says. */
+/** The time, and the values that an assertion for this exchange usually contains. */
 interface Checked extends Expected {
   readonly nowMs: number;
 }
@@ -72,15 +72,15 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
 }
 
 /**
- * The claims that decide whether a token endpoint accepts an assertion, and what they usually are (RFC 7523 §3). An
- * endpoint may expect others, so a difference is said and no reason to stop.
+ * Describes the claims by which a token endpoint accepts an assertion, and their usual values (RFC 7523 §3). An endpoint
+ * may expect other values, so a difference is only shown.
  */
 function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, issuer, tokenEndpoint }: Expected): string {
   const { iss, sub, aud, exp, nbf } = payload;
   const claims = {
-    issuer: said(iss),
-    subject: said(sub),
-    audience: said(aud),
+    issuer: claimText(iss),
+    subject: claimText(sub),
+    audience: claimText(aud),
     expires: time(exp),
     ...(nbf !== undefined && { "valid from": time(nbf) }),
   };
@@ -94,14 +94,14 @@ function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, issu
   return `The assertion says: ${[words.join(", "), ...other].join("; ")}.`;
 }
 
-function said(claim: unknown): string {
+function claimText(claim: unknown): string {
   return JSON.stringify(claim) ?? "missing";
 }
 
 function time(claim: unknown): string {
   const at = typeof claim === "number" ? new Date(claim * 1000) : undefined;
   if (at !== undefined && !Number.isNaN(at.getTime())) return JSON.stringify(at.toISOString());
-  return claim === undefined ? "missing" : `${said(claim)}, which is not a time in seconds since 1970`;
+  return claim === undefined ? "missing" : `${claimText(claim)}, which is not a time in seconds since 1970`;
 }
 
 /**

@@ -23,7 +23,7 @@ export interface Tokens {
   ): Promise<Attempt<TokenGrant> | undefined>;
   /**
    * Exchanges an access key's secret for a bearer token, at the given endpoint or as the profile says.
-   * @returns undefined if the profile has a token but no way to exchange a secret
+   * @returns undefined if the profile has a token and no exchange
    * @throws Failure of the user's command
    */
   exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
@@ -46,10 +46,10 @@ export function createTokens(options: TokensOptions): Tokens {
     },
     async exchangeAccessKey(secret, endpoint) {
       if (endpoint !== undefined) return exchangeAtEndpoint({ endpoint, secret }, options);
-      const way = await options.legacyCredential();
-      if (way.kind === "access_token") return undefined;
-      if (way.kind === "exchange_endpoint") return exchangeAtEndpoint({ endpoint: way.url, secret }, options);
-      const token = await way.run(secret);
+      const access = await options.legacyCredential();
+      if (access.kind === "access_token") return undefined;
+      if (access.kind === "exchange_endpoint") return exchangeAtEndpoint({ endpoint: access.url, secret }, options);
+      const token = await access.run(secret);
       return { kind: "answered", status: 200, value: { token, expiresInSeconds: undefined }, body: Buffer.from(token) };
     },
     async compareIssuer() {
@@ -72,7 +72,7 @@ export interface ExchangeOptions {
 }
 
 /**
- * Exchanges client id and secret for an access token, once. Repeating it changes nothing.
+ * Exchanges a client's credentials for an access token, once. Safe to repeat.
  * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with the parameters `audience` if
  * set, and `scope` (RFC 6749 §3.3) if requested or set in the profile.
  * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or secret
@@ -84,7 +84,7 @@ export async function exchangeClientCredentials(
   if (request.clientId === "" || ("clientSecret" in request && request.clientSecret === ""))
     throw new Failure("auth", "The client id or the client secret is empty.");
   const oauth = await import("oauth4webapi");
-  const { exchange, claims } = await ask(oauth, request, options);
+  const { exchange, claims } = await sendGrantRequest(oauth, request, options);
   const attempt = await readByLibrary(
     exchange,
     { now: options.now, otherwise: "the response is not a token response" },
@@ -103,7 +103,7 @@ export async function exchangeClientCredentials(
 }
 
 /** oauth4webapi builds the request; integ's transport sends it. */
-async function ask(
+async function sendGrantRequest(
   oauth: typeof import("oauth4webapi"),
   request: ClientCredentialsRequest,
   { transport, now }: ExchangeOptions,
@@ -154,10 +154,10 @@ async function authenticationOf(
 
 /** Gives the library a placeholder address: only the transport resolves addresses, and some are logical. */
 function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token_endpoint: string } {
-  return { issuer: issuer ?? standIn, token_endpoint: standIn };
+  return { issuer: issuer ?? placeholder, token_endpoint: placeholder };
 }
 
-const standIn = "https://token-endpoint.invalid/";
+const placeholder = "https://token-endpoint.invalid/";
 
 /** Lets the library parse a response; `otherwise` describes the response if the library refuses it. */
 async function readByLibrary<T>(
@@ -184,7 +184,7 @@ export function checkToken(token: string): void {
 }
 
 /**
- * Exchanges the secret at an endpoint, once. Repeating it changes nothing.
+ * Exchanges an access key's secret at an endpoint, once. Safe to repeat.
  * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
  * The default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
  * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. For any other exchange, the profile has a command.

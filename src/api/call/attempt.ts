@@ -48,7 +48,7 @@ export type Attempt<T> =
       readonly kind: "not_sent";
       readonly reason: NetworkErrorReason;
       readonly detail: string;
-      /** Why nothing could be sent. `failureOf` throws it instead of its own failure. */
+      /** Why nothing could be sent. `failureOf` returns it instead of its own failure. */
       readonly failure?: Failure;
       /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
       readonly temporary?: boolean;
@@ -88,17 +88,17 @@ export interface FailureContext {
   readonly step?: NextStep;
 }
 
-/** @param attempt must not be `answered`; an answered attempt is a caller's mistake and becomes `failed` */
+/** The failure of an attempt. An `answered` attempt is a caller's mistake and becomes `failed`. */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
-  if (attempt.kind === "refused") return ofRefusal(attempt, context);
-  if (attempt.kind === "unknown") return ofUnknown(attempt, context);
-  if (attempt.kind === "not_sent") return ofNothingSent(attempt, context);
+  if (attempt.kind === "refused") return refusalFailure(attempt, context);
+  if (attempt.kind === "unknown") return unknownFailure(attempt, context);
+  if (attempt.kind === "not_sent") return unsentFailure(attempt, context);
   return new Failure("failed", `The service's response to "${context.what}" was not expected here.`, {
     where: context.where,
   });
 }
 
-function ofRefusal(
+function refusalFailure(
   attempt: Extract<Attempt<unknown>, { kind: "refused" }>,
   { what, where, step }: FailureContext,
 ): Failure {
@@ -175,7 +175,7 @@ const keyReuse: Refusal = [
   { hint: `Leave ${flags.idempotencyKey} out, or send the request that the key was first used for.` },
 ];
 
-/** The command that lists valid ids. No list explains why a token is refused. */
+/** The command that lists valid ids; for a refused token, for which no list helps, `doctor`. */
 const listOf: Readonly<Record<Resource, NextCommand>> = {
   oauth_client: shell`integ oauth-clients list`,
   access_key: shell`integ keys list`,
@@ -202,7 +202,7 @@ function conflict(resource: Resource | undefined): Refusal {
   return ["conflict", "it conflicts with the current state", resource && steps[resource]];
 }
 
-function ofUnknown(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {
+function unknownFailure(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>, context: FailureContext): Failure {
   const { what, change, where } = context;
   const { problem, reason, status } = attempt;
   const detail = reason === "status" ? `the service responded with status ${status}` : attempt.detail;
@@ -229,7 +229,7 @@ export function asSubject(what: string): string {
   return [`${stem[0]?.toUpperCase()}${stem.slice(1)}ing`, ...rest].join(" ");
 }
 
-function ofNothingSent(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {
+function unsentFailure(attempt: Extract<Attempt<unknown>, { kind: "not_sent" }>, context: FailureContext): Failure {
   const { failure } = attempt;
   const details = { where: context.where, unsent: true, meaning: context.change ? "Nothing was sent." : undefined };
   if (failure !== undefined) return new Failure(failure.kind, failure.message, { ...details, ...failure.details });

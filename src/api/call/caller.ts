@@ -39,9 +39,9 @@ export interface Authorization {
   header(): Promise<string | undefined>;
   /**
    * Discards the cached token after a 401.
-   * @returns true if the token had been used before and can be replaced
+   * @returns true if there was one that an earlier request had used: a new token may be accepted
    */
-  rejected(): boolean;
+  dropToken(): boolean;
 }
 
 export interface CallerOptions {
@@ -53,7 +53,7 @@ export interface CallerOptions {
   readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
   /** Called after each exchange. */
-  readonly answered?: (exchange: Exchange) => void;
+  readonly onExchange?: (exchange: Exchange) => void;
 }
 
 export interface CallRequest {
@@ -92,7 +92,7 @@ export class Caller {
    * @param read parses the response; throws `BrokenBody` if it breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
-    const { transport, authorization, now, answered } = this.#options;
+    const { transport, authorization, now, onExchange } = this.#options;
     const { success, secretField, resource } = request;
     const reading: Reading<T> = { success, secretField, resource, read, now };
     for (let isAgain = false; ; isAgain = true) {
@@ -102,11 +102,11 @@ export class Caller {
       } catch (error) {
         return notSent(error);
       }
-      answered?.(exchange);
+      onExchange?.(exchange);
       const attempt = toAttempt(exchange, reading);
       if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
       // A token may expire between two pages, so a read gets one new token.
-      const isStale = authorization.rejected();
+      const isStale = authorization.dropToken();
       const isRead = request.method === "GET" || request.method === "HEAD";
       if (isAgain || !isStale || !isRead || request.signal?.aborted) return attempt;
     }
@@ -151,7 +151,7 @@ interface Reading<T> extends Pick<CallRequest, "success" | "secretField" | "reso
 
 /** Maps an exchange to the outcome of an attempt (see attempt.ts). */
 export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T> {
-  if (exchange.kind === "broken") return ofBroken(exchange, reading);
+  if (exchange.kind === "broken") return brokenExchange(exchange, reading);
   const { status, headers, body } = exchange;
   const requestId = headers["request-id"];
   const retryAfterSeconds = status < 400 ? undefined : parseRetryAfter(headers["retry-after"], reading.now());
@@ -175,7 +175,7 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
       salvage: salvageFrom(body, reading),
     };
   const broken = (reason: NetworkErrorReason, detail: string): Attempt<T> =>
-    ofUnusable(exchange, reading, { reason, detail });
+    unusableResponse(exchange, reading, { reason, detail });
   if (status >= 300)
     return broken("redirect", `the service responded with a redirect (${status}), which integ does not follow`);
   if (!reading.success.includes(status)) return broken("malformed", `the status ${status} is not part of the contract`);
@@ -188,7 +188,7 @@ export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T
   }
 }
 
-function ofUnusable<T>(
+function unusableResponse<T>(
   { status, headers, body }: Omit<Response, "kind">,
   reading: Reading<T>,
   { reason, detail, received }: Pick<Broken, "reason" | "detail" | "received">,
@@ -198,10 +198,10 @@ function ofUnusable<T>(
   return { kind: "unknown", status, problem, reason, detail, salvage };
 }
 
-function ofBroken<T>(exchange: Broken, reading: Reading<T>): Attempt<T> {
+function brokenExchange<T>(exchange: Broken, reading: Reading<T>): Attempt<T> {
   const { sent, reason, detail, temporary, hint, partial, received } = exchange;
   if (!sent) return { kind: "not_sent", reason, detail, temporary, hint };
-  if (partial) return ofUnusable(partial, reading, exchange);
+  if (partial) return unusableResponse(partial, reading, exchange);
   return { kind: "unknown", reason, detail, salvage: received && salvageFrom(unchunked(received), reading) };
 }
 
@@ -263,7 +263,7 @@ export function readProblem(status: number, body: unknown, requestId?: string): 
   const inner = [outer.error, first(outer.errors)].find(isObject) ?? {};
   const text = (names: readonly string[], limit = maxWord): string | undefined => pick([outer, inner], names, limit);
   const retryable = [outer.retryable, inner.retryable].find((value) => typeof value === "boolean");
-  return withoutGaps({
+  return withoutUndefined({
     status,
     code: text(["code"]) ?? textOf(outer.error, maxWord) ?? text(["error_code"]),
     title: text(["title"]),
@@ -296,6 +296,6 @@ function textOf(value: unknown, limit: number): string | undefined {
   return value.length <= limit ? value : `${value.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
-function withoutGaps(problem: Problem): Problem {
+function withoutUndefined(problem: Problem): Problem {
   return Object.fromEntries(Object.entries(problem).filter(([, value]) => value !== undefined));
 }

@@ -44,7 +44,7 @@ function encode(text: string): string | undefined {
 /** The version of /v1 that integ supports (§9.1). */
 export const contractVersion = "2026-07-01";
 
-/** Sends no version header, so the service account's own version applies (§9). */
+/** Selects no version: without the header, the service account's own version applies (§9). */
 export const noVersion = "none";
 
 /** Why a text is not a valid `Service-Version` (§9.1); undefined if it is valid. */

@@ -186,9 +186,9 @@ export class ByteBuffer {
   }
 }
 
-/** How long the peer may be silent after a refused response, in milliseconds. */
+/** How long the peer may be silent after undici refused its response, in milliseconds. */
 const silenceMs = 1000;
-/** Matches interim responses only: the final response is still to come. */
+/** Matches bytes that are interim responses only, so that the final response is still missing. */
 const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+$/;
 const longestInterim = 4096;
 
@@ -234,7 +234,7 @@ export class Recording {
   }
 
   /** Waits until the connection has closed or the peer has been silent for `silenceMs`. */
-  async rest(): Promise<void> {
+  async waitForRest(): Promise<void> {
     for (let before = -1; !this.#isOver && (before < this.#bytes.length || this.#isInterim()); ) {
       before = this.#bytes.length;
       await Promise.race([this.#ended, sleep(silenceMs, undefined, { ref: false })]);

@@ -85,7 +85,7 @@ export interface NetworkError {
   readonly hint?: Advice;
 }
 
-/** A connection that failed to open, so nothing was sent. Hides undici's error codes, on which it reconnects forever. */
+/** A connection that failed to open, so nothing was sent. Hides the cause's code: for some codes undici reconnects forever. */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";

@@ -27,7 +27,7 @@ export interface TransportOptions extends ConnectionSettings {
   readonly leases?: {
     /** Extends the leases beyond one request. @throws Failure if another process has one; nothing is sent */
     extend(): Promise<void>;
-    /** Called when the connection takes the request. */
+    /** True if all leases are still valid; called when the connection is open, before anything is written. */
     areHeld(): boolean;
   };
 }
@@ -78,12 +78,12 @@ interface Deadline {
 }
 
 function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
-  let settle!: (why: NetworkError) => void;
-  const over = new Promise<NetworkError>((resolve) => (settle = resolve));
+  let resolveOver!: (why: NetworkError) => void;
+  const over = new Promise<NetworkError>((resolve) => (resolveOver = resolve));
   let reason: NetworkError | undefined;
   let watched: Reception | undefined;
   const end = (why: NetworkError): void => {
-    settle((reason = why));
+    resolveOver((reason = why));
     watched?.break(why);
   };
   const onAbort = (): void => end({ reason: "interrupted", detail: "interrupted" });
@@ -142,19 +142,19 @@ const quietTurns = 2;
 /** Longest time in milliseconds to read data that arrived before the deadline, even if the peer keeps sending. */
 const mostReadMs = 1000;
 
-/** undici's handler for one response. It settles exactly once and ignores later events. */
+/** undici's handler for one response. It ends exactly once and ignores later events. */
 class Reception implements Dispatcher.DispatchHandler {
   readonly exchange: Promise<Exchange>;
   /** True once the connection has the request. */
   sent = false;
   /** True if the server closed a kept-alive connection before it read this request. */
   wasStale = false;
-  #settle!: (exchange: Exchange) => void;
-  #isSettled = false;
+  #resolve!: (exchange: Exchange) => void;
+  #hasEnded = false;
   #head: Head | undefined;
   readonly #body = new ByteBuffer();
   #most = maxBodyBytes;
-  /** Number of received parts. */
+  /** Number of received heads and chunks. */
   #events = 0;
   #bytesBefore = 0;
   readonly #request: ExchangeRequest;
@@ -163,7 +163,7 @@ class Reception implements Dispatcher.DispatchHandler {
   constructor(request: ExchangeRequest, parts: ReceptionParts) {
     this.#request = request;
     this.#parts = parts;
-    this.exchange = new Promise((resolve) => (this.#settle = resolve));
+    this.exchange = new Promise((resolve) => (this.#resolve = resolve));
   }
 
   /** Called when the connection is open, before anything is written. */
@@ -172,7 +172,7 @@ class Reception implements Dispatcher.DispatchHandler {
     if (isChange(this.#request) && leases?.areHeld() === false)
       this.break({ reason: "timeout", detail: "this process stood still for too long, and lost its lease" });
     // undici may call again after a reconnect, which would send the request twice.
-    if (this.#isSettled || this.sent) return controller.abort(new Error("not sent"));
+    if (this.#hasEnded || this.sent) return controller.abort(new Error("not sent"));
     this.sent = true;
     this.#bytesBefore = connection.bytesRead;
   }
@@ -192,7 +192,7 @@ class Reception implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: unknown, chunk: Uint8Array): void {
-    if (this.#isSettled) return;
+    if (this.#hasEnded) return;
     this.#events += 1;
     if (this.#body.length + chunk.length > this.#most) this.break(tooLarge("is larger", this.#most));
     else this.#body.append(chunk);
@@ -206,15 +206,15 @@ class Reception implements Dispatcher.DispatchHandler {
     const { connection, recording } = this.#parts;
     const why = networkError(error);
     const isRepeatable = !isChange(this.#request) && connection.isReused && connection.bytesRead === this.#bytesBefore;
-    if (!this.#isSettled) this.wasStale = this.sent && why.reason === "closed" && isRepeatable;
+    if (!this.#hasEnded) this.wasStale = this.sent && why.reason === "closed" && isRepeatable;
     if (!this.sent || !recording) return this.break(why);
-    void recording.rest().then(() => this.break(why));
+    void recording.waitForRest().then(() => this.break(why));
   }
 
   /** Reads data that has already arrived. */
   async readArrived(): Promise<void> {
     const until = performance.now() + mostReadMs;
-    for (let quiet = 0; this.sent && !this.#isSettled && quiet < quietTurns && performance.now() < until; ) {
+    for (let quiet = 0; this.sent && !this.#hasEnded && quiet < quietTurns && performance.now() < until; ) {
       const before = this.#events;
       await new Promise<void>((resolve) => void setImmediate(resolve));
       quiet = this.#events === before ? quiet + 1 : 0;
@@ -229,9 +229,9 @@ class Reception implements Dispatcher.DispatchHandler {
   }
 
   #end(exchange: Exchange): void {
-    this.#isSettled = true;
-    // Settling a second time has no effect.
-    this.#settle(exchange);
+    this.#hasEnded = true;
+    // A second call has no effect.
+    this.#resolve(exchange);
   }
 }
 

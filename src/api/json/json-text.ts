@@ -42,7 +42,7 @@ export class JsonText {
   /** Index of the first byte; `end` is one past the last. */
   readonly start: number;
   readonly end: number;
-  /** True without white space outside strings. */
+  /** True if no white space is outside strings. */
   readonly isCompact: boolean;
 
   constructor(source: Source, start: number, end: number, isCompact: boolean) {
@@ -257,7 +257,7 @@ export class Parts {
   }
 }
 
-/** Shorter texts may occur anywhere. */
+/** Shorter texts may occur anywhere: masking them would garble the JSON. */
 const shortestSecret = 8;
 
 /** Masks the secrets in strings and names of a JSON text. */

@@ -1,5 +1,4 @@
-// Rows of undocumented lists (§4.4). Lists may have 100,000 rows: each byte is checked
-// once, and a row is parsed on demand.
+// Rows of undocumented lists (§4.4). A list may have 100,000 rows: each byte is checked once, a row is parsed on demand.
 import { BrokenBody, type JsonObject, JsonText, type Parts } from "./json-text.ts";
 
 /** A row of a legacy list: the API's own text, and the parsed value. */
@@ -29,7 +28,7 @@ export function readRows(body: Buffer): Rows {
   const whole = JsonText.of(body);
   if (!whole.isArray && !whole.isObject) throw new BrokenBody("the response is not a list");
   const members = whole.parts();
-  const [wrappedIn, rows]: Wrapped = whole.isArray ? [undefined, whole.items()] : chosen(members);
+  const [wrappedIn, rows]: Wrapped = whole.isArray ? [undefined, whole.items()] : onlyListIn(members);
   if (!rows.every((row): row is JsonText & Row => row.isObject))
     throw new BrokenBody("a row of the list is not an object");
   return { rows, wrappedIn, saysMore: mentionsMore(members) };
@@ -37,7 +36,7 @@ export function readRows(body: Buffer): Rows {
 
 type Wrapped = readonly [name: string | undefined, rows: readonly JsonText[]];
 
-function chosen(members: Parts): Wrapped {
+function onlyListIn(members: Parts): Wrapped {
   const arrays = members.names.flatMap((name): Wrapped[] => {
     const value = name === "__proto__" ? undefined : members.get(name);
     return value?.isArray ? [[name, value.items()]] : [];

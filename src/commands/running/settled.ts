@@ -28,7 +28,7 @@ export async function releaseSettled(
 ): Promise<void> {
   const journal = await context.journal();
   const secrets = await keepingOf(context);
-  const kept = [...(await context.secrets.undelivered()).rooms(), ...((await journal.escrow?.ids()) ?? [])];
+  const kept = [...(await context.secrets.undelivered()).entriesWithSpace(), ...((await journal.escrow?.ids()) ?? [])];
   const entries = [
     ...(await journal.select({ states: settledStates, ids: [...kept, ...ids] })),
     ...(newestCount > 0 ? await journal.select({ states: settledStates, limit: newestCount }) : []),

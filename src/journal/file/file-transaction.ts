@@ -96,11 +96,8 @@ export class FileTransaction implements Transaction {
     const dropsDamage = this.#removed !== undefined && size > 0 && !isSound;
     if (!isAffected && !dropsDamage && !takesChanges) return;
     const recordsOf = (id: string): readonly Signed[] => this.#changed.get(id) ?? contents.records(id);
-    const knownGaps = contents.header?.gaps ?? [];
-    const hasGap = (id: string): boolean => knownGaps.includes(id) || brokenStep(recordsOf(id)) >= 0;
-    file.replace(reading, staying.flatMap(recordsOf), {
-      ...facts,
-      gaps: dropsDamage ? staying.filter(hasGap) : knownGaps,
-    });
+    const gaps = contents.header?.gaps ?? [];
+    const hasGap = (id: string): boolean => gaps.includes(id) || brokenStep(recordsOf(id)) >= 0;
+    file.replace(reading, staying.flatMap(recordsOf), { ...facts, gaps: dropsDamage ? staying.filter(hasGap) : gaps });
   }
 }

@@ -15,7 +15,7 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
   const found: Finding[] = damage.map((one) => ({
     severity: "problem",
     where: placeWords(path, one),
-    message: `a record is damaged (${one.reason}); its bytes are set aside, sound records are kept, ${newJournalWords}`,
+    message: `a record is damaged (${one.reason}); its bytes are set aside, sound records are kept, ${fix}`,
   }));
   const add = (severity: Finding["severity"], where: string, message: string): void =>
     void found.push({ severity, where, message });
@@ -30,15 +30,11 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
   if (size > 0 && contents.header === undefined && torn?.offset !== 0)
     add("problem", path, "the first record, which names the format, is damaged");
   for (const line of contents.breaks)
-    add(
-      "problem",
-      `${path}: before line ${line}`,
-      `a record was edited, removed, repeated or moved; ${newJournalWords}`,
-    );
+    add("problem", `${path}: before line ${line}`, `a record was edited, removed, repeated or moved; ${fix}`);
   return found;
 }
 
-const newJournalWords = `\`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`;
+const fix = `\`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`;
 
 export function asideFindings(paths: readonly string[]): Finding[] {
   const folder = dirname(paths[0]!);

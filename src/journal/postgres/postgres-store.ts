@@ -237,28 +237,25 @@ export class PostgresStore implements Store {
 /** Encrypted secrets beside the entries. */
 function escrowTable({ session, tables: { escrow }, shown }: PostgresParts): EscrowStore {
   const unchanged = "The encrypted secret in the journal is as it was.";
-  const orFailure = (work: Promise<readonly Row[]>, meaning?: string): Promise<readonly Row[]> =>
+  const orFail = (work: Promise<readonly Row[]>, meaning?: string): Promise<readonly Row[]> =>
     work.catch((error: unknown) => {
       throw journalFailure(error, shown, meaning);
     });
   return {
     async ids() {
-      return new Set((await orFailure(session.read(`SELECT entry FROM ${escrow}`))).map(({ entry }) => String(entry)));
+      return new Set((await orFail(session.read(`SELECT entry FROM ${escrow}`))).map(({ entry }) => String(entry)));
     },
     async put(entry, ciphertext) {
       const text = `WITH ${durably} INSERT INTO ${escrow} (entry, ciphertext) SELECT $1, $2 FROM durably
         ON CONFLICT (entry) DO UPDATE SET ciphertext = excluded.ciphertext, made_at = clock_timestamp()`;
-      await orFailure(session.write({ text, values: [entry, ciphertext] }), unchanged);
+      await orFail(session.write({ text, values: [entry, ciphertext] }), unchanged);
     },
     async get(entry) {
-      const [row] = await orFailure(
-        session.read(`SELECT ciphertext FROM ${escrow} WHERE entry = $1`, [entry]),
-        unchanged,
-      );
+      const [row] = await orFail(session.read(`SELECT ciphertext FROM ${escrow} WHERE entry = $1`, [entry]), unchanged);
       return row && String(row.ciphertext);
     },
     async remove(entry) {
-      await orFailure(session.write({ text: `DELETE FROM ${escrow} WHERE entry = $1`, values: [entry] }), unchanged);
+      await orFail(session.write({ text: `DELETE FROM ${escrow} WHERE entry = $1`, values: [entry] }), unchanged);
     },
   };
 }

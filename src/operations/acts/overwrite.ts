@@ -11,7 +11,7 @@ import {
   type DestinationRecord,
   type Found,
   isAllowed,
-  isKnownAs,
+  hasContentId,
   isLocal,
   isSamePlace,
   type MayReplace,
@@ -242,7 +242,7 @@ async function isReplaceable(
   at: SingleRecord,
   found: Exclude<Found, { is: "absent" }>,
 ): Promise<boolean> {
-  const isKnown = (known: string | undefined): boolean => isKnownAs(found, known, journal.digests);
+  const isKnown = (known: string | undefined): boolean => hasContentId(found, known, journal.digests);
   const ownPlaces = placesOf(entry.destination).filter((place) => isSameHere(place, at));
   if ([at, ...ownPlaces].some((place) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found))) return true;
   if (isKnown("consent" in at ? at.consent : undefined)) return true;

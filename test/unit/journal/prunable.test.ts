@@ -128,11 +128,11 @@ describe("an old finished entry", () => {
       replaces: at === 0 ? null : String(at - 1).padStart(5, "0"),
       state: "replaced" as const,
     }));
-    const removable = (entries: Entry[]) =>
+    const count = (entries: Entry[]) =>
       prunable(entries, { before, leased: new Set(), includeLive: false }).removable.size;
-    expect(removable(row)).toBe(row.length);
-    expect(removable(row.toReversed())).toBe(row.length);
-    expect(removable([...row.slice(1), { ...row[0]!, state: "open" }])).toBe(0);
+    expect(count(row)).toBe(row.length);
+    expect(count(row.toReversed())).toBe(row.length);
+    expect(count([...row.slice(1), { ...row[0]!, state: "open" }])).toBe(0);
   });
 
   test("is pruned with its live client on request, and is named", () => {

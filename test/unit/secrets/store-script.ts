@@ -50,7 +50,6 @@ export function scripted(answers: Answers, env: StoreTools["env"]): Script {
       env,
       http: async ({ ca }) => (trusted.push(ca), transport),
       sleep: async (ms) => void slept.push(ms),
-      onStderr: () => {},
     },
     requests,
     lines,
