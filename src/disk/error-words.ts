@@ -37,10 +37,10 @@ function nameOf(code: string, error: Error): string {
   return number === undefined ? code : (nameOfNumber(Number(number)) ?? `${unnamed} ${number}`);
 }
 
-/** The message of an error without a name. */
+/** The message of an error whose number has no name. */
 const unnamed = "the system reports error";
 
-/** errno name of a failed system call. */
+/** errno name of a failed system call; undefined for other errors. */
 export function errorCode(error: unknown): string | undefined {
   return failedCall(error)?.code;
 }
@@ -50,7 +50,7 @@ export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
 
-/** The device wrote or read other bytes than it reported. */
+/** The error of a device that wrote or read other bytes than it reported. */
 export function deviceError(call: string): Error {
   return systemError("EIO", call);
 }
@@ -83,7 +83,7 @@ export function causeOf(error: unknown): ErrorCause | undefined {
   return causeOfCode.get(codeOf(error));
 }
 
-/** Errors of native modules and streams, which name no call. */
+/** errno name of any error, also of native modules and streams, whose errors name no call; empty without a code. */
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? nameOf(error.code, error) : "";
 }
@@ -113,7 +113,7 @@ export const hasNothingToSync = isOneOf("EINVAL", ...unsupported);
 const hasNoLocks = isOneOf("ENOLCK", "EINVAL", ...unsupported);
 const isLocked = isOneOf("EAGAIN", "EACCES", "EBUSY");
 
-/** Why the kernel refused a lock. */
+/** Why the kernel refused a lock; undefined for any other error. */
 export function lockAnswer(error: unknown): "taken" | "unsupported" | undefined {
   if (isLocked(error)) return "taken";
   return hasNoLocks(error) ? "unsupported" : undefined;
@@ -154,7 +154,7 @@ export function describeError(error: unknown): string {
   return code === undefined ? "an unexpected error" : (messageOfCode(code) ?? code);
 }
 
-/** integ's message, or the system's. */
+/** integ's message for the error, else the system's. */
 function messageOfCode(code: string): string | undefined {
   return errorWords[code] ?? new Map(getSystemErrorMap().values()).get(code);
 }
@@ -163,8 +163,8 @@ function messageOfCode(code: string): string | undefined {
 export function systemWords(error: unknown): string {
   const code = errorCode(error) ?? "unknown error";
   const isNamed = error instanceof Error && error.message.startsWith(`${code}: `);
-  const said = isNamed ? /: ([^,]+)/.exec(error.message)?.[1] : messageOfCode(code);
-  return said === undefined ? code : `${said} (${code})`;
+  const text = isNamed ? /: ([^,]+)/.exec(error.message)?.[1] : messageOfCode(code);
+  return text === undefined ? code : `${text} (${code})`;
 }
 
 const freeSpace = "Free space on the disk, then run the command again.";

@@ -2,7 +2,7 @@ import { asFailedCall, lockAnswer } from "./error-words.ts";
 import { requireInstalled } from "./installed-packages.ts";
 
 export interface KernelLock {
-  /** Never waits. Undefined if the file system supports no locks. */
+  /** Never waits. @returns false if another process has the lock, undefined if the file system supports no locks */
   tryLock(fd: number): boolean | undefined;
 }
 
@@ -51,8 +51,8 @@ export function loadKernelLock(): KernelLock | undefined {
 }
 
 /**
- * A held lock. Releasing it may be repeated and never fails, so it cannot change the outcome of the work; remains of a
- * lock end with its process.
+ * A held lock. Its release is safe to repeat and never fails, so that it cannot change the outcome of the work. If a part
+ * of the release fails, the process's end completes it.
  */
 export interface HeldLock {
   release(): void;

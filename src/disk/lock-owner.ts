@@ -106,7 +106,7 @@ function isLocal(path: string): boolean {
 export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
   if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
-  // The owner has no boot id. It ran in this boot or an earlier one, and no process has its number in either.
+  // The owner has no boot id. If it ran in an earlier boot it has ended; if in this one, no process has its number.
   return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 
@@ -130,7 +130,7 @@ export function isVisible(owner: ProcessIdentity, self: ProcessIdentity): boolea
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
-/** Describes the holder. Its process number is shown only if the process is visible. */
+/** Describes the holder, with its host, container or boot if its process is not visible from here. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;

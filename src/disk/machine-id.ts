@@ -5,7 +5,7 @@ import { createNamed } from "./atomic-write.ts";
 import { fileFailure, alreadyExists } from "./error-words.ts";
 import { makeFolders, readPrivateFile } from "./private-file.ts";
 
-/** Distinguishes paths, profiles and keychains of this machine from those of other machines. */
+/** Distinguishes this machine's paths, profiles and keychains from those of other machines. */
 export interface MachineId {
   /** Undefined before `make`. */
   find(): string | undefined;

@@ -101,7 +101,7 @@ export function checkCommandFile(path: string): boolean {
   }
 }
 
-/** Refuses a file that other users can read or own, and anything but a plain file. */
+/** Refuses a file that another user owns or can access, and anything but a plain file. */
 function checkPrivate(fd: number, path: string): Stats {
   const stats = checkMine(fd, path);
   if (!hasModes) return stats;
@@ -173,15 +173,15 @@ export function makeFolders(path: string, { synced = true }: { readonly synced?:
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     const parent = dirname(path);
-    if (!isMissing(error) || parent === path || exists(parent)) return refuseUnlessThere(path, error);
+    if (!isMissing(error) || parent === path || exists(parent)) return throwUnlessExists(path, error);
     makeFolders(parent, { synced });
     return makeFolders(path, { synced });
   }
   if (synced) syncFolder(dirname(path));
 }
 
-/** Some systems report another code than `EEXIST` for an existing folder (a read-only disk, another user's parent). */
-function refuseUnlessThere(path: string, error: unknown): void {
+/** Some systems report an existing folder by another code than `EEXIST` (on a read-only disk, in another user's folder). */
+function throwUnlessExists(path: string, error: unknown): void {
   if (!exists(path)) throw error;
 }
 

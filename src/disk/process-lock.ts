@@ -27,7 +27,7 @@ export interface OwnedLock extends HeldLock {
   isHeld(): boolean;
 }
 
-/** The lock, or its current owner (undefined if the lock file names none). */
+/** The acquired lock, or the current owner (undefined if the lock file names none). */
 export type LockAttempt =
   | { readonly held: OwnedLock }
   | { readonly held: undefined; readonly owner: LockOwner | undefined };
@@ -40,8 +40,8 @@ export interface LockMeans {
 
 type LockState =
   | { readonly kind: "absent" }
-  /** `isJudged`: the owner certainly runs; otherwise it is unknown. */
-  | { readonly kind: "held"; readonly owner: LockOwner | undefined; readonly isJudged: boolean }
+  /** `isCertain`: the owner certainly runs; otherwise it may have ended. */
+  | { readonly kind: "held"; readonly owner: LockOwner | undefined; readonly isCertain: boolean }
   | { readonly kind: "dead"; readonly owner: LockOwner }
   | { readonly kind: "ours"; readonly lock: OwnedLock };
 
@@ -83,7 +83,7 @@ function inspect(path: string, means: LockMeans): LockState {
     const granted = means.kernel?.tryLock(fd); // undefined: this file system has no such lock
     const text = readAll(fd);
     const owner = readOwner(text);
-    if (granted === false) return { kind: "held", owner, isJudged: true };
+    if (granted === false) return { kind: "held", owner, isCertain: true };
     if (granted === true && !isAt(path, fd)) return { kind: "absent" };
     if (owner === undefined && granted === true) {
       // A power cut emptied the file, so its owner has ended.
@@ -92,17 +92,17 @@ function inspect(path: string, means: LockMeans): LockState {
       writeAll(fd, Buffer.from(JSON.stringify(newOwner(means.self, true))), 0);
       return { kind: "ours", lock: heldLock(path, fd) };
     }
-    if (owner === undefined) return { kind: "held", owner, isJudged: false };
+    if (owner === undefined) return { kind: "held", owner, isCertain: false };
     const dead = (granted === true && owner.kernel) || hasCertainlyEnded(owner, means.self, path);
-    return dead ? { kind: "dead", owner } : { kind: "held", owner, isJudged: isVisible(owner, means.self) };
+    return dead ? { kind: "dead", owner } : { kind: "held", owner, isCertain: isVisible(owner, means.self) };
   } finally {
     if (!keep) fs.closeSync(fd);
   }
 }
 
 /**
- * Removes a lock after the user confirmed that its owner has ended. For owners that cannot be checked from here
- * (another machine, boot or container; no name). If the owner still runs, its `isHeld` returns false.
+ * Removes a lock after the user confirmed that its owner has ended, if that cannot be checked from here (another
+ * machine, boot or container; no name). If the owner still runs after all, its `isHeld` returns false.
  * @returns `lives` if the owner certainly runs, `free` if the lock has no owner
  */
 export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | "lives" {
@@ -111,7 +111,7 @@ export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | 
   if (state.kind === "absent" || state.kind === "ours") return "free";
   const { owner } = state;
   if (state.kind === "dead") return removeEnded(path, { owner: state.owner, means }) ? "free" : "lives";
-  if (state.isJudged) return "lives";
+  if (state.isCertain) return "lives";
   return (owner === undefined ? removeUnnamed(path) : removeEnded(path, { owner, means })) ? "taken" : "lives";
 }
 
@@ -155,8 +155,8 @@ function withoutLinks(path: string, cause: unknown): Failure {
 /** Removes an ended owner's file; false if another process is removing it. */
 function removeEnded(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
-  const taking = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
-  if (!taking.held) return false;
+  const second = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
+  if (!second.held) return false;
   try {
     const text = attemptRead(path);
     if (text === undefined || readOwner(text)?.random !== owner.random) return true; // removed already
@@ -165,7 +165,7 @@ function removeEnded(path: string, dead: { owner: LockOwner; means: LockMeans })
     discard(aside);
     return true;
   } finally {
-    taking.held.release();
+    second.held.release();
   }
 }
 
@@ -202,12 +202,12 @@ function attemptRead(path: string): string | undefined {
   }
 }
 
-/** If removing fails, the next process finds that the owner has ended. */
+/** Removes a file. If that fails, the next process sees that the owner has ended. */
 function discard(path: string): void {
   try {
     fs.unlinkSync(path);
   } catch {
-    // `sweepLocks` tries again.
+    // `sweepLocks` removes it later.
   }
 }
 
@@ -217,7 +217,7 @@ const lock = /\.lock(?:\.take-[\w-]+)?$/;
 
 /**
  * Removes lock files beside the path whose owners have ended. The caller holds the lock that every acquisition of the
- * swept locks requires. A running process in another container that loses a temporary file tries again.
+ * swept locks requires. If a running process in another container loses a temporary file, it tries again.
  * @param path prefix of the lock files; `options.held` is the caller's lock
  */
 export function sweepLocks(path: string, options: { readonly held: string; readonly means: LockMeans }): void {
@@ -251,7 +251,7 @@ export function pauseMs(round: number): number {
  * Acquires a lock, waits for a running holder, and removes the files of ended ones.
  * @param path the lock's file, `<something>.lock`, in an existing folder
  * @param options.waitMs how long to wait for a running holder (default 10 s)
- * @param options.whenHeld makes the error after that time from the owner (undefined if unknown)
+ * @param options.whenHeld returns the error for a lock that is still held then; gets its owner (undefined if unknown)
  * @throws the error of the file call if the folder is unusable
  */
 export async function waitForLock(

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./error-words.ts";
 
-/** Opens no symbolic links and does not wait for the other end of a pipe. */
+/** Flags of `open`: follow no symbolic link, and do not wait for the other end of a pipe. */
 export const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
@@ -30,11 +30,11 @@ export function writeAll(fd: number, data: Uint8Array, position?: number): void 
 
 export interface Appended {
   readonly fd: number;
-  /** Before the append. */
+  /** The file's size before the append. */
   readonly size: number;
 }
 
-/** Truncates a failed append. */
+/** Removes a failed append from the end of the file. */
 export function truncateAppended({ fd, size }: Appended): void {
   try {
     ftruncateSync(fd, size);
@@ -66,18 +66,18 @@ export function syncFolder(folder: string, options: { readonly unlessDenied?: bo
   }
 }
 
-const asked = new Map<string, Promise<void>>();
+const pendingSyncs = new Map<string, Promise<void>>();
 
 /**
  * Syncs a folder once for all calls in the same turn of the event loop, because concurrent changes write to the same
  * few folders. Resolves when every name present at the call is on disk.
  */
 export function folderSynced(folder: string): Promise<void> {
-  const shared = asked.get(folder);
+  const shared = pendingSyncs.get(folder);
   if (shared !== undefined) return shared;
   const sync = new Promise<void>((resolve, reject) => {
     setImmediate(() => {
-      asked.delete(folder);
+      pendingSyncs.delete(folder);
       try {
         syncFolder(folder);
         resolve();
@@ -86,7 +86,7 @@ export function folderSynced(folder: string): Promise<void> {
       }
     });
   });
-  asked.set(folder, sync);
+  pendingSyncs.set(folder, sync);
   return sync;
 }
 

@@ -20,7 +20,7 @@ import {
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
 import { flags, settingOf } from "../next-step.ts";
 
-/** The embedded service for the profiles `sandbox` and `sandbox-eu`. */
+/** Access to the embedded service, for the profiles `sandbox` and `sandbox-eu`. */
 export interface SandboxAccess {
   readonly organizationId: string;
   readonly oauth?: OAuthSettings;
@@ -41,17 +41,17 @@ export interface ActivationTools {
   readonly signal?: AbortSignal;
 }
 
-type Ways = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
+type Access = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
 /** Caches the first result, so that a profile's command or keychain is used once; failures are not cached. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
-  let kept: Promise<T> | undefined;
+  let cached: Promise<T> | undefined;
   return () => {
-    kept ??= get().catch((error: unknown) => {
-      kept = undefined;
+    cached ??= get().catch((error: unknown) => {
+      cached = undefined;
       throw error;
     });
-    return kept;
+    return cached;
   };
 }
 
@@ -95,7 +95,7 @@ async function proofOf(profile: Profile, credential: StoredCredential, tools: Ac
   return from === "key_file" ? { privateKey: secret } : { clientSecret: secret };
 }
 
-/** Loaded on first use: few profiles have a command. */
+/** Loads the module on first use, because few profiles have a command. */
 const secretFrom: typeof secretFromCommand = async (command, options) =>
   (await import("./shell-command.ts")).secretFromCommand(command, options);
 
@@ -114,8 +114,8 @@ function clientCredential(clientId: string, proof: ClientProof, oauth: OAuthSett
 
 async function storedCredential(profile: Profile, tools: ActivationTools): Promise<Credential> {
   const { credential } = profile;
-  const lack = missingCredentialOf(profile, "v1");
-  if (lack !== undefined || credential === null) throw lack;
+  const missing = missingCredentialOf(profile, "v1");
+  if (missing !== undefined || credential === null) throw missing;
   return credential.kind === "api_key"
     ? { kind: "api_key", key: await secretOf(profile, credential, tools), style: credential.basic_style }
     : clientCredential(credential.client_id, await proofOf(profile, credential, tools), credential);
@@ -123,8 +123,8 @@ async function storedCredential(profile: Profile, tools: ActivationTools): Promi
 
 async function storedLegacy(profile: Profile, tools: ActivationTools): Promise<LegacyCredential> {
   const { legacy, credential, name } = profile;
-  const lack = missingCredentialOf(profile, "legacy");
-  if (lack !== undefined || legacy === undefined) throw lack;
+  const missing = missingCredentialOf(profile, "legacy");
+  if (missing !== undefined || legacy === undefined) throw missing;
   const secret = credential?.kind === "api_key" ? await secretOf(profile, credential, tools) : undefined;
   if (legacy.kind === "access_token_endpoint") {
     if (secret === undefined) {
@@ -159,7 +159,7 @@ function environmentProof(tools: ActivationTools): ClientProof | undefined {
   return clientSecret === undefined ? undefined : { clientSecret };
 }
 
-function environmentWays(resolution: Resolution, tools: ActivationTools): Ways & Pick<ActiveProfile, "principal"> {
+function environmentAccess(resolution: Resolution, tools: ActivationTools): Access & Pick<ActiveProfile, "principal"> {
   const { env } = tools;
   return {
     principal: variable(env, "INTEG_API_KEY") === undefined ? variable(env, "INTEG_CLIENT_ID") : undefined,
@@ -182,13 +182,13 @@ function environmentWays(resolution: Resolution, tools: ActivationTools): Ways &
   };
 }
 
-function exchangeOf(legacy: LegacyAccess): Ways["keyExchange"] {
+function exchangeOf(legacy: LegacyAccess): Access["keyExchange"] {
   return legacy.kind === "access_token_endpoint" ? { kind: "endpoint", url: legacy.url } : { kind: "command" };
 }
 
-async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<Ways & Partial<ActiveProfile>> {
+async function accessOf(resolution: Resolution, tools: ActivationTools): Promise<Access & Partial<ActiveProfile>> {
   const { from } = resolution;
-  if (from.kind === "environment") return environmentWays(resolution, tools);
+  if (from.kind === "environment") return environmentAccess(resolution, tools);
   if (from.kind === "sandbox") {
     if (tools.sandbox === undefined) throw new Error("the sandbox profiles need the embedded service");
     const access = await tools.sandbox(resolution.region);
@@ -219,12 +219,12 @@ async function waysOf(resolution: Resolution, tools: ActivationTools): Promise<W
  */
 export async function activate(resolution: Resolution, tools: ActivationTools): Promise<ActiveProfile> {
   const { from: _from, ...facts } = resolution;
-  const ways = await waysOf(resolution, tools);
-  const profile = { ...facts, ...ways };
-  const legacy = once(ways.legacy);
+  const access = await accessOf(resolution, tools);
+  const profile = { ...facts, ...access };
+  const legacy = once(access.legacy);
   return {
     ...profile,
-    credential: once(ways.credential),
+    credential: once(access.credential),
     legacy: async () => {
       if (profile.organizationId !== undefined) return legacy();
       throw new Failure("usage", `Profile ${profile.name} has no organization id, and the legacy contract needs one.`, {

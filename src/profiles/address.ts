@@ -41,7 +41,7 @@ export function checkBaseUrl(text: string, label = "base URL"): string {
 }
 
 /**
- * Checks a typed base URL: it must not end in a contract's prefix, which integ appends (§4).
+ * Checks a base URL that the user typed: it must not end in a contract's prefix, which integ appends (§4).
  * @param typed the flag or variable before the value, such as `--base-url ` or `INTEG_BASE_URL=`
  * @throws Failure `usage` as `checkBaseUrl`, and for such a prefix
  */
@@ -72,15 +72,15 @@ export function checkRegionOfHost(base: string, region: string): void {
       .slice(0, -2)
       .flatMap((label) => label.split("-")),
   );
-  const named = ["us", "eu"].filter((one) => words.has(one));
-  if (named.length !== 1 || named[0] === region || isLoopback(hostname)) return;
-  throw new Failure("usage", `The host ${hostname} is in the region ${named[0]}, and the profile is for ${region}.`, {
+  const regions = ["us", "eu"].filter((name) => words.has(name));
+  if (regions.length !== 1 || regions[0] === region || isLoopback(hostname)) return;
+  throw new Failure("usage", `The host ${hostname} is in the region ${regions[0]}, and the profile is for ${region}.`, {
     meaning: `A credential works only on the host of its own region. If this host is correct, add ${flags.noVerify}.`,
-    hint: `Use ${flags.region} ${named[0]}, or the host of the region ${region}.`,
+    hint: `Use ${flags.region} ${regions[0]}, or the host of the region ${region}.`,
   });
 }
 
-/** Checks a token endpoint: like a base URL, but its path is unchanged and it may have a query (RFC 6749 §3.2). */
+/** Checks a token endpoint: as a base URL, except that its path stays unchanged and it may have a query (RFC 6749 §3.2). */
 export function checkEndpoint(text: string, label = "endpoint"): string {
   return parseAddress(text, label).href;
 }

@@ -3,7 +3,7 @@
 import type { ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
-/** More rounds than a command that does not resist needs. */
+/** Enough rounds to find the processes of any command that does not evade the search. */
 const rounds = 10;
 
 /** True if a child process can ask the user. */
@@ -18,6 +18,7 @@ export function hasTerminal(): boolean {
 }
 
 /**
+ * Kills a command and its descendants.
  * @param options.leadsGroup the child leads a process group
  * @param options.env for the programs that find descendants
  */
@@ -31,21 +32,21 @@ export async function killCommand(
   const { spawnSync } = await import("node:child_process");
   if (process.platform === "win32") return void spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"], { env });
   const list = (): string => spawnSync("ps", ["-A", "-o", "pid=,ppid="], { env, encoding: "utf8" }).stdout ?? "";
-  const found = new Set([pid]);
-  for (let round = 0, known = 0; round < rounds && known < found.size; round++) {
-    known = found.size;
-    // Stopped processes start no others, so a round without a new one has found all.
-    for (const one of found) kill(one, "SIGSTOP");
-    addDescendants(found, list());
+  const pids = new Set([pid]);
+  for (let round = 0, known = 0; round < rounds && known < pids.size; round++) {
+    known = pids.size;
+    // A stopped process starts no other: if a round finds no new process, all are found.
+    for (const one of pids) kill(one, "SIGSTOP");
+    addDescendants(pids, list());
   }
-  for (const one of found) kill(one, "SIGKILL");
+  for (const one of pids) kill(one, "SIGKILL");
 }
 
-function addDescendants(found: Set<number>, listing: string): void {
+function addDescendants(pids: Set<number>, listing: string): void {
   const pairs = listing.split("\n").map((line) => line.trim().split(/\s+/).map(Number));
-  for (let before = -1; before !== found.size; ) {
-    before = found.size;
-    for (const [pid, parent] of pairs) if (pid !== undefined && found.has(parent ?? 0)) found.add(pid);
+  for (let before = -1; before !== pids.size; ) {
+    before = pids.size;
+    for (const [pid, parent] of pairs) if (pid !== undefined && pids.has(parent ?? 0)) pids.add(pid);
   }
 }
 

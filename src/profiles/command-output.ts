@@ -1,11 +1,11 @@
-// What a command prints, shown without the secrets that it was given: a terminal, a CI log and an agent's transcript keep it.
+// Shows a command's output without the secrets that it was given: terminals, CI logs and agents' transcripts store it.
 import { withoutSecrets } from "../api/http/redaction.ts";
 import { agentMode } from "./agent-mode.ts";
 import type { Environment } from "./resolution.ts";
 
 const mask = "***";
 
-/** Longest output that is shown. Of more nothing is, because its cut end could be half a secret. */
+/** Longest output that is shown. Longer output is not shown, because the end of a part could be half a secret. */
 const longestShown = 64 * 1024;
 
 /** Shorter lines of a command's output are not taken for a secret: masking them would garble the rest. */
@@ -18,8 +18,8 @@ export interface ShownOutput {
 }
 
 /**
- * Passes output on immediately if the command was given no secret. Otherwise at the command's end, since a secret may arrive
- * in pieces; in agent mode only if the command failed.
+ * Shows output immediately if the command was given no secret and agent mode is off. Otherwise at the command's end, because a
+ * secret may arrive in pieces; in agent mode only if the command failed.
  */
 export function shownOutput(
   show: (chunk: Buffer) => void,
@@ -27,24 +27,24 @@ export function shownOutput(
 ): ShownOutput {
   const isAgent = agentMode(env) !== undefined;
   if (given.length === 0 && !isAgent) return { add: show, end: () => {} };
-  const held: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let size = 0;
   return {
     add(chunk) {
       size += chunk.length;
-      if (size <= longestShown) held.push(chunk);
+      if (size <= longestShown) chunks.push(chunk);
     },
     end(printed, isFailure) {
       if (size === 0 || (isAgent && !isFailure)) return;
       if (size > longestShown) return show(Buffer.from("(The command printed over 64 KiB, which are not shown.)\n"));
       const lines = printed.toString("utf8").split(/\r?\n/);
       const secrets = [...given, ...lines.filter(({ length }) => length >= shortestPrinted)];
-      show(withoutGiven(Buffer.concat(held), secrets));
+      show(withoutGiven(Buffer.concat(chunks), secrets));
     },
   };
 }
 
-/** Masks each secret and its base64 forms, also if wrapped into lines. */
+/** Masks each secret and its base64 forms, including forms that are wrapped into lines. */
 function withoutGiven(output: Buffer, secrets: readonly string[]): Buffer {
   const given = secrets.filter((secret) => secret !== "");
   const forms = given.flatMap((secret) => [Buffer.from(secret).toString("latin1"), ...base64Forms(secret)]);
@@ -55,7 +55,7 @@ function withoutGiven(output: Buffer, secrets: readonly string[]): Buffer {
   return withoutSecrets(Buffer.from(text, "latin1"), given, mask);
 }
 
-/** What base64 makes of the secret itself, whatever bytes are before and after it. */
+/** The parts of a base64 text that encode the secret alone, for each of the three positions that it may have. */
 function base64Forms(secret: string): string[] {
   return [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);

@@ -57,7 +57,7 @@ export interface Configured {
   readonly notes: readonly string[];
 }
 
-/** Sets, keeps or removes optional keys. Settings of the token exchange go into client credentials. */
+/** The profile with the changed settings. Settings of the token exchange also go into client credentials. */
 function patched(profile: Profile, settings: ProfileSettings): Profile {
   const next: Profile = { ...profile };
   if (settings.region !== undefined) next.region = settings.region;
@@ -109,9 +109,9 @@ function withoutOldAddress(
     if (!settings.credential) notes.push(`The credential of profile ${name} was given for ${given.join(" and ")}`);
   }
   if (hasMoved && settings.oauth === undefined && settings.credential?.kind !== "client_credentials") {
-    const known = oauthOf(before);
+    const oauth = oauthOf(before);
     delete profile.oauth;
-    if (known !== undefined) notes.push(`The ${namesOf(known)} of profile ${name} was given for ${host}`);
+    if (oauth !== undefined) notes.push(`The ${namesOf(oauth)} of profile ${name} was given for ${host}`);
   }
   if (hasMoved && settings.legacy === undefined && before.legacy !== undefined) {
     delete profile.legacy;
@@ -136,7 +136,7 @@ function withCredential(profile: Profile, credential: StoredCredential | null): 
   return next;
 }
 
-/** HTTP headers and single-line values cannot contain control characters. The usual one is a file's final newline. */
+/** Refuses control characters, such as a file's final newline: HTTP headers and single-line values cannot contain them. */
 function checkSecret(secret: string, what: string): string {
   if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
   if (/\p{Cc}/u.test(secret))
@@ -153,7 +153,7 @@ function checkSecret(secret: string, what: string): string {
 function storedForm(credential: NewCredential, saved: SavedSecret | undefined): StoredCredential {
   if (credential.kind === "api_key") {
     const { kind, basic_style, key_id } = credential;
-    return { kind, basic_style, key_id, ...placeOf(credential, saved) };
+    return { kind, basic_style, key_id, ...storedSource(credential, saved) };
   }
   const { kind, client_id, token_endpoint, audience, issuer, scope, client_auth } = credential;
   return {
@@ -164,20 +164,20 @@ function storedForm(credential: NewCredential, saved: SavedSecret | undefined): 
     issuer,
     scope,
     client_auth,
-    ...proofOf(credential, saved),
+    ...storedProof(credential, saved),
   };
 }
 
-function placeOf(given: GivenSecret, saved: SavedSecret | undefined) {
+function storedSource(given: GivenSecret, saved: SavedSecret | undefined) {
   return "command" in given
     ? { source: "command" as const, command: given.command }
     : { source: "stored" as const, ref: saved!.ref, kept: saved!.kept };
 }
 
-function proofOf(given: GivenProof, saved: SavedSecret | undefined) {
+function storedProof(given: GivenProof, saved: SavedSecret | undefined) {
   if ("assertion_command" in given) return { source: "assertion_command" as const, command: given.assertion_command };
   if ("key_file" in given) return { source: "key_file" as const, key_file: given.key_file };
-  return placeOf(given, saved);
+  return storedSource(given, saved);
 }
 
 async function saveSecret(
@@ -191,7 +191,7 @@ async function saveSecret(
 
 /**
  * Runs the step that assigns a saved secret to the profile, and removes the secret if the step fails. A step may fail
- * after profiles.json has changed (its folder's sync), so a secret that the file may name is kept.
+ * after profiles.json has changed (in the folder's sync), so a secret that the file may refer to is kept.
  */
 async function removeOnFailure<T>(
   { store, credentials }: ProfileStores,
@@ -201,12 +201,12 @@ async function removeOnFailure<T>(
   try {
     return await step();
   } catch (error) {
-    if (saved !== undefined && !mayName(store, { name, ref: saved.ref })) await credentials.destroy(saved);
+    if (saved !== undefined && !mayReferTo(store, { name, ref: saved.ref })) await credentials.destroy(saved);
     throw error;
   }
 }
 
-function mayName(store: ProfileStore, { name, ref }: { name: string; ref: string }): boolean {
+function mayReferTo(store: ProfileStore, { name, ref }: { name: string; ref: string }): boolean {
   try {
     return store.get(name)?.credential?.ref === ref;
   } catch {
@@ -238,7 +238,7 @@ export async function addProfile(
 
 /**
  * Changes a profile. A base URL with another origin removes and reports the old origin's settings.
- * @param options.over the credential that the change expects
+ * @param options.over the credential that the change may replace
  * @throws Failure `usage` for an invalid setting, `conflict` if the profile now has another credential or another
  * process changed its address
  */
@@ -248,8 +248,8 @@ export async function editProfile(
   settings: ProfileSettings,
   { over }: { readonly over?: StoredCredential | null } = {},
 ): Promise<Configured> {
-  const seen = store.get(name);
-  const baseUrl = settings.base_url ?? seen?.base_url;
+  const first = store.get(name);
+  const baseUrl = settings.base_url ?? first?.base_url;
   const saved = baseUrl === undefined ? undefined : await saveSecret(settings.credential, { baseUrl, credentials });
   const notes: string[] = [];
   let before: Profile | undefined;
@@ -258,7 +258,7 @@ export async function editProfile(
       if (over !== undefined && JSON.stringify(current.credential) !== JSON.stringify(over))
         throw new Failure("conflict", `Profile ${name} was given another credential at the same time.`);
       before = current;
-      if (saved !== undefined && current.base_url !== seen?.base_url) {
+      if (saved !== undefined && current.base_url !== first?.base_url) {
         throw new Failure("failed", `Profile ${name} was moved to another address at the same time; try again.`);
       }
       const kept = withoutOldAddress(current, patched(current, settings), settings);

@@ -24,12 +24,12 @@ export interface SavedSecret extends KeptSecret {
 
 const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 
-/** Cached for a day, so that not every `profiles add` searches for a missing keychain. */
+/** The absence of a keychain, cached for a day, so that not every `profiles add` searches for one. */
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
 /** Bytes that `testWrite` writes: more than any secret. */
-const tryOutBytes = 16 * 1024;
+const testBytes = 16 * 1024;
 
 export interface CredentialOptions {
   readonly configDir: string;
@@ -116,7 +116,7 @@ class LayeredCredentials {
   }
 
   /** Lists secrets in files without reading them; `writtenAt` in milliseconds since 1970. */
-  kept(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
+  files(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
     return listFolder(this.folder).flatMap((name) => {
       const path = join(this.folder, name);
       const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -129,7 +129,7 @@ class LayeredCredentials {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();
     if (absence !== undefined) {
-      this.#writeFile(ref, " ".repeat(tryOutBytes));
+      this.#writeFile(ref, " ".repeat(testBytes));
       return this.destroy({ ref, kept: "file" });
     }
     const answer = await this.#keychain.probe(ref);

@@ -66,17 +66,17 @@ export function mapJson(text: string): JsonMap {
   }
 }
 
-export function placeOf(text: string, offset: number): JsonPosition {
+export function positionAt(text: string, offset: number): JsonPosition {
   const before = text.slice(0, offset).split("\n");
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
 /** The position of the value at `path`, or of its nearest existing parent. */
-export function placeOfValue(text: string, path: readonly PropertyKey[]): JsonPosition {
+export function positionOfValue(text: string, path: readonly PropertyKey[]): JsonPosition {
   const { offsets } = mapJson(text);
   for (let length = path.length; length > 0; length--) {
     const offset = offsets.get(path.slice(0, length).map(String).join("\0"));
-    if (offset !== undefined) return placeOf(text, offset);
+    if (offset !== undefined) return positionAt(text, offset);
   }
   return { line: 1, column: 1 };
 }

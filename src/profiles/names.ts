@@ -34,7 +34,7 @@ export interface ProfileName {
 }
 
 /**
- * The names of stored profiles, for completion; empty if the file is damaged, which other commands report.
+ * Stored profiles with their addresses, for completion; empty if the file is damaged, which other commands report.
  * @param configDir the configuration folder
  */
 export function readProfileNames(configDir: string): ProfileName[] {
@@ -61,7 +61,7 @@ export function nameTaken(name: string): Failure {
   });
 }
 
-/** @param known similar profiles */
+/** @param known names of all profiles */
 export function profileNotFound(name: string, known: readonly string[]): Failure {
   if (reservedNames.has(name))
     return new Failure("usage", `The profile ${name} is built in: it cannot be changed or removed.`, {

@@ -6,7 +6,7 @@ import { fileFailure } from "../disk/error-words.ts";
 import { checkCommandFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import { checkBaseUrl, checkEndpoint } from "./address.ts";
-import { mapJson, type JsonPosition, placeOf, placeOfValue } from "./json-place.ts";
+import { mapJson, type JsonPosition, positionAt, positionOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
 
 /** True if `check` accepts the text: hand-edited addresses follow the same rules as flags. */
@@ -165,14 +165,14 @@ function parseFile(marked: string, path: string): ProfileFile {
   try {
     value = JSON.parse(text);
   } catch {
-    throw damaged(path, placeOf(text, mapJson(text).brokenAt ?? 0), "it is not valid JSON");
+    throw damaged(path, positionAt(text, mapJson(text).brokenAt ?? 0), "it is not valid JSON");
   }
   const parsed = ProfileFile.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const at = issue?.path ?? [];
   const where = at.length > 0 ? `${at.map(String).join(".")} ` : "";
-  throw damaged(path, placeOfValue(text, at), where + (issue?.message ?? "it does not fit"));
+  throw damaged(path, positionOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
 /** Validates the file for conf, so that integ never writes a file that it cannot read. */

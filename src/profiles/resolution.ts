@@ -24,7 +24,7 @@ export interface Resolution extends ProfileFacts {
 export interface ResolutionInput {
   /** The value of `-p`. */
   readonly flagProfile?: string;
-  /** Set if a policy file names that profile. */
+  /** True if `flagProfile` comes from a policy file. */
   readonly isOfPolicy?: boolean;
   readonly env: Environment;
   /** Read only if needed: a damaged store does not affect `-p sandbox` or a profile from the environment. */
@@ -54,10 +54,10 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
 
 /** The profile's organization, else `INTEG_ORGANIZATION_ID`. */
 function organizationOf(profile: Profile, env: Environment): { organizationId?: string; notes: string[] } {
-  const asked = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
+  const fromEnv = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
   const own = profile.organization_id?.toLowerCase();
-  if (own === undefined) return { organizationId: asked, notes: [] };
-  const differs = asked !== undefined && asked !== own;
+  if (own === undefined) return { organizationId: fromEnv, notes: [] };
+  const differs = fromEnv !== undefined && fromEnv !== own;
   return {
     organizationId: own,
     notes: differs ? [`INTEG_ORGANIZATION_ID is not used: profile ${profile.name} has its own organization.`] : [],
@@ -94,7 +94,7 @@ function listed(names: readonly string[]): string {
   return `${names.join(", ")} ${names.length > 1 ? "are" : "is"} not used`;
 }
 
-/** `-p` overrides the environment's address and credentials, and a note says so. */
+/** `-p` overrides the environment's address and credentials, which a note reports. */
 function fromFlag(name: string, input: ResolutionInput): Resolution {
   if (name === "env") {
     const resolution = fromEnvironment(input, "flag");
@@ -152,7 +152,7 @@ function noProfileFailure(stored: StoredProfiles): Failure {
   });
 }
 
-/** Used if `needsStored` is false. */
+/** Replaces the stored profiles if `needsStored` is false. */
 export const emptyStore: StoredProfiles = { default: null, list: () => [], get: () => undefined };
 
 /** True if the choice depends on stored profiles, which take long to read. */

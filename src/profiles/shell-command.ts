@@ -11,7 +11,7 @@ import { type Advice, shell } from "../next-step.ts";
 /** Longest output that is read; more is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
-/** How long to wait for output after the command ended, if a process that it left keeps the pipe open. */
+/** How long to wait for output after the command has ended, if a process that it started keeps the pipe open. */
 const lingerMs = 500;
 
 export interface ShellRun {
@@ -31,7 +31,7 @@ export interface ShellOptions {
   /** Standard input; empty by default. */
   readonly input?: string;
   readonly timeLimitMs: number;
-  /** What the command is given in secret, which is masked in what it prints; by default its input. */
+  /** The command's secrets, which are masked in its output; by default its input. */
   readonly secrets?: readonly string[];
   /** Receives the command's standard error, and with `echo` its output, without `secrets`. */
   readonly onStderr?: (chunk: Buffer) => void;
@@ -44,8 +44,8 @@ export interface ShellOptions {
 /** Programs that pass the input. Without them the command would take empty input for the secret. */
 export const inputTools = ["cat", "wc"] as const;
 
-// Node gives a child a socket as standard input, where `/dev/stdin` cannot be opened, as kubectl, vault and gh users
-// do. `cat` provides a pipe, and descriptor 3 reports how much of it stayed unread. The command starts only after a
+// Node gives a child a socket as standard input. Users of kubectl, vault and gh open `/dev/stdin`, which fails for a
+// socket. `cat` provides a pipe, and descriptor 3 reports how much of it stayed unread. The command starts only after a
 // signal on that descriptor that its whole input is in the pipe, so that if integ is killed it never takes empty input
 // for the secret.
 const withInput = `for tool in ${inputTools.join(" ")}; do
@@ -74,7 +74,7 @@ function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk
 /** Node fires longer timers immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
-interface Patience {
+interface EndOptions {
   readonly timeLimitMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly leadsGroup: boolean;
@@ -88,32 +88,32 @@ interface Patience {
 function endOf(
   child: ChildProcess,
   streams: Promise<unknown>,
-  { timeLimitMs, signal, leadsGroup, env }: Patience,
+  { timeLimitMs, signal, leadsGroup, env }: EndOptions,
 ): Promise<ChildProcess | "late" | "cancelled"> {
   return new Promise((resolve, reject) => {
     const stopWaiting = (): void => {
       for (const stream of child.stdio) stream?.destroy();
     };
     let givenUp: "late" | "cancelled" | undefined;
-    const give = (up: "late" | "cancelled") => (): void => {
+    const giveUp = (why: "late" | "cancelled") => (): void => {
       clearTimeout(timer);
-      givenUp = up;
+      givenUp = why;
       void killCommand(child, { leadsGroup, env });
     };
-    const callOff = give("cancelled");
-    const timer = setTimeout(give("late"), Math.min(timeLimitMs, longestTimerMs));
-    if (signal?.aborted) callOff();
-    signal?.addEventListener("abort", callOff, { once: true });
-    const settled = (): void => {
+    const cancel = giveUp("cancelled");
+    const timer = setTimeout(giveUp("late"), Math.min(timeLimitMs, longestTimerMs));
+    if (signal?.aborted) cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    const stopTimer = (): void => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", callOff);
+      signal?.removeEventListener("abort", cancel);
     };
     child.on("error", (error) => {
-      settled();
+      stopTimer();
       reject(error);
     });
     child.on("exit", () => {
-      settled();
+      stopTimer();
       const linger = setTimeout(stopWaiting, lingerMs);
       void streams.then(() => {
         clearTimeout(linger);
@@ -127,8 +127,8 @@ function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string)
   const begin = (): void => void (start as Duplex).write("\n");
   const isWaiting = process.platform !== "win32" && Buffer.byteLength(input) <= pipeBytes;
   if (!isWaiting) begin();
-  const whole = (error?: Error | null): void => void (error ? start?.destroy() : begin());
-  stdin?.end(input, isWaiting ? whole : undefined);
+  const onWritten = (error?: Error | null): void => void (error ? start?.destroy() : begin());
+  stdin?.end(input, isWaiting ? onWritten : undefined);
 }
 
 /**
@@ -149,7 +149,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     windowsHide: true,
   });
   const output: Buffer[] = [];
-  const left: Buffer[] = [];
+  const unread: Buffer[] = [];
   let size = 0;
   const given = options.secrets ?? (options.input === undefined ? [] : [options.input]);
   const shown = shownOutput((chunk) => options.onStderr?.(chunk), { env: options.env, given });
@@ -157,14 +157,14 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     size += chunk.length;
     if (options.echo === true) shown.add(chunk);
     else if (size <= outputLimitBytes) output.push(chunk);
-    // A program that keeps writing gets a broken pipe.
+    // If the program keeps writing, it gets a broken pipe.
     else child.stdout?.destroy();
   };
   const [, stdout, stderr, report] = child.stdio;
   const streams = Promise.all([
     collect(stdout, keep),
     collect(stderr, shown.add),
-    collect(report, (chunk) => left.push(chunk)),
+    collect(report, (chunk) => unread.push(chunk)),
   ]);
   // `unread` and the status report a command that did not read its input, so ignore the broken pipe.
   child.stdin?.on("error", () => {});
@@ -185,7 +185,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     status: ended.exitCode,
     signal: ended.signalCode,
     stdout: Buffer.concat(output),
-    unread: Number(Buffer.concat(left).toString("latin1").trim() || 0),
+    unread: Number(Buffer.concat(unread).toString("latin1").trim() || 0),
   };
 }
 

@@ -34,7 +34,7 @@ function heldFailure(path: string, owner: LockOwner | undefined): Failure {
   });
 }
 
-function placeIn(file: ProfileFile, name: string): { profile: Profile; index: number } {
+function findProfile(file: ProfileFile, name: string): { profile: Profile; index: number } {
   const index = file.profiles.findIndex((profile) => profile.name === name);
   const profile = file.profiles[index];
   if (profile === undefined)
@@ -45,13 +45,13 @@ function placeIn(file: ProfileFile, name: string): { profile: Profile; index: nu
   return { profile, index };
 }
 
-function added(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
+function withProfile(file: ProfileFile, profile: Profile, use: boolean): ProfileFile {
   if (file.profiles.some((other) => other.name === profile.name)) throw nameTaken(profile.name);
   const isFirst = file.profiles.length === 0 && file.default === null;
   return { ...file, profiles: [...file.profiles, profile], default: use || isFirst ? profile.name : file.default };
 }
 
-/** Every read reads the file; concurrent changes wait for each other. */
+/** Reads the file on every access; concurrent changes wait for each other. */
 class FileProfileStore implements StoredProfiles {
   /** Path of the file, for messages. */
   readonly path: string;
@@ -81,13 +81,13 @@ class FileProfileStore implements StoredProfiles {
 
   /** @throws Failure `usage` if the profile does not exist */
   named(name: string): Profile {
-    return placeIn(this.#read(), name).profile;
+    return findProfile(this.#read(), name).profile;
   }
 
-  /** Adds a profile; it becomes the default if it is the first or with `use`. `usage` if the name exists. */
+  /** Adds a profile; it becomes the default if it is the first or with `use`. @throws Failure `usage` if the name exists */
   async add(profile: Profile, options: { readonly use?: boolean } = {}): Promise<Profile> {
     checkProfileName(profile.name);
-    await this.#change((file) => added(file, profile, options.use === true));
+    await this.#change((file) => withProfile(file, profile, options.use === true));
     return profile;
   }
 
@@ -95,7 +95,7 @@ class FileProfileStore implements StoredProfiles {
   async edit(name: string, change: (profile: Profile) => Profile): Promise<Profile> {
     let result: Profile | undefined;
     await this.#change((file) => {
-      const { profile, index } = placeIn(file, name);
+      const { profile, index } = findProfile(file, name);
       result = { ...change(profile), id: profile.id, name: profile.name };
       return { ...file, profiles: file.profiles.with(index, result) };
     });
@@ -106,7 +106,7 @@ class FileProfileStore implements StoredProfiles {
   async remove(name: string): Promise<Profile> {
     let removed: Profile | undefined;
     await this.#change((file) => {
-      const { profile, index } = placeIn(file, name);
+      const { profile, index } = findProfile(file, name);
       removed = profile;
       return {
         ...file,
@@ -120,7 +120,7 @@ class FileProfileStore implements StoredProfiles {
   /** Sets the default profile: a stored one, `sandbox` or `sandbox-eu`. */
   async use(name: string): Promise<void> {
     await this.#change((file) => {
-      if (name !== "sandbox" && name !== "sandbox-eu") placeIn(file, name);
+      if (name !== "sandbox" && name !== "sandbox-eu") findProfile(file, name);
       return { ...file, default: name };
     });
   }
@@ -129,7 +129,7 @@ class FileProfileStore implements StoredProfiles {
     ensurePrivateFolder(this.#folder);
     const held = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
     try {
-      // Never writes a file that the next read would refuse.
+      // Validate first: the next read would refuse an invalid file.
       const next = ProfileFile.safeParse(change(this.#read()));
       if (!next.success) throw invalid(next.error.issues[0]);
       this.#write(next.data);

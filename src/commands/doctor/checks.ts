@@ -184,7 +184,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
     }),
   );
   const before = context.clock.now() - underWayMs;
-  const stray = credentials.kept().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < before);
+  const stray = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < before);
   if (stray.length === 0) return [ok(check, "every one belongs to a profile")];
   const what = stray.length === 1 ? "1 file contains a secret" : `${stray.length} files contain secrets`;
   return [

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mapJson, placeOf, placeOfValue } from "../../../src/profiles/json-place.ts";
+import { mapJson, positionAt, positionOfValue } from "../../../src/profiles/json-place.ts";
 import { sampled } from "../../support/sample.ts";
 
 function parses(text: string): boolean {
@@ -38,7 +38,7 @@ describe("mapJson", () => {
     ['{"a": nul}', { line: 1, column: 7 }],
   ])("finds the first error of %j", (text, place) => {
     const { brokenAt } = mapJson(text);
-    expect(placeOf(text, brokenAt ?? -1)).toEqual(place);
+    expect(positionAt(text, brokenAt ?? -1)).toEqual(place);
   });
 
   it("rejects absurd nesting without a crash", () => {
@@ -46,14 +46,14 @@ describe("mapJson", () => {
   });
 });
 
-describe("placeOfValue", () => {
+describe("positionOfValue", () => {
   const text = JSON.stringify({ profiles: [{ name: "a" }, { name: "b", region: "mars" }] }, null, 2);
   it("finds a value by its path", () => {
-    const place = placeOfValue(text, ["profiles", 1, "region"]);
+    const place = positionOfValue(text, ["profiles", 1, "region"]);
     expect(text.split("\n")[place.line - 1]?.slice(place.column - 1)).toBe('"mars"');
   });
   it("finds the parent of a missing value", () => {
-    const place = placeOfValue(text, ["profiles", 0, "region"]);
+    const place = positionOfValue(text, ["profiles", 0, "region"]);
     expect(text.split("\n")[place.line - 1]?.slice(place.column - 1)).toBe("{");
   });
 });
