@@ -15,13 +15,13 @@ export type Shape = Readonly<Record<string, Field>>;
 
 const text: Field = { types: ["string"] };
 const textOrNull: Field = { types: ["string", "null"] };
-const named = (name: string): Field => ({ types: ["string"], only: [name] });
+const literal = (name: string): Field => ({ types: ["string"], only: [name] });
 
 /** A field of §2.2, which does not show which fields are required or nullable. */
 const undocumented: Field = { ...textOrNull, isOptional: true };
 const entity: Shape = {
   id: text,
-  object: { ...named("entity"), isOptional: true },
+  object: { ...literal("entity"), isOptional: true },
   type: undocumented,
   status: undocumented,
   display_name: undocumented,
@@ -32,7 +32,7 @@ const entity: Shape = {
 
 /** §2.1 */
 const list = (rows?: Shape): Shape => ({
-  object: named("list"),
+  object: literal("list"),
   data: { types: ["array"], rows },
   next_page_token: textOrNull,
   has_more: { types: ["boolean"] },
@@ -40,7 +40,7 @@ const list = (rows?: Shape): Shape => ({
 
 /** §2.3, §3.1 */
 const oauthClient: Shape = {
-  object: named("oauth_client"),
+  object: literal("oauth_client"),
   id: text,
   service_account_id: text,
   client_id: textOrNull,

@@ -9,7 +9,7 @@ import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word 
 export interface Contract {
   /**
    * Fetches the published specification: the current one, or one version's snapshot.
-   * @returns the parsed document; the attempt's `text` is the service's own
+   * @returns the parsed document; the attempt's `body` is the service's own text
    */
   published(version?: string): Promise<Attempt<JsonObject>>;
 }

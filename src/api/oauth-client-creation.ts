@@ -106,8 +106,8 @@ const mostShown = 3;
 /** Quotes and shortens values from the service for a message. */
 function quotedValues(values: readonly string[]): string {
   const shown = values.slice(0, mostShown).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
-  const left = values.length - shown.length;
-  return shown.join(", ") + (left > 0 ? ` and ${left} more` : "");
+  const more = values.length - shown.length;
+  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
 /** §8: maximum number of clients of one service account, including those that are being created or removed. */

@@ -1,4 +1,4 @@
-// Finds the key that a lost creation made, and decides when its absence proves that none was made.
+// Finds the key of a creation whose response was lost, and decides when its absence proves that no key was created.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-keys.ts";
 import type { Rows } from "./json/unknown-list.ts";
 /** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
@@ -34,7 +34,7 @@ export type Search =
   /** The only key that fits has been used, so its secret is in use. */
   | { readonly kind: "used"; readonly key: AccessKey }
   | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
-  /** `doubts`: reasons why absence proves nothing. Without doubts, no key was made. */
+  /** `doubts`: reasons why absence proves nothing. Without doubts, no key was created. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
 /** @param now milliseconds since 1970, when the list was requested */

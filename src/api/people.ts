@@ -15,7 +15,7 @@ export interface PeopleSearch {
 
 export interface People {
   search(request: PeopleSearch): Promise<Attempt<Rows>>;
-  /** @returns the parsed response; the attempt's `text` is the API's own */
+  /** @returns the parsed response; the attempt's `body` is the API's own text */
   membership(personId: string): Promise<Attempt<unknown>>;
 }
 

@@ -27,7 +27,7 @@ export interface WriteOptions {
 
 type FileContent = string | Uint8Array;
 
-/** Creates a new file through no symbolic link, by default for its owner only: complete and synced, or not at all. */
+/** Creates a new file, complete and synced or not at all, by default for its owner only. Follows no symbolic link. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false, forAll = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);

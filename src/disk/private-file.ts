@@ -221,11 +221,11 @@ function attempted<T>(work: () => T): T | undefined {
 export function isAmong(own: readonly string[], path: string): boolean {
   const realPath = realPaths();
   const real = realPath(path);
-  const mine = own.map(realPath);
-  if (mine.some((one) => real === one || [sep, "."].some((mark) => real.startsWith(one + mark)))) return true;
+  const ownPaths = own.map(realPath);
+  if (ownPaths.some((one) => real === one || [sep, "."].some((mark) => real.startsWith(one + mark)))) return true;
   // Hard links, mounts and case-insensitive names give one file several paths.
   const identity = identityAt(real);
-  return identity !== undefined && mine.some((one) => identityAt(one) === identity);
+  return identity !== undefined && ownPaths.some((one) => identityAt(one) === identity);
 }
 
 /** Undefined for a path that cannot be read: it cannot be written either. */

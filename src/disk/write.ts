@@ -102,6 +102,6 @@ export function removeFile(path: string): void {
 /** True if the path names the open file. */
 export function isAt(path: string, fd: number): boolean {
   const open = fstatSync(fd, { bigint: true });
-  const there = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  return there !== undefined && there.ino === open.ino && there.dev === open.dev;
+  const current = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return current !== undefined && current.ino === open.ino && current.dev === open.dev;
 }

@@ -75,9 +75,9 @@ export function keyRing({ read, make }: KeySource): Keys {
     return first === undefined ? "" : macOf(first, text);
   };
   const judge = (text: string, mac: string): Judgement => {
-    const own = keys().find((key) => nameOf(key) === mac.split(".")[0]);
-    if (own === undefined) return "unknown";
-    const [actual, expected] = [Buffer.from(mac), Buffer.from(macOf(own, text))];
+    const usedKey = keys().find((key) => nameOf(key) === mac.split(".")[0]);
+    if (usedKey === undefined) return "unknown";
+    const [actual, expected] = [Buffer.from(mac), Buffer.from(macOf(usedKey, text))];
     return actual.length === expected.length && timingSafeEqual(actual, expected) ? "valid" : "wrong";
   };
   return {

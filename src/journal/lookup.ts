@@ -1,4 +1,4 @@
-// How entries are found: by a filter, or by an id or its beginning. Pure.
+// Finds entries by a filter, or by an id or its beginning. Pure.
 import { isObject } from "./entry-destination.ts";
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import { Failure } from "../errors.ts";
@@ -132,9 +132,9 @@ export function findEntry(entries: readonly Entry[], typed: string): Entry {
   const found = fitting.length === 1 ? fitting[0] : fitting.find(({ id }) => id === wanted);
   if (found) return found;
   if (fitting.length === 0) throw entryNotFound(typed);
-  const named = fitting.slice(0, 5).map(({ id, operation, state }) => `${id} (${operation}, ${state})`);
-  const more = fitting.length > named.length ? `, and ${fitting.length - named.length} more` : "";
-  throw new Failure("usage", `${JSON.stringify(typed)} fits ${fitting.length} entries: ${named.join(", ")}${more}.`, {
+  const listed = fitting.slice(0, 5).map(({ id, operation, state }) => `${id} (${operation}, ${state})`);
+  const more = fitting.length > listed.length ? `, and ${fitting.length - listed.length} more` : "";
+  throw new Failure("usage", `${JSON.stringify(typed)} fits ${fitting.length} entries: ${listed.join(", ")}${more}.`, {
     hint: "Give more characters of the id.",
   });
 }

@@ -78,13 +78,13 @@ interface Change {
 }
 
 async function changesFor(tx: Transaction, imported: readonly EntryRecords[]): Promise<Change[]> {
-  const here = new Map((await tx.records(imported.map(({ id }) => id))).map(({ id, records }) => [id, records]));
+  const byId = new Map((await tx.records(imported.map(({ id }) => id))).map(({ id, records }) => [id, records]));
   return imported.map(({ id, records }) => {
     const all = records.map((record) => ({ ...record, entry: entryIn(record.content) }));
     const isRecordOfEntry = (record: (typeof all)[number]): record is NewRecord => record.entry?.id === id;
     if (all.length === 0 || !all.every(isRecordOfEntry))
       throw new Failure("usage", `The records of entry ${id} are invalid.`, { meaning: nothingImported });
-    const existing = here.get(id) ?? [];
+    const existing = byId.get(id) ?? [];
     const differs = existing.findIndex(({ content }, at) => at < all.length && content !== all[at]?.content);
     if (differs >= 0) throw contradiction(id, `record ${differs + 1} differs`);
     return { id, entry: all.at(-1)!.entry, added: all.slice(existing.length), existing: existing.length };

@@ -1,14 +1,14 @@
-// Which entries may be removed: finished and old, with no client or key that may still be live. Pure.
+// Selects entries that may be removed: finished and old, without a client or key that may still be valid. Pure.
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 interface PruneChoice {
-  /** ISO 8601 UTC: only entries last changed before it. */
+  /** Only entries that last changed before this time, ISO 8601 UTC. */
   readonly before: string;
   /** Ids of entries that a process works on. */
   readonly leased: ReadonlySet<string>;
   /** Also remove entries of clients and keys that may still be live. */
   readonly includeLive?: boolean;
-  /** Ignore when they were last changed. */
+  /** Ignore the age of the entries. */
   readonly isOfAnyAge?: boolean;
 }
 
@@ -24,9 +24,9 @@ function createdBy(entry: Entry): string[] {
 }
 
 /**
- * Which entries may be removed. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed together or not at
- * all. The entry of a revocation stays as long as the entry that created the client or key. A rotation stays as long as a
- * rotation of the same key in place is unfinished, because it shows that the unfinished one is out of date.
+ * Selects the entries that may be removed. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed
+ * together or not at all. The entry of a revocation stays as long as the entry that created the client or key. A rotation stays
+ * as long as a rotation of the same key in place is unfinished, because it shows that the unfinished one is out of date.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => uniqueIds(entry, revokedBy(entry))));
@@ -51,7 +51,7 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
 }
 
 /**
- * Which entries may move to the archive: all that could be removed if their age did not matter. The entry that created a policy
+ * Ids of the entries that may move to the archive: all that could be removed regardless of age. The entry that created a policy
  * item's client or key stays as long as a successor that does not name the item: the policy finds the successor through it.
  */
 export function archivable(
@@ -91,8 +91,8 @@ function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => bo
     }
     for (const name of uniqueIds(entry, revokedBy(entry))) staysWith.get(creators.get(name) ?? "")?.push(entry.id);
   }
-  const kept = new Set(entries.filter((entry) => !mayRemove(entry)).map(({ id }) => id));
+  const staying = new Set(entries.filter((entry) => !mayRemove(entry)).map(({ id }) => id));
   // The loop includes ids that are added to the set during iteration.
-  for (const id of kept) for (const other of staysWith.get(id) ?? []) kept.add(other);
-  return new Set([...staysWith.keys()].filter((id) => !kept.has(id)));
+  for (const id of staying) for (const other of staysWith.get(id) ?? []) staying.add(other);
+  return new Set([...staysWith.keys()].filter((id) => !staying.has(id)));
 }

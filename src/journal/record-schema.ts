@@ -88,7 +88,7 @@ export const detailShape = {
   overlap_unused_ms: number,
   /** How the new credential was proven. */
   proven: optional,
-  /** ISO 8601 UTC; set with the proof. */
+  /** End of the overlap, ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
   /** Destinations of the new secret where a machine that can read them no longer found it. */
   gone: z.optional(z.array(text)),

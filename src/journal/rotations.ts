@@ -67,7 +67,7 @@ const firstStepLimitMs = 5000;
 
 export interface Concurrency {
   readonly clock: { elapsed(): number; sleep(ms: number): Promise<void> };
-  /** The old credential was active before admission. */
+  /** True if the old credential was active before admission. */
   readonly wasActive: boolean;
   /** Ids of the rotations that had finished before admission. */
   readonly settledBefore: ReadonlySet<string>;
@@ -91,7 +91,7 @@ async function checkPrecedence(
   { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: Concurrency },
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
-  // This process saw the credential active before the other rotation revoked it: the other process was faster.
+  // The other process was faster if this one saw the credential active before the other rotation revoked it.
   // A rotation in place changed the key's secret even if its receipt was not as expected.
   const wasFaster = ({ id, state, detail }: Entry): boolean =>
     (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&

@@ -10,7 +10,7 @@ import type { EntryRecords, Finding, Signed } from "./record.ts";
 
 export const nothingSent = "Nothing was sent and nothing changed.";
 
-/** A running process holds the entry or the file. */
+/** The result of an attempt to take an entry or the file that a running process holds. */
 export class Busy {
   /** The failure after that many milliseconds of waiting; `meaning` defaults to "nothing was sent". */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
@@ -112,7 +112,7 @@ export interface Transaction {
   readonly moved: Moved | undefined;
   /** Marks where the entries were moved; undefined removes the mark. */
   mark(moved: Moved | undefined): Promise<void>;
-  /** The records of those of these entries that exist. */
+  /** The records of these entries; a missing entry has none, or is left out. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
   /** Entries with these idempotency keys, as named by `keyName`. */
   ofKeys(keys: readonly string[]): Promise<readonly Entry[]>;
@@ -153,7 +153,7 @@ export interface Store {
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
-  /** @param key as named by `keyName` */
+  /** Finds the entries that an admission has to consider. @param key as named by `keyName` */
   look(intent: Intent, key: string | null): Promise<LookupResult>;
   /** Inserts and holds a new entry. @returns undefined if another entry came after `newest`: it may be of the same request */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;

@@ -1,4 +1,4 @@
-// Which addresses are allowed (§1, §5.1 rules 3 and 4), and their origins.
+// Checks addresses (§1, §5.1 rules 3 and 4), and compares their origins.
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 

@@ -261,11 +261,11 @@ export async function editProfile(
       if (saved !== undefined && current.base_url !== first?.base_url) {
         throw new Failure("failed", `Profile ${name} was moved to another address at the same time; try again.`);
       }
-      const kept = withoutOldAddress(current, patched(current, settings), settings);
-      notes.push(...kept.notes);
-      if (settings.credential === undefined) return kept.profile;
-      const given = settings.credential === null ? null : storedForm(settings.credential, saved);
-      return withCredential(kept.profile, given);
+      const moved = withoutOldAddress(current, patched(current, settings), settings);
+      notes.push(...moved.notes);
+      if (settings.credential === undefined) return moved.profile;
+      const stored = settings.credential === null ? null : storedForm(settings.credential, saved);
+      return withCredential(moved.profile, stored);
     }),
   );
   if (saved?.note !== undefined) notes.push(saved.note);

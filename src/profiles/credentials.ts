@@ -59,7 +59,7 @@ class LayeredCredentials {
 
   /**
    * Stores a secret for the given origins.
-   * @throws Failure `failed` or `usage` if neither place accepts it
+   * @throws Failure `failed` or `usage` if the keychain, or without one the file, does not accept it
    */
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
     const ref = crypto.randomUUID();
@@ -124,7 +124,7 @@ class LayeredCredentials {
     });
   }
 
-  /** Checks before a request that `save` can succeed, by writing and removing a file or an entry. */
+  /** Checks before a request that `save` can succeed, by writing and removing a file or a keychain entry. */
   async testWrite(): Promise<void> {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();

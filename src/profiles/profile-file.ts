@@ -158,7 +158,7 @@ function damaged(path: string, place: JsonPosition, what: string): Failure {
   });
 }
 
-/** Accepts the byte order mark of some editors. */
+/** Parses the file, also with the byte order mark that some editors write. */
 function parseFile(marked: string, path: string): ProfileFile {
   const text = marked.replace(/^\uFEFF/, "");
   let value: unknown;

@@ -127,14 +127,14 @@ function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resol
   };
 }
 
-/** Address variables without an address and a credential are reported and ignored. */
+/** Chooses `INTEG_PROFILE` or the default profile. Reports address variables, which are ignored without `INTEG_BASE_URL`. */
 function fromProfiles(input: ResolutionInput): Resolution {
   const { env, stored } = input;
   const unused = profileVariablesIn(env);
-  const named = variable(env, "INTEG_PROFILE");
-  const name = named ?? stored.default ?? undefined;
+  const chosen = variable(env, "INTEG_PROFILE");
+  const name = chosen ?? stored.default ?? undefined;
   if (name === undefined) throw noProfileFailure(stored);
-  const resolution = storedResolution(name, named === undefined ? "default" : "INTEG_PROFILE", input);
+  const resolution = storedResolution(name, chosen === undefined ? "default" : "INTEG_PROFILE", input);
   return unused.length === 0 ? resolution : withNotes(resolution, `${listed(unused)}: INTEG_BASE_URL is not set.`);
 }
 
@@ -159,8 +159,8 @@ export const emptyStore: StoredProfiles = { default: null, list: () => [], get: 
 export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagProfile" | "env">): boolean {
   if (flagProfile === "env") return false;
   if (flagProfile === undefined && variable(env, "INTEG_BASE_URL") !== undefined) return false;
-  const named = flagProfile ?? variable(env, "INTEG_PROFILE");
-  return named === undefined || !sandboxRegions.has(named);
+  const chosen = flagProfile ?? variable(env, "INTEG_PROFILE");
+  return chosen === undefined || !sandboxRegions.has(chosen);
 }
 
 /** True if neither flag, environment nor default chooses a profile, so that integ can ask. */

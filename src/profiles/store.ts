@@ -127,14 +127,14 @@ class FileProfileStore implements StoredProfiles {
 
   async #change(change: (file: ProfileFile) => ProfileFile): Promise<void> {
     ensurePrivateFolder(this.#folder);
-    const held = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
+    const acquired = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
     try {
       // Validate first: the next read would refuse an invalid file.
       const next = ProfileFile.safeParse(change(this.#read()));
       if (!next.success) throw invalid(next.error.issues[0]);
       this.#write(next.data);
     } finally {
-      held.release();
+      acquired.release();
     }
   }
 

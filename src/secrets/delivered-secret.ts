@@ -71,7 +71,7 @@ export function contentOf(fd: number): string {
   return bytes.subarray(0, zerosFrom(bytes)).toString("utf8");
 }
 
-/** The index of the trailing zeros, by binary search: in a loop V8 would optimize twice, which takes 9 ms. */
+/** The index of the first trailing zero, by binary search: in a loop V8 would optimize twice, which takes 9 ms. */
 function zerosFrom(bytes: Buffer): number {
   const zeros = Buffer.alloc(bytes.length);
   let least = 0;

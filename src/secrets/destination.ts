@@ -110,7 +110,7 @@ interface DestinationDescription {
   readonly name: string;
   /** The place of a delivered secret, as a sentence. */
   readonly delivered?: string;
-  /** The evidence that it arrived. */
+  /** The evidence that the secret arrived. */
   readonly proof: string;
   /** The option that selects it again, if the journal has enough facts. */
   readonly option?: DestinationOption;

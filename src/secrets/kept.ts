@@ -37,8 +37,8 @@ function holdsSecret(fd: number): boolean {
 }
 
 /**
- * The undelivered secrets of a state folder, created with mode 0700 on first use. Like the journal, all calls run on
- * the main thread. `entry` is the id of a journal entry.
+ * The undelivered secrets of a state folder, in a folder that is created with mode 0700 on first use. Like the journal,
+ * it does all work on the main thread. `entry` is the id of a journal entry.
  */
 export class Undelivered {
   /** For messages and `doctor`. */

@@ -61,8 +61,8 @@ function targetProfile(
 }
 
 function refuseForeign(profile: Profile, issuer: Issuer): void {
-  const [here, there] = [originOf(profile.base_url), originOf(issuer.baseUrl)];
-  if (here !== there) throw refuse(profile.name, `it belongs to ${here}, and ${there} issues the secret`);
+  const [target, source] = [originOf(profile.base_url), originOf(issuer.baseUrl)];
+  if (target !== source) throw refuse(profile.name, `it belongs to ${target}, and ${source} issues the secret`);
   const [own, other] = [profile.organization_id?.toLowerCase(), issuer.organizationId?.toLowerCase()];
   if (own !== undefined && other !== undefined && own !== other)
     throw refuse(profile.name, "it is another organization's");

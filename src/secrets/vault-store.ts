@@ -222,9 +222,9 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const { env } = this.tools;
     const given = variable(env, "VAULT_TOKEN");
     if (given !== undefined) return given;
-    const named = variable(env, "VAULT_TOKEN_FILE");
-    const path = named ?? (env.HOME ? join(env.HOME, ".vault-token") : undefined);
-    const token = path === undefined ? "" : tokenIn(path, named !== undefined);
+    const tokenFile = variable(env, "VAULT_TOKEN_FILE");
+    const path = tokenFile ?? (env.HOME ? join(env.HOME, ".vault-token") : undefined);
+    const token = path === undefined ? "" : tokenIn(path, tokenFile !== undefined);
     if (token === "")
       throw new Failure("auth", `${this.name} has no token.`, {
         hint: "Set VAULT_TOKEN or VAULT_TOKEN_FILE, or log in with vault login.",
@@ -256,7 +256,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
   }
 }
 
-/** A patch requires an existing secret. */
+/** The method of a write: a patch requires an existing secret. */
 function methodFor({ fields }: Current, method: string | undefined): string {
   return fields !== undefined && method === "patch" ? "patch" : "replace";
 }

@@ -46,7 +46,7 @@ export type LegacyCredential =
   /** An endpoint that exchanges the key's secret; see `exchangeAtEndpoint`. */
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
-/** A token from the endpoint. The attempt's `text` is the endpoint's response and contains the token. */
+/** A token from the endpoint. The attempt's `body` is the endpoint's response and contains the token. */
 export interface TokenGrant {
   readonly token: string;
   /** Undefined if the response does not say. */

@@ -125,7 +125,7 @@ export class Caller {
   }
 }
 
-/** @throws errors other than `Failure` */
+/** The attempt of a request that was not sent because of a Failure. @throws any other error */
 function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> {
   if (!(error instanceof Failure)) throw error;
   const { reason, temporary, retryAfterSeconds } =

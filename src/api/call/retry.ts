@@ -1,4 +1,4 @@
-// When a request may be repeated (§8, §4.2), and the retry loop of reads. Changes have their own rule.
+// Decides when a request may be repeated (§8, §4.2), and repeats reads. `operations/sending.ts` repeats changes.
 import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 import type { NextStep } from "../../next-step.ts";

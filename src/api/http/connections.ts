@@ -126,10 +126,10 @@ export class ConnectionPool {
 
   /** @param recording set for a change, which gets a new connection: a stale one could leave its outcome unknown */
   take(target: Target, recording: Recording | undefined): Connection {
-    const kept = recording ? undefined : this.#idle.get(target.origin);
-    if (!kept) return new Connection(target, this.#settings, recording);
+    const idle = recording ? undefined : this.#idle.get(target.origin);
+    if (!idle) return new Connection(target, this.#settings, recording);
     this.#idle.delete(target.origin);
-    return kept;
+    return idle;
   }
 
   give(connection: Connection): void {
@@ -155,7 +155,7 @@ function checkProxy(address: string): void {
   });
 }
 
-/** Collects bytes in one buffer: keeping a chunk would keep the larger buffer behind it. */
+/** Collects bytes in one buffer: a chunk may be a part of a larger buffer, which would stay in memory with it. */
 export class ByteBuffer {
   #memory = Buffer.alloc(0);
   #length = 0;

@@ -88,7 +88,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
   };
   const onAbort = (): void => end({ reason: "interrupted", detail: "interrupted" });
   const onTime = async (): Promise<void> => {
-    // After a suspension, read the data that arrived before the deadline is applied.
+    // After a suspension of the machine, data that arrived in time may be unread.
     await watched?.readArrived();
     end({
       reason: "timeout",

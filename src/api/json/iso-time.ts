@@ -1,12 +1,12 @@
 // ISO 8601 times, dates (§2.4, §9.1) and durations.
 
-/** Accepts existing dates only: `Date.parse` reads 30 February as 2 March. */
+/** True for an existing date: `Date.parse` reads 30 February as 2 March. */
 export function isDate(text: string): boolean {
   const form = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/.exec(text);
   return form !== null && Number(form[3]) <= new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate();
 }
 
-/** A date, a time to the minute at least, and a zone. */
+/** True for a date with a time, to the minute at least, and a zone. */
 export function isTime(text: string): boolean {
   const form = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.exec(text);
   return form !== null && isDate(form[1]!) && !Number.isNaN(Date.parse(text));

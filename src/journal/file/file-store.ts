@@ -19,7 +19,7 @@ import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenByAno
 
 export interface FileParts {
   readonly now: () => number;
-  /** Called once, for the first lock, because it takes time. */
+  /** Identifies this process and loads kernel locks. Called once, for the first lock, because it takes time. */
   readonly means?: (() => LockMeans) | undefined;
   /** How long to wait for another process to release the journal's lock. */
   readonly waitMs?: number | undefined;
@@ -63,9 +63,9 @@ export class FileStore implements Store {
 
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
     const { ids = [], parent, replaces, start, archived = false, actor } = filter;
-    const named = [...ids, parent, replaces].filter((id) => id !== undefined);
+    const byId = [...ids, parent, replaces].filter((id) => id !== undefined);
     const isHere = (journal: Contents): boolean =>
-      named.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
+      byId.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
     const view = this.#view((journal) => archived || (!excludesFinished(filter) && !isHere(journal)));
     const hasFilteredActor = ({ id }: Entry): boolean =>
       actor === undefined || view.records(id).some((record) => hasActor(record, actor));
@@ -101,8 +101,8 @@ export class FileStore implements Store {
   #entriesWithKey(key: string): Entry[] {
     const fitting = (view: JournalView): Entry[] =>
       [...view.candidates({ all: true })].filter((entry) => keyName(entry) === key);
-    const here = fitting(this.#view(() => false));
-    return here.length > 0 ? here : fitting(this.#view());
+    const found = fitting(this.#view(() => false));
+    return found.length > 0 ? found : fitting(this.#view());
   }
 
   /** The journal's contents. @throws Failure `usage` if its entries were moved elsewhere */

@@ -79,7 +79,7 @@ export class RecordFile {
       try {
         fs.closeSync(file.fd);
       } catch {
-        // every write was synced and its errors reported
+        // Every write was synced, and its errors were reported.
       }
     }
     this.#open.clear();
@@ -129,17 +129,17 @@ export class RecordFile {
     return { contents, damage, torn: scan.torn, size, isEmptied: size === 0, isSound };
   }
 
-  /** The last read, if this is the same file and the last record is still there on a line of its own. */
+  /** The last read, if this is the same file and the last record is still current on a line of its own. */
   #lastReadIn(fd: number, head: Buffer): LastRead | undefined {
     const last = this.#lastRead;
     if (!last || !head.subarray(0, last.head.length).equals(last.head)) return undefined;
     const { offset, bytes } = last.anchor;
-    const there = readBytes(fd, offset, bytes.length + 1);
-    const isEnded = there.length === bytes.length || there[bytes.length] === newline;
-    return isEnded && there.subarray(0, bytes.length).equals(bytes) ? last : undefined;
+    const current = readBytes(fd, offset, bytes.length + 1);
+    const isEnded = current.length === bytes.length || current[bytes.length] === newline;
+    return isEnded && current.subarray(0, bytes.length).equals(bytes) ? last : undefined;
   }
 
-  /** Appends records, synced with the folder's entry, or changes nothing. The caller holds the journal's lock. */
+  /** Appends records and syncs the file and its name, or changes nothing. The caller holds the journal's lock. */
   append(records: readonly Signed[]): void {
     const { health, now } = this.#parts;
     health.during(() => {
@@ -179,7 +179,7 @@ export class RecordFile {
     health.during(() => setAside(this.path, { damage, torn: undefined }, now));
   }
 
-  /** Replaces the file atomically with these records and copies bad bytes beside it first. The caller holds the lock. */
+  /** Copies damaged bytes beside the file, then replaces it atomically with these records. The caller holds the lock. */
   replace(reading: Reading, records: readonly Signed[], facts: HeaderFacts): void {
     const { health, now } = this.#parts;
     health.during(() => {

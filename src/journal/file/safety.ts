@@ -139,17 +139,17 @@ export function setAside(
   { damage, torn }: { readonly damage: readonly Damage[]; readonly torn: Damage | undefined },
   now: () => number,
 ): void {
-  const kept = damage.map(({ offset, bytes }) => ({
+  const bad = damage.map(({ offset, bytes }) => ({
     suffix: `damaged-${offset}-${hash("sha256", bytes, "hex").slice(0, 12)}`,
     bytes,
   }));
-  if (torn) kept.push({ suffix: `torn-${new Date(now()).toISOString().replaceAll(/[-:.]/g, "")}`, bytes: torn.bytes });
-  for (const { suffix, bytes } of kept)
+  if (torn) bad.push({ suffix: `torn-${new Date(now()).toISOString().replaceAll(/[-:.]/g, "")}`, bytes: torn.bytes });
+  for (const { suffix, bytes } of bad)
     for (let number = 1; ; number += 1) {
       const path = `${journal}.${suffix}${number === 1 ? "" : `-${number}`}`;
-      const there = fs.lstatSync(path, { throwIfNoEntry: false });
-      if (there?.isFile() && fs.readFileSync(path).equals(bytes)) break;
-      if (there !== undefined) continue;
+      const existing = fs.lstatSync(path, { throwIfNoEntry: false });
+      if (existing?.isFile() && fs.readFileSync(path).equals(bytes)) break;
+      if (existing !== undefined) continue;
       createFile(path, bytes);
       break;
     }

@@ -65,7 +65,7 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * @param around.env includes the PG* variables, the defaults of the address
+ * Parses the address of a team's journal. Its defaults are the PG* variables in `around.env`.
  * @param around.user the role, if neither the address nor a variable names one
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {

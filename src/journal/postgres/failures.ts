@@ -8,7 +8,7 @@ export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
 
-/** @throws LostConnection if the work takes longer @param shownMs the time that the message shows */
+/** Waits for the work. @throws LostConnection after `limitMs` @param shownMs the time that the message shows */
 export async function within<T>(limitMs: number, work: Promise<T>, shownMs = limitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -193,8 +193,8 @@ export class PostgresStore implements Store {
     if (entry === undefined) return undefined;
     const quietMs = Number(row?.quiet_ms ?? 0);
     const quiet = quietMs > 0 ? { until: String(row?.quiet_until), ms: quietMs } : undefined;
-    const [own, n] = [String(row?.epoch), Number(row?.n)];
-    return leaseOf(this.#parts, { entry, content, epoch: own, n, askedAt, quiet });
+    const [newEpoch, n] = [String(row?.epoch), Number(row?.n)];
+    return leaseOf(this.#parts, { entry, content, epoch: newEpoch, n, askedAt, quiet });
   }
 
   /** Takes the entry from the holder that the user saw, and releases it. Until `quiet_until`, that holder's requests may arrive. */

@@ -29,13 +29,13 @@ const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** The tables with their schema, independent of the search path. */
 export function tablesIn(schema: string) {
-  const named = (name: string): string => `${quoted(schema)}.integ_${name}`;
+  const table = (name: string): string => `${quoted(schema)}.integ_${name}`;
   return {
     schema,
-    meta: named("meta"),
-    entries: named("entries"),
-    records: named("records"),
-    escrow: named("escrow"),
+    meta: table("meta"),
+    entries: table("entries"),
+    records: table("records"),
+    escrow: table("escrow"),
   };
 }
 
@@ -123,8 +123,8 @@ export async function checkTables(query: Query, { meta, schema }: Tables): Promi
   });
   const version = Number(row?.value ?? Number.NaN);
   if (version === schemaVersion) return;
-  const is = Number.isNaN(version) ? "an unknown version" : `version ${version}`;
-  throw unusable(`The team's journal has tables of ${is}; this integ needs version ${schemaVersion}`, {
+  const actual = Number.isNaN(version) ? "an unknown version" : `version ${version}`;
+  throw unusable(`The team's journal has tables of ${actual}; this integ needs version ${schemaVersion}`, {
     hint:
       version > schemaVersion
         ? "Upgrade integ, then run the command again."
