@@ -39,7 +39,7 @@ const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced
 /**
  * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost one is replaced, not found.
  */
-export async function currentChild(journal: LookupResult, rotation: Entry): Promise<Entry | undefined> {
+export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
   const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   const children = await journal.select({ all: true, parent: rotation.id, operation });
   const counts = (id: string | null): boolean =>

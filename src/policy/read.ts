@@ -49,7 +49,7 @@ interface LocatedDefect extends Position {
 }
 
 function refuseHuge(source: string, file: string): void {
-  if (source.length > longestPolicy)
+  if (Buffer.byteLength(source) > longestPolicy)
     throw new Failure("usage", `${file}: the file is too large. Allowed: up to 1 MiB.`, { meaning: nothingSent });
   // The YAML library's memory use grows with nesting: a million brackets would crash the process.
   let depth = 0;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { outputs } from "../../src/commands/schema/outputs.ts";
 import { outputFaults } from "../support/check-output.ts";
@@ -6,7 +7,8 @@ import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 function home(): Home {
-  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+  const { access_token, token_endpoint } = service.us;
+  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
 }
 
 it("lists each schema with the commands that print it", async () => {
@@ -56,4 +58,18 @@ it("describes the documented objects of the service", async () => {
       expect(said.stdout, said.stderr).not.toBe("");
       expect(outputFaults([...words, format], at.env, { said, isService: true }), words.join(" ")).toEqual([]);
     }
+  const found = await at.integ(["people", "search", "a", "--json"]);
+  const { id } = (JSON.parse(found.stdout) as { data: { id: string }[] }).data[0]!;
+  const { client_id } = JSON.parse((await at.integ(["oauth-clients", "list", "--json"])).stdout).data[0];
+  for (const [words, input] of [
+    [["people", "membership", id], ""],
+    [
+      ["oauth-clients", "token", "--client-id", client_id, "--client-secret-stdin"],
+      readFileSync(at.path("client.secret")),
+    ],
+  ] as const) {
+    const said = await at.integ([...words, "--json"], { input: String(input) });
+    expect(said.code, said.stderr).toBe(0);
+    expect(outputFaults([...words, "--json"], at.env, { said, isService: true }), words.join(" ")).toEqual([]);
+  }
 });
