@@ -20,7 +20,7 @@ _integ() {
   done
   cur=${words[${#words[@]} - 1]}
   unset 'words[${#words[@]}-1]'
-  # Inside quotes the shell sees the text as it is.
+  # Text inside quotes needs no further quoting.
   [[ $cur == [\'\"]* ]] && cur=${cur:1} as_is=1
   program=${words[0]/#\~/$HOME}
   type -P "$program" >/dev/null || program=integ
@@ -38,7 +38,7 @@ _integ() {
       COMPREPLY+=("$prefix$word")
     done < <(compgen -f -- "$typed")
   fi
-  # Readline keeps what stands before the last "=" or ":" of the word, and wants the rest, quoted for the shell.
+  # Readline keeps the word up to its last "=" or ":" and replaces the rest, which must be quoted for the shell.
   breaks=${COMP_WORDBREAKS//[^=:]/}
   [[ -n $breaks ]] && head=${cur%"${cur##*[$breaks]}"}
   for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do

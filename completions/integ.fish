@@ -1,10 +1,10 @@
 # fish completion for integ, printed by "integ completion fish": change the program, not this file.
 
-# True unless a file is meant: fish knows its own quotes, variables and ~ best.
-function __integ_knows
+# True unless the word is a file: fish completes files itself, with quotes, variables and ~.
+function __integ_completes
     set -l words (commandline -opc)
     set -l cur (commandline -ct)
-    # Variables set for one command stand before it.
+    # Skip the variables that are set for this command: NAME=value integ ...
     while string match -qr '^[A-Za-z_]\w*=' -- "$words[1]"
         set -e words[1]
     end
@@ -18,4 +18,4 @@ function __integ_knows
     test "$kind[1]" != files
 end
 
-complete -c integ -n __integ_knows -f -a '$__integ_found'
+complete -c integ -n __integ_completes -f -a '$__integ_found'

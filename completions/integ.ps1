@@ -3,7 +3,7 @@
 Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
 
-    # Where a session stops at errors, a program that says something on stderr would be one (5.1).
+    # With 'Stop', PowerShell 5.1 would treat any output on stderr as an error.
     $ErrorActionPreference = 'Continue'
     $before = @($commandAst.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object {
             if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
@@ -29,12 +29,12 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
             $name, $summary = $line.Split([char[]]"`t", 2)
             if (-not $name.StartsWith($typed, [System.StringComparison]::Ordinal)) { continue }
             if (-not $summary) { $summary = $name }
-            # What PowerShell itself would read differently goes between quotes.
+            # Quote text that has a meaning in PowerShell.
             $text = "$prefix$name"
             if ($text -match '[^\w./:=@+\\-]' -or $text.StartsWith('@')) { $text = "'" + $text.Replace("'", "''") + "'" }
             [System.Management.Automation.CompletionResult]::new($text, $name, $type, $summary)
         }
     )
-    # An empty text keeps PowerShell from offering files where none are meant.
+    # An empty text keeps PowerShell from offering files instead.
     if ($found.Count -gt 0) { $found } else { '' }
 }

@@ -8,7 +8,7 @@ import type { Column, Format } from "../output/formats/format.ts";
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
   /** Declares arguments and options on the command, and returns it. */
   readonly configure: (command: Command) => Command<Args, Options>;
-  /** Asks at a terminal for a missing first argument. @returns undefined if there is nothing to choose: it stays missing */
+  /** Asks at a terminal for a missing first argument. @returns undefined if nothing can be chosen: the argument stays missing */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
   /** The columns of a change's result: an unknown field of `--fields` is refused before anything is sent. */
   readonly result?: readonly Column[];
@@ -24,7 +24,7 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
 /** A command without its types, loaded when it runs or its help is shown. */
 export type Verb = Definition<unknown[], Record<string, unknown>>;
 
-/** Checks a command's types, and removes them for the program. */
+/** Checks the types of a definition, and erases them: the program treats all commands alike. */
 export function defineVerb<Args extends unknown[], Options extends Record<string, unknown>>(
   definition: Definition<Args, Options>,
 ): Verb {
@@ -55,8 +55,7 @@ export interface WholeTree {
   readonly verbOf: (command: DeclaredCommand) => Verb | undefined;
 }
 
-// `--dry-run` for all commands with changes: they stop before the first one, and print the requests and local changes of
-// this machine.
+// `--dry-run` for all commands that change something: they print their requests and local changes instead of making them.
 
 export const addDryRun = sharedOptions((command) =>
   command.option("--dry-run", "Show what would be sent and changed, and change nothing"),

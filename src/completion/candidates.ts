@@ -7,7 +7,7 @@ export interface Candidate {
   readonly summary?: string;
 }
 
-/** `prefix` is the part of the current word before the candidate: `--output=`. */
+/** Candidates for a word. `prefix` is the part of the word that is not completed: `--output=`. */
 export type Candidates = { readonly prefix: string } & (
   | { readonly kind: "commands" | "options" | "values"; readonly list: readonly Candidate[] }
   | { readonly kind: "files" }
@@ -17,10 +17,9 @@ export type Candidates = { readonly prefix: string } & (
 const nothing: Candidates = { kind: "values", prefix: "", list: [] };
 
 /** The context of the current word, from the words before it. */
-interface Reached {
+interface WordContext {
   readonly node: Node;
-  /** Number of arguments given. */
-  readonly given: number;
+  readonly argumentCount: number;
   /** A flag whose value may follow: one value, or several until the next flag. */
   readonly open: { readonly flag: Flag; readonly isOptional: boolean } | undefined;
   /** `--` was given, so no flags follow. */
@@ -32,8 +31,8 @@ interface Reached {
 
 /** @param words the words before the cursor, without the program's name */
 export function candidatesAt(tree: Tree, words: readonly string[], current: string): Candidates {
-  const reached = follow(tree, words);
-  const { node, open, isPlain, isHelp } = reached;
+  const context = contextAfter(tree, words);
+  const { node, open, isPlain, isHelp } = context;
   const isFlag = !isPlain && current.startsWith("-");
   if (open && !(open.isOptional && current.startsWith("-"))) return valuesOf(open.flag.value, { node, current });
   const glued = isFlag ? /^(--[^=]+=)/.exec(current)?.[1] : undefined;
@@ -42,19 +41,19 @@ export function candidatesAt(tree: Tree, words: readonly string[], current: stri
     return value ? valuesOf(value, { node, prefix: glued, current: current.slice(glued.length) }) : nothing;
   }
   if (isHelp) return commandsOf(node, current, node === tree.root ? tree.topics : []);
-  if (isFlag) return optionsOf([...node.flags, ...tree.globals], reached);
+  if (isFlag) return optionsOf([...node.flags, ...tree.globals], context);
   if (node.nodes.length > 0) return commandsOf(node, current, node === tree.root ? [helpCandidate] : []);
-  const argument = argumentAt(node, reached.given);
+  const argument = argumentAt(node, context.argumentCount);
   if (argument) return valuesOf(argument, { node, current });
-  return isPlain || current !== "" ? nothing : optionsOf(node.flags, reached);
+  return isPlain || current !== "" ? nothing : optionsOf(node.flags, context);
 }
 
 const helpCandidate: Candidate = { text: "help", summary: "Show help for a command or topic" };
 
-function follow(tree: Tree, words: readonly string[]): Reached {
+function contextAfter(tree: Tree, words: readonly string[]): WordContext {
   let node = tree.root;
-  let given = 0;
-  let open: Reached["open"];
+  let argumentCount = 0;
+  let open: WordContext["open"];
   let isPlain = false;
   let isHelp = false;
   const usedFlags = new Set<string>();
@@ -76,10 +75,10 @@ function follow(tree: Tree, words: readonly string[]): Reached {
       const child = node.nodes.find(({ path, aliases }) => path.at(-1) === word || aliases.includes(word));
       if (child) node = child;
       else if (node === tree.root && word === "help") isHelp = true;
-      else given += 1;
+      else argumentCount += 1;
     }
   }
-  return { node, given, open, isPlain, isHelp, usedFlags };
+  return { node, argumentCount, open, isPlain, isHelp, usedFlags };
 }
 
 function flagNamed({ globals }: Tree, node: Node, name: string): Flag | undefined {
@@ -90,23 +89,23 @@ function takesMany({ value }: Flag): boolean {
   return value !== undefined && (value.repeatable || !value.required);
 }
 
-/** Matches names; aliases only if no name matches. */
+/** The node's commands and `more`; aliases instead if only an alias begins with the current word. */
 function commandsOf(node: Node, current: string, more: readonly Candidate[] = []): Candidates {
   const names = [...node.nodes.map(({ path, summary }) => ({ text: path.at(-1)!, summary })), ...more];
   const aliases = node.nodes.flatMap((child) => child.aliases.map((text) => ({ text, summary: child.summary })));
-  const fits = ({ text }: Candidate): boolean => text.startsWith(current);
-  return { kind: "commands", prefix: "", list: !names.some(fits) && aliases.some(fits) ? aliases : names };
+  const matches = ({ text }: Candidate): boolean => text.startsWith(current);
+  return { kind: "commands", prefix: "", list: !names.some(matches) && aliases.some(matches) ? aliases : names };
 }
 
-/** Flags that were not given in either form, and repeatable flags. */
-function optionsOf(flags: readonly Flag[], { usedFlags }: Reached): Candidates {
+/** Flags that were typed in neither their short nor their long form, and flags that can be repeated. */
+function optionsOf(flags: readonly Flag[], { usedFlags }: WordContext): Candidates {
   const namesOf = ({ long, short }: Flag): string[] => (short === undefined ? [long] : [long, short]);
-  const left = flags.filter((flag) => takesMany(flag) || !namesOf(flag).some((name) => usedFlags.has(name)));
-  const list = left.flatMap((flag) => namesOf(flag).map((text) => ({ text, summary: flag.summary })));
+  const unused = flags.filter((flag) => takesMany(flag) || !namesOf(flag).some((name) => usedFlags.has(name)));
+  const list = unused.flatMap((flag) => namesOf(flag).map((text) => ({ text, summary: flag.summary })));
   return { kind: "options", prefix: "", list };
 }
 
-/** The last argument may be repeatable. */
+/** The argument at this index; past the end, the last one if it is repeatable. */
 function argumentAt({ arguments: all }: Node, index: number): Value | undefined {
   return all[index] ?? (all.at(-1)?.repeatable ? all.at(-1) : undefined);
 }
@@ -126,7 +125,7 @@ function valuesOf(value: Value | undefined, { node, current, prefix = "" }: Valu
   return { kind: "values", prefix, list: words.map((text) => ({ text })) };
 }
 
-/** Unused fields after the last comma, each with the text before it, because shells complete whole words. */
+/** Fields that the typed list lacks. Each candidate contains the typed list, because shells complete whole words. */
 function fieldsOf({ fields = [] }: Node, current: string): Candidate[] {
   const before = current.slice(0, current.lastIndexOf(",") + 1);
   const typed = before.split(",");

@@ -1,7 +1,7 @@
 // Completion scripts of the shells. Each runs `integ __complete <words before> :<current word>` and converts the
-// result. Its first line is the kind (commands, options, values, files) and the prefix of the current word
-// (`--output=`); each further line is a candidate, a tab and its summary. The colon keeps the last word from being
-// empty, which some shells would drop.
+// output: its first line is the kind (commands, options, values, files) and the prefix of the current word
+// (`--output=`); each further line is a candidate, a tab and its summary. The current word has a colon, because some
+// shells drop an empty word.
 
 export const shells = ["bash", "zsh", "fish", "powershell"] as const;
 export type Shell = (typeof shells)[number];
@@ -31,7 +31,7 @@ _integ() {
   done
   cur=\${words[\${#words[@]} - 1]}
   unset 'words[\${#words[@]}-1]'
-  # Inside quotes the shell sees the text as it is.
+  # Text inside quotes needs no further quoting.
   [[ $cur == [\\'\\"]* ]] && cur=\${cur:1} as_is=1
   program=\${words[0]/#\\~/$HOME}
   type -P "$program" >/dev/null || program=integ
@@ -49,7 +49,7 @@ _integ() {
       COMPREPLY+=("$prefix$word")
     done < <(compgen -f -- "$typed")
   fi
-  # Readline keeps what stands before the last "=" or ":" of the word, and wants the rest, quoted for the shell.
+  # Readline keeps the word up to its last "=" or ":" and replaces the rest, which must be quoted for the shell.
   breaks=\${COMP_WORDBREAKS//[^=:]/}
   [[ -n $breaks ]] && head=\${cur%"\${cur##*[$breaks]}"}
   for ((i = 0; i < \${#COMPREPLY[@]}; i++)); do
@@ -82,7 +82,7 @@ _integ() {
     [[ $line == *$'\\t'* ]] && found[-1]+=:\${line#*$'\\t'}
   done
   (( $#found )) || return 1
-  # -O: also before a dash is typed, since options are offered where nothing else could be.
+  # -O: offer options even before a dash is typed, because no other candidates are possible.
   if [[ $kind == options ]]; then
     _describe -O -t options option found
   else
@@ -99,11 +99,11 @@ fi
 
 /** 3.0 and later. */
 const fish = `${origin("fish")}
-# True unless a file is meant: fish knows its own quotes, variables and ~ best.
-function __integ_knows
+# True unless the word is a file: fish completes files itself, with quotes, variables and ~.
+function __integ_completes
     set -l words (commandline -opc)
     set -l cur (commandline -ct)
-    # Variables set for one command stand before it.
+    # Skip the variables that are set for this command: NAME=value integ ...
     while string match -qr '^[A-Za-z_]\\w*=' -- "$words[1]"
         set -e words[1]
     end
@@ -117,7 +117,7 @@ function __integ_knows
     test "$kind[1]" != files
 end
 
-complete -c integ -n __integ_knows -f -a '$__integ_found'
+complete -c integ -n __integ_completes -f -a '$__integ_found'
 `;
 
 /** 5.1 and later. */
@@ -125,7 +125,7 @@ const powershell = `${origin("powershell")}
 Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
 
-    # Where a session stops at errors, a program that says something on stderr would be one (5.1).
+    # With 'Stop', PowerShell 5.1 would treat any output on stderr as an error.
     $ErrorActionPreference = 'Continue'
     $before = @($commandAst.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursorPosition } | ForEach-Object {
             if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
@@ -151,13 +151,13 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
             $name, $summary = $line.Split([char[]]"\`t", 2)
             if (-not $name.StartsWith($typed, [System.StringComparison]::Ordinal)) { continue }
             if (-not $summary) { $summary = $name }
-            # What PowerShell itself would read differently goes between quotes.
+            # Quote text that has a meaning in PowerShell.
             $text = "$prefix$name"
             if ($text -match '[^\\w./:=@+\\\\-]' -or $text.StartsWith('@')) { $text = "'" + $text.Replace("'", "''") + "'" }
             [System.Management.Automation.CompletionResult]::new($text, $name, $type, $summary)
         }
     )
-    # An empty text keeps PowerShell from offering files where none are meant.
+    # An empty text keeps PowerShell from offering files instead.
     if ($found.Count -gt 0) { $found } else { '' }
 }
 `;

@@ -64,7 +64,7 @@ export interface Flag {
   readonly value?: Value;
   /** True if the command refuses to run without it. */
   readonly mandatory: boolean;
-  /** Describes the default. */
+  /** The default value as text. */
   readonly standard?: string;
 }
 
@@ -130,7 +130,7 @@ export function isRunnable({ nodes, examples }: Node): boolean {
   return nodes.length === 0 || examples.length > 0;
 }
 
-/** Every command of a tree, each before its children. */
+/** A node and all nodes below it, each before its children. */
 export function* nodesBelow(node: Node): Generator<Node> {
   yield node;
   for (const child of node.nodes) yield* nodesBelow(child);

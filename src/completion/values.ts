@@ -1,13 +1,13 @@
 // Completion of values: words, files, or names from this machine.
-// A flag or argument with `.choices()` accepts exactly these; all others complete by the word in angle brackets, which
-// has the same meaning in every command. A test fails for unknown words.
+// A flag or argument with `.choices()` accepts only these words; any other completes by the word in angle brackets,
+// which has the same meaning in every command. A test fails for unknown words.
 import { flags } from "../next-step.ts";
 
 /** Kinds of names that `integ __complete` reads from this machine. */
 export const liveNames = [
   "profiles",
   "entries",
-  "unsettled",
+  "unfinished",
   "claimable",
   "clients",
   "keys",
@@ -32,27 +32,27 @@ export type Completion =
 const nothing: Completion = { kind: "nothing" };
 const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
-const some = (...words: string[]): Completion => ({ kind: "words", words, open: true });
+const examples = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
 /** Values that this machine cannot list. */
 const unknowable =
   "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status text time token url uuid when";
 
-/** By the word in angle brackets. */
+/** Completions by the word in angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
   plan: files,
   // The argument of `integ schema`.
   object: { kind: "words", words: ["policy"], open: false },
-  // The document names one type and three permissions (§2.2, §5.1 rule 5); there may be more.
-  type: some("person"),
-  scope: some("entity:read", "organization:read", "service_account:manage"),
-  store: some("vault:", "github:", "k8s:", "keychain:"),
+  // The API document names one type and three permissions (§2.2, §5.1 rule 5); more may exist.
+  type: examples("person"),
+  scope: examples("entity:read", "organization:read", "service_account:manage"),
+  store: examples("vault:", "github:", "k8s:", "keychain:"),
   "a,b.c": { kind: "fields" },
-  method: some("GET", "POST", "PUT", "PATCH", "DELETE"),
+  method: examples("GET", "POST", "PUT", "PATCH", "DELETE"),
   // The supported contract version (§9 rule 1).
-  date: some("2026-07-01"),
+  date: examples("2026-07-01"),
   ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
 
@@ -66,9 +66,9 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   "profiles edit name": live("profiles"),
   "profiles remove name": live("profiles"),
   "journal show id": live("entries"),
-  "journal recover id": live("unsettled"),
+  "journal recover id": live("unfinished"),
   "journal claim id": live("claimable"),
-  "journal forget id": live("unsettled"),
+  "journal forget id": live("unfinished"),
   "oauth-clients get id": live("clients"),
   "oauth-clients revoke id": live("clients"),
   "oauth-clients rotate id": live("clients"),
@@ -82,10 +82,10 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   [`oauth-clients rotate ${flags.name}`]: live("items"),
   [`keys rotate ${flags.name}`]: live("items"),
   // §2.4
-  [`keys create ${flags.scope}`]: some("*", "push-ingest:*"),
-  [`keys rotate ${flags.scope}`]: some("*", "push-ingest:*"),
+  [`keys create ${flags.scope}`]: examples("*", "push-ingest:*"),
+  [`keys rotate ${flags.scope}`]: examples("*", "push-ingest:*"),
   // Paths without an id (§4.3 to §4.5).
-  "api path": some("/v1/entities", "/v1-reference/openapi-v1.json", "/api/v1/access-keys", "/api/v1/people/search"),
+  "api path": examples("/v1/entities", "/v1-reference/openapi-v1.json", "/api/v1/access-keys", "/api/v1/people/search"),
 };
 
 export interface Position {

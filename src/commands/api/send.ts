@@ -67,7 +67,7 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
   }
 }
 
-/** Shows a binary body in base64. */
+/** Prints the request for `--dry-run`; a binary body in base64. */
 async function showChange(context: Context, { method, path, headers, body }: RawRequest): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
   const { baseUrl } = await context.profiles.active();
@@ -93,18 +93,18 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Retried after 429 only: integ does not know whether another failed change is safe to repeat. */
+/** Sends a change. Repeats it after 429 only, because integ does not know whether it is safe to repeat after another failure. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask();
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
   const what = `${request.method} ${request.path.split("?")[0]}`;
   const progress = context.output.progress(what);
-  const asked = { what, where: await whereOf(context), change: true };
+  const about = { what, where: await whereOf(context), change: true };
   const send = () => context.clock.finishing(() => service.raw.send(request));
-  return (await readAnswer(context, asked, send).finally(() => progress.done())).value;
+  return (await readAnswer(context, about, send).finally(() => progress.done())).value;
 }
 
-/** Names of members with a secret; a page token is not one. */
+/** Names of members with a secret. A page token is not a secret. */
 const secretName = /(?:secret|token|password|api_?key)$/i;
 const pageToken = /page_?token$/i;
 
@@ -126,15 +126,15 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // The default format, table, shows less than the response.
-  const isAsItCame = format === "table" && typedFormat === undefined && fields === undefined;
-  const kind = isAsItCame ? "text" : kindOf(text);
+  // By default, print the response unchanged: a table would show less.
+  const isUnchanged = format === "table" && typedFormat === undefined && fields === undefined;
+  const kind = isUnchanged ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);
   else if (kind === "rows" && format !== "json") await printArray(context, text, isRead);
   else await context.output.resource(text, { columns: [], isRead });
 }
 
-/** `rows`: an array of objects. */
+/** The kind of a JSON text: `rows` is an array of objects, `text` is any other value, or not JSON. */
 function kindOf(text: string): "text" | "object" | "rows" {
   let value: unknown;
   try {
@@ -158,7 +158,7 @@ function headOf({ status, headers }: RawAnswer): string {
   return `HTTP ${status}\n${lines.join("\n")}\n\n`;
 }
 
-/** Lists any endpoint with the list envelope (§2.1). */
+/** Prints every page of an endpoint that responds with the list envelope (§2.1). */
 function paginate(context: Context, request: RawRequest): Promise<void> {
   if (request.method !== "GET")
     throw new Failure("usage", "--paginate is for GET.", { hint: "Leave -X or --paginate out." });
@@ -178,7 +178,7 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
   });
 }
 
-/** The path with the list's parameters; all other parameters keep their spelling, and a typed limit stays. */
+/** Adds the parameters of a page to a path. A typed limit stays, and all other parameters keep their spelling. */
 export function withParameters(
   path: string,
   { limit, pageToken }: { readonly limit?: number; readonly pageToken?: string },
@@ -213,7 +213,7 @@ export type ApiFlags = {
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** Fields are the query of a GET, HEAD or DELETE, else the JSON body. The default method with a body is POST. */
+/** The request that the flags describe. Fields are the query of a GET, HEAD or DELETE, and the JSON body of other methods. */
 export function requestOf(path: string, flags: ApiFlags, input: Buffer | undefined): RawRequest {
   const fields = [
     ...(flags.rawField ?? []).map((text) => fieldOf(text, { flag: "-f" })),
@@ -257,7 +257,7 @@ function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
 
-/** A number, true, false, null, an array or an object exactly as typed; else a string. */
+/** The JSON of a typed value: a number, true, false, null, an array or an object unchanged; any other text as a string. */
 function typedJson(value: string): string {
   try {
     const parsed: unknown = JSON.parse(value);
@@ -267,7 +267,7 @@ function typedJson(value: string): string {
   }
 }
 
-/** One object. `name[]` makes an array, even of one value; any other name may occur once. */
+/** The JSON object of the fields. `name[]` is an array, even with one value; any other name may occur once. */
 function bodyOf(fields: readonly Field[]): string {
   const members = new Map<string, { readonly values: string[]; readonly isArray: boolean }>();
   for (const { name, json } of fields) {
@@ -295,7 +295,7 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // Names are case-insensitive (RFC 9110 §5.1): one spelling, so that no header is sent twice.
+  // Names are case-insensitive (RFC 9110 §5.1): lower case prevents that a header is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

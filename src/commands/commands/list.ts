@@ -14,7 +14,7 @@ const view: ListView = {
   plural: "commands",
 };
 
-/** @param wholeTree all commands; loaded when the command runs */
+/** The command `integ commands`. @param wholeTree loads all commands; called when the command runs */
 export function describe(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,
@@ -169,7 +169,6 @@ const when: Readonly<Record<FailureKind, string>> = {
   terminated: "Ended by SIGTERM or SIGHUP, as with Ctrl-C",
 };
 
-/** All exit codes, in order. */
 export const exitCodeList: readonly ExitCode[] = [
   { code: 0, kind: null, when: "Done" },
   ...Object.entries(exitCodes).map(([kind, code]) => ({ code, kind, when: when[kind as FailureKind] })),

@@ -14,7 +14,7 @@ import { flags, type NextStep, shell, settingOf } from "../../next-step.ts";
 
 export const profileChecks: readonly Check[] = [
   { name: "profile", run: checkProfile },
-  { name: "credential store", run: checkKeeping },
+  { name: "credential store", run: checkCredentialStore },
 ];
 
 export const machineChecks: readonly Check[] = [
@@ -67,7 +67,7 @@ async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
   ];
 }
 
-async function checkKeeping({ context, profile }: Subject): Promise<Diagnosis[]> {
+async function checkCredentialStore({ context, profile }: Subject): Promise<Diagnosis[]> {
   const { name } = await profile();
   if (sandboxRegions.has(name)) return [ok("credential store", "the sandbox keeps its own credentials")];
   const stored = (await context.profiles.store()).get(name);
@@ -93,7 +93,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   const { moved } = await journal.condition();
   const hidden = await hiddenEntries(context, journal.path);
   return [
-    ...(moved === undefined ? [] : [elsewhere(moved)]),
+    ...(moved === undefined ? [] : [movedFinding(moved)]),
     ...(hidden === undefined ? [] : [hiddenEntriesFinding(hidden)]),
     ...(findings.length === 0
       ? [ok("journal", `sound, ${counted(await journal.count(), "entry", "entries")}`)]
@@ -111,7 +111,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   ];
 }
 
-function elsewhere(moved: Moved): Diagnosis {
+function movedFinding(moved: Moved): Diagnosis {
   const { to, isUnfinished } = moved;
   const step: NextStep = isUnfinished
     ? { nextCommand: shell`integ journal move ${flags.to} ${to}` }
@@ -123,7 +123,7 @@ function hiddenEntriesFinding({ words, move }: HiddenEntries): Diagnosis {
   return { check: "journal", status: "warning", message: words, ...todo({ nextCommand: move }) };
 }
 
-/** The first finding of `journal verify`, and the number of others. */
+/** The first finding of `journal verify` with this severity, and the number of the others. */
 function findingsOf(findings: readonly Finding[], severity: Finding["severity"]): Diagnosis[] {
   const [first, ...more] = findings.filter((finding) => finding.severity === severity);
   if (first === undefined) return [];
@@ -136,7 +136,7 @@ function counted(count: number, one: string, more: string): string {
   return `${count} ${count === 1 ? one : more}`;
 }
 
-/** Only their owner may have access to files and folders with credentials, kept secrets or the journal. */
+/** Only the user may have access to the folders of the credentials, the kept secrets and the journal. */
 async function checkModes(context: Context): Promise<Diagnosis[]> {
   const { configDir, stateDir } = context.settings;
   const folders = [
@@ -170,10 +170,10 @@ function isAccessibleToOthers(path: string): boolean {
 }
 
 const check = "kept secrets";
-/** A younger secret without a profile may belong to a running process, between its two steps. */
-const underWayMs = 60_000;
+/** Younger secrets are not reported: a running process may have stored the secret and not yet its profile. */
+const minimumAgeMs = 60_000;
 
-/** Checks files only: a keychain's secrets cannot be listed. */
+/** Finds secrets in files that no profile uses. A keychain cannot list its secrets. */
 export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   const credentials = await context.profiles.credentials();
   const profiles = (await context.profiles.store()).list();
@@ -183,8 +183,8 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
       return source?.from === "stored" ? [source.ref] : [];
     }),
   );
-  const before = context.clock.now() - underWayMs;
-  const stray = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < before);
+  const writtenBefore = context.clock.now() - minimumAgeMs;
+  const stray = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < writtenBefore);
   if (stray.length === 0) return [ok(check, "every one belongs to a profile")];
   const what = stray.length === 1 ? "1 file contains a secret" : `${stray.length} files contain secrets`;
   return [
@@ -201,7 +201,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
   ];
 }
 
-/** An unfinished rotation of a profile's credential may still use the secret: recover it first. */
+/** True if an unfinished change delivers to a profile: it may still use the secret, so it must be recovered first. */
 async function isProfileDeliveryUnfinished(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.unsettled()).some(

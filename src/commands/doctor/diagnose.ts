@@ -26,19 +26,19 @@ export const command = defineVerb({
     const names = isAll ? await storedNames(context) : [undefined];
     const rows: ProfileDiagnosis[] = [];
     for (const name of names) {
-      const found = await examined(subjectOf(context, name), [...profileChecks, ...serviceChecks]);
+      const found = await runChecks(subjectOf(context, name), [...profileChecks, ...serviceChecks]);
       rows.push(...(name === undefined ? found : found.map((row) => ({ profile: name, ...row }))));
     }
-    const ofMachine = await examined(subjectOf(context), machineChecks);
+    const ofMachine = await runChecks(subjectOf(context), machineChecks);
     rows.push(...(isAll ? ofMachine.map((row) => ({ profile: null, ...row })) : ofMachine));
-    await printed(context, { rows, isAll });
+    await printRows(context, { rows, isAll });
   },
 });
 
 /** With `--all-profiles`, each row has its profile; null if it is about this machine. */
 type ProfileDiagnosis = Diagnosis & { readonly profile?: string | null };
 
-async function printed(
+async function printRows(
   context: Context,
   { rows, isAll }: { readonly rows: readonly ProfileDiagnosis[]; readonly isAll: boolean },
 ): Promise<void> {
@@ -77,7 +77,7 @@ async function storedNames(context: Context): Promise<string[]> {
   throw new Failure("usage", "No profile is stored on this machine.", { nextCommand: shell`integ help profiles add` });
 }
 
-async function examined(subject: Subject, checks: readonly Check[]): Promise<Diagnosis[]> {
+async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Diagnosis[]> {
   const rows: Diagnosis[] = [];
   const reported = new Map<Failure, Diagnosis>();
   let missing: readonly Check["needs"][] = [];
@@ -87,7 +87,7 @@ async function examined(subject: Subject, checks: readonly Check[]): Promise<Dia
       rows.push(service.status === "problem" ? notChecked(name, service) : { ...service, check: name });
       continue;
     }
-    const { found, failure } = await diagnosed({ name, run }, subject);
+    const { found, failure } = await runCheck({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
     // Report a failure that affects several checks once; the others say "not checked".
@@ -115,7 +115,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
 }
 
 /** Runs a check. If it fails, its failure is a finding, and the other checks continue. */
-async function diagnosed(
+async function runCheck(
   { name, run }: Check,
   subject: Subject,
 ): Promise<{ readonly found: readonly Diagnosis[]; readonly failure?: Failure }> {
@@ -134,7 +134,7 @@ async function diagnosed(
   }
 }
 
-/** The message of a failed system call, such as a write to a full disk, which is a finding. */
+/** The message of a failed system call, which is a finding; undefined for another error. */
 function systemWords(error: unknown): string | undefined {
   return error instanceof Error && "syscall" in error
     ? `The operating system refused a call: ${error.message}`

@@ -13,7 +13,7 @@ export interface Diagnosis {
   readonly hint: Advice | null;
 }
 
-/** The profile under test, and its service. Loaded only when a check needs it. */
+/** The profile that is checked, and its service. Each is loaded when a check first needs it. */
 export interface Subject {
   readonly context: Context;
   profile(): Promise<ActiveProfile>;
@@ -22,7 +22,7 @@ export interface Subject {
 
 export interface Check {
   readonly name: string;
-  /** The check is skipped if an earlier check found this missing. */
+  /** The check is skipped if an earlier check found that this does not work. */
   readonly needs?: "address" | "credential";
   readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
 }

@@ -23,12 +23,12 @@ export const serviceChecks: readonly Check[] = [
 /** A larger clock difference makes tokens and page tokens look expired. */
 const skewLimitMs = 60_000;
 
-/** @throws Failure if the attempt has no response, with the next step */
-async function answered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
+/** @returns the attempt if the service accepted the request @throws Failure otherwise, with the next step for this check */
+async function assertAnswered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
   if (attempt.kind === "answered") return attempt;
   const step = await remedyOf(subject, attempt);
   const failure = failureOf(attempt, { what, change: false, step });
-  // The token endpoint refused the credential first: report its message, with the step for this check.
+  // A refusal of the token endpoint has its own next step: replace that step by the one for this check.
   throw step === undefined
     ? failure
     : new Failure(failure.kind, failure.message, {
@@ -64,14 +64,14 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** One read request checks the address, TLS, the credential and both clocks. A 403 shows that the credential is valid. */
+/** One read request checks the address, TLS, the credential and the clock. A 403 shows that the credential is valid. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
   const began = clock.elapsed();
   const attempt = await service.raw.send({ method: "GET", path: "/v1/entities?limit=1" });
   const tookMs = Math.round(clock.elapsed() - began);
-  if (!isForbidden(attempt)) await answered(subject, "list entities", attempt);
+  if (!isForbidden(attempt)) await assertAnswered(subject, "list entities", attempt);
   const found = [ok("service", `reached, credential accepted (${tookMs} ms)`)];
   const date = attempt.kind === "answered" ? Date.parse(attempt.value.headers.date ?? "") : Number.NaN;
   if (Number.isNaN(date)) return found;
@@ -97,38 +97,38 @@ interface Permission {
   readonly for: string;
   /** Prefix of the journal operations that need it. */
   readonly operations?: string;
-  readonly ask: (subject: Subject) => Promise<Attempt<unknown>>;
+  readonly request: (subject: Subject) => Promise<Attempt<unknown>>;
 }
 
-/** The permissions that the document names for an operation (§4.2 rule 4, §4.3). */
+/** The permissions that the API document requires for an operation (§4.2 rule 4, §4.3). */
 const permissions: readonly Permission[] = [
   {
     name: "entity:read",
     for: "entities and cohorts",
-    ask: async ({ service }) => (await service()).raw.send({ method: "GET", path: "/v1/entities?limit=1" }),
+    request: async ({ service }) => (await service()).raw.send({ method: "GET", path: "/v1/entities?limit=1" }),
   },
   {
     name: "service_account:manage",
     for: "OAuth clients",
     operations: "oauth_client.",
-    ask: async (subject) => (await subject.service()).oauthClients.get((await knownClient(subject)) ?? madeUpId),
+    request: async (subject) => (await subject.service()).oauthClients.get((await knownClient(subject)) ?? madeUpId),
   },
 ];
 
 /**
- * Checks each permission: a credential does not need all of them. A missing one is a problem only if the journal has work of the
- * profile that needs it, or if the credential has none.
+ * Checks each permission; a credential need not have all of them. A missing permission is a problem only if an entry of the profile
+ * needs it, or if the credential has no permission at all.
  */
 async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   const attempts = await Promise.all(
-    permissions.map(async (permission) => ({ permission, attempt: await permission.ask(subject) })),
+    permissions.map(async (permission) => ({ permission, attempt: await permission.request(subject) })),
   );
   const missing = attempts.filter(({ attempt }) => isForbidden(attempt));
   const rows: Diagnosis[] = [];
   for (const { permission, attempt } of attempts) {
     const check = `permission ${permission.name}`;
     if (isForbidden(attempt)) {
-      const isNeeded = missing.length === attempts.length || (await hasWork(subject, permission.operations));
+      const isNeeded = missing.length === attempts.length || (await hasEntries(subject, permission.operations));
       rows.push({
         check,
         status: isNeeded ? "problem" : "warning",
@@ -138,7 +138,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
       continue;
     }
     const isUnknownId = attempt.kind === "refused" && attempt.status === 404;
-    if (!isUnknownId) await answered(subject, `check ${permission.name}`, attempt);
+    if (!isUnknownId) await assertAnswered(subject, `check ${permission.name}`, attempt);
     rows.push(isUnknownId ? await withoutClient(subject, check) : ok(check, "granted"));
   }
   return rows;
@@ -147,7 +147,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
 /** The newest client that this account created: with the permission, the service shows even a revoked client. */
 async function knownClient(subject: Subject): Promise<string | undefined> {
   let id: string | undefined;
-  for await (const { resource_id } of worksOf(subject, "oauth_client.create")) id = resource_id ?? id;
+  for await (const { resource_id } of entriesOf(subject, "oauth_client.create")) id = resource_id ?? id;
   return id;
 }
 
@@ -174,14 +174,14 @@ function isForbidden(attempt: Attempt<unknown>): boolean {
   return attempt.kind === "refused" && attempt.status === 403;
 }
 
-async function hasWork(subject: Subject, operations: string | undefined): Promise<boolean> {
+async function hasEntries(subject: Subject, operations: string | undefined): Promise<boolean> {
   if (operations === undefined) return false;
-  for await (const _ of worksOf(subject, operations)) return true;
+  for await (const _ of entriesOf(subject, operations)) return true;
   return false;
 }
 
 /** Entries of the profile's account, the oldest first. @param operations prefix of their operations */
-async function* worksOf({ context, profile }: Subject, operations: string): AsyncGenerator<Entry> {
+async function* entriesOf({ context, profile }: Subject, operations: string): AsyncGenerator<Entry> {
   const { name, baseUrl } = await profile();
   const own = await entriesOfProfile(context, name);
   for await (const entry of (await context.journal()).each({ ...own, all: true }))
@@ -197,17 +197,17 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   try {
     await profile.legacy();
   } catch (error) {
-    if (!(error instanceof Failure) || (await hasLegacyWay(subject))) throw error;
+    if (!(error instanceof Failure) || (await isLegacySetUp(subject))) throw error;
     const message = "not set up: keys and people cannot be used";
     return [{ check, status: "warning", message, ...todo(error.details) }];
   }
   const attempt = await (await subject.service()).accessKeys.list();
   if (attempt.kind === "refused" && attempt.status !== 429) return [legacyRefusal(profile, attempt.status)];
-  await answered(subject, "list access keys", attempt);
+  await assertAnswered(subject, "list access keys", attempt);
   return [ok(check, "bearer token and organization id accepted")];
 }
 
-async function hasLegacyWay({ context, profile }: Subject): Promise<boolean> {
+async function isLegacySetUp({ context, profile }: Subject): Promise<boolean> {
   const { name } = await profile();
   return (await context.profiles.store()).get(name)?.legacy !== undefined;
 }
@@ -255,7 +255,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
         ...todo(name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
       },
     ];
-  if (attempt !== undefined) await answered(subject, "get an OAuth access token", attempt);
+  if (attempt !== undefined) await assertAnswered(subject, "get an OAuth access token", attempt);
   return [ok(check, "gives a token")];
 }
 
@@ -272,7 +272,7 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
     const message = "it publishes no metadata: its token endpoint cannot be checked";
     return [{ check: "issuer", status: "warning", message, ...todo({}) }];
   }
-  const { value } = await answered(subject, "get the issuer's metadata", attempt);
+  const { value } = await assertAnswered(subject, "get the issuer's metadata", attempt);
   if (value.length === 0) return [ok("issuer", "confirms the token endpoint")];
   return value.map((difference) => issuerDiagnosis(difference, name));
 }
@@ -299,7 +299,7 @@ function issuerDiagnosis(difference: IssuerDifference, name: string): Diagnosis 
 
 async function checkContract(subject: Subject): Promise<Diagnosis[]> {
   const attempt = await (await subject.service()).contract.published();
-  const { value } = await answered(subject, "get the published contract", attempt);
+  const { value } = await assertAnswered(subject, "get the published contract", attempt);
   const drifts = compareContract(value).filter((finding) => finding.severity === "drift");
   if (drifts.length === 0) return [ok("contract", "the published contract is what integ supports")];
   const message = `it differs in ${drifts.length === 1 ? "1 place" : `${drifts.length} places`} from what integ supports`;

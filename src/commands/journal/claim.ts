@@ -16,7 +16,7 @@ import {
 } from "../../secrets/destination.ts";
 import { askDestination, addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { askEntry } from "../options/known-names.ts";
-import { deliveryBenchOf, readDelivered, showMade, checkedDeliveryWords, keepingOf } from "../running/change.ts";
+import { deliveryBenchOf, readDelivered, printReceipt, checkedDeliveryWords, keepingOf } from "../running/change.ts";
 import { claimOptions, isOptionFor } from "./remembered-destination.ts";
 import { receiptViewOf } from "./view.ts";
 import { shell } from "../../next-step.ts";
@@ -30,9 +30,9 @@ export const command = defineVerb({
   asks: (context) => askEntry(context, { question: "Whose secret is claimed?", states: ["undelivered"] }),
   async run(context, { args: [id], options }) {
     const journal = await context.journal();
-    const holder = await holderOf(journal, await journal.find(id));
-    if (options.dryRun) return showClaim(context, holder, secretOptionsOf(options));
-    const lease = await journal.lease(holder.id);
+    const entry = await entryWithSecret(journal, await journal.find(id));
+    if (options.dryRun) return showClaim(context, entry, secretOptionsOf(options));
+    const lease = await journal.lease(entry.id);
     await holding(lease, async () => {
       if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
       const kept = await keptSecret(context, lease.entry);
@@ -40,11 +40,11 @@ export const command = defineVerb({
       if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
       const bench = await deliveryBenchOf(context);
       await markLostDeliveries(context, lease, { typed, kept });
-      const had = placesWithSecret(lease.entry);
+      const deliveredBefore = placesWithSecret(lease.entry);
       const remembered = claimOptions(lease.entry, typed);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
-      const { options: asked } = isKnown ? { options: remembered } : await askDestination(context, remembered);
-      const chosen = { ...asked, ...issuedAs(lease.entry), mayBeOwn: true };
+      const { options: named } = isKnown ? { options: remembered } : await askDestination(context, remembered);
+      const chosen = { ...named, ...issuedAs(lease.entry), mayBeOwn: true };
       const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
       const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
@@ -52,7 +52,7 @@ export const command = defineVerb({
       if (isThere && lease.entry.destination?.kind !== "several")
         context.output.note(`The secret is in ${namesOf(destination.record)} already.`);
       const isShown = destination.isStdout && !isThere;
-      await conclude(context, lease.entry, { kept, had, isShown });
+      await reportClaim(context, lease.entry, { kept, deliveredBefore, isShown });
     });
   },
 });
@@ -65,7 +65,7 @@ async function showClaim(context: Context, entry: Entry, typed: SecretOptions): 
   await showSteps(context, [...deliverySteps(destination), { what: `destroy the copy that is kept for ${entry.id}` }]);
 }
 
-/** Refuses a secret with an unknown client id: a profile needs both. */
+/** Refuses a secret whose client id is not known yet: a profile needs both. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
   const message = "The response that contained the secret was incomplete: its client id is not known yet.";
@@ -75,7 +75,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** With several destinations: if a named file has lost the secret, marks it for another delivery. */
+/** Of several destinations, marks each typed file that no longer contains the secret for another delivery. */
 async function markLostDeliveries(
   context: Context,
   lease: EntryLease,
@@ -85,10 +85,10 @@ async function markLostDeliveries(
   if (destination?.kind !== "several") return;
   const places = [];
   for (const place of destination.places) {
-    const isAsked =
+    const isTyped =
       place.state === "delivered" && typed.to.some((option) => isOptionFor(option, place.at, context.settings.cwd));
     const isLost =
-      isAsked && place.at.kind === "file" && (await readDelivered(context.secrets, place.at)) !== kept.secret;
+      isTyped && place.at.kind === "file" && (await readDelivered(context.secrets, place.at)) !== kept.secret;
     places.push(isLost ? ({ ...place, state: "failed" } as const) : place);
   }
   if (places.some(({ state }, index) => state !== destination.places[index]?.state))
@@ -100,22 +100,22 @@ function placesWithSecret({ destination }: Entry): SingleRecord[] {
   return destination.places.filter(({ state }) => state === "delivered").map(({ at }) => at);
 }
 
-/** Reports the delivered secret. */
-async function conclude(
+/** Prints the receipt, the destinations and the next step after a claim. */
+async function reportClaim(
   context: Context,
   entry: Entry,
   about: {
     readonly kept: OneTimeSecret;
-    readonly had: readonly SingleRecord[];
+    readonly deliveredBefore: readonly SingleRecord[];
     readonly isShown: boolean;
   },
 ): Promise<void> {
-  const { kept, had, isShown } = about;
-  const isNew = (place: SingleRecord): boolean => !had.some((other) => isSamePlace(place, other));
+  const { kept, deliveredBefore, isShown } = about;
+  const isNew = (place: SingleRecord): boolean => !deliveredBefore.some((other) => isSamePlace(place, other));
   const place = isShown
     ? undefined
-    : await checkedDeliveryWords(context, { ...entry, state: "done" }, { known: kept.secret, isNew });
-  if (!isShown) await showMade(() => show(context, kept.receipt, kept, { hidden: true }));
+    : await checkedDeliveryWords(context, { ...entry, state: "done" }, { secret: kept.secret, isNew });
+  if (!isShown) await printReceipt(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
   if (isUnnamed(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
@@ -123,8 +123,8 @@ async function conclude(
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
-/** The entry that holds the secret: for a rotation, the creation that belongs to it. */
-async function holderOf(journal: Journal, entry: Entry): Promise<Entry> {
+/** The entry whose secret is kept: the creation of a rotation, the entry that replaced this one, or this entry itself. */
+async function entryWithSecret(journal: Journal, entry: Entry): Promise<Entry> {
   const [below] = await journal.select({ states: ["undelivered"], parent: entry.id });
   const ids = entry.replaced_by === null ? [] : [entry.replaced_by];
   const [above] = await journal.select({ states: ["undelivered"], ids });
@@ -144,7 +144,7 @@ async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret
   });
 }
 
-/** Refuses the kept secret of a client or key that was revoked or must not be used; the entry's state stays. */
+/** Refuses the kept secret of a client or key that was revoked or must not be used. */
 function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
   if (state !== "replaced" && state !== "unusable") return;
   const what = resource_id ?? "what the entry made";
@@ -155,31 +155,31 @@ function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
 }
 
 /**
- * Refuses a kept secret that no longer works: its client or key was revoked, or a later rotation in place has a known secret.
- * Warns if a rotation that may have changed the secret was sent before this secret arrived.
+ * Refuses a kept secret that no longer works: its client or key was revoked, or the key was rotated in place after the secret was
+ * kept. Warns if a rotation in place may have changed the secret.
  * @throws Failure `unusable`
  */
 async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
   if (resource_id === null) return;
   const entries = await (await context.journal()).select({ all: true, resource: resource_id });
   const others = entries.filter((other) => other.id !== id && other.base_url === base_url);
-  const again = others.find(({ operation, detail, attempts, created_at: since }) => {
+  const rotation = others.find(({ operation, detail, attempts, created_at: since }) => {
     return operation === "access_key.rotate" && detail.mode === "in_place" && attempts > 0 && since > created_at;
   });
-  const isDead = again !== undefined && isSecretKnown(again) && again.created_at > updated_at;
-  const by = others.find((other) => revokedBy(other) === resource_id) ?? (isDead ? again : undefined);
+  const isReplaced = rotation !== undefined && hasHappened(rotation) && rotation.created_at > updated_at;
+  const by = others.find((other) => revokedBy(other) === resource_id) ?? (isReplaced ? rotation : undefined);
   if (by !== undefined)
     throw new Failure("unusable", `The secret of ${id} no longer works: ${resource_id} was changed by ${by.id}.`, {
       entry: id,
       meaning: "Nothing was delivered. The kept copy is destroyed with the entry.",
       nextCommand: shell`integ journal forget ${id}`,
     });
-  if (again !== undefined)
-    context.output.warn(`${resource_id} was rotated again by ${again.id}: this secret may no longer work.`);
+  if (rotation !== undefined)
+    context.output.warn(`${resource_id} was rotated again by ${rotation.id}: this secret may no longer work.`);
 }
 
-/** The rotation's secret was received, so earlier secrets no longer work. */
-function isSecretKnown({ state }: Entry): boolean {
+/** True if the service has certainly rotated the key, so that earlier secrets no longer work. */
+function hasHappened({ state }: Entry): boolean {
   return state === "done" || state === "undelivered" || state === "secret_lost";
 }
 

@@ -28,13 +28,13 @@ export const deliveriesView: ListView = {
 
 /** The deliveries of an entry's secret; a rotation's are in its creation's entry. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
-  const holder = (await creationOf(journal, entry)) ?? entry;
-  const steps = await journal.history(holder.id);
-  return progressIn(holder, holder.detail).map(({ state, at: place }) => {
+  const delivering = (await creationOf(journal, entry)) ?? entry;
+  const steps = await journal.history(delivering.id);
+  return progressIn(delivering, delivering.detail).map(({ state, at: place }) => {
     const { name, proof } = describeDestination(place);
     let [before, since]: [string | undefined, string | null] = [undefined, null];
     for (const step of steps) {
-      const now = progressIn(step, holder.detail).find(({ at }) => isSamePlace(at, place))?.state;
+      const now = progressIn(step, delivering.detail).find(({ at }) => isSamePlace(at, place))?.state;
       if (now !== before) [before, since] = [now, step.at];
     }
     return {
@@ -51,7 +51,7 @@ async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undef
   return currentChild(journal, entry);
 }
 
-/** Each of several destinations has a state; a single destination has the entry's. */
+/** The state of each destination. Several destinations have their own states; the entry's state says that of a single one. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

@@ -6,41 +6,41 @@ import { placesOf, type SecretOptions } from "../../secrets/destination.ts";
 
 interface SharedAccount {
   readonly account: Promise<Account>;
-  /** The number of entries that it was used for. */
+  /** Number of entries that got this account. */
   uses: number;
 }
 
 /**
  * Shares one credential and one token between all interrupted creations of an account, so that a thousand creations do not
- * request a thousand tokens. Other work gets a new account, and so does a creation after it.
+ * request a thousand tokens. A change that may replace a credential gets a new account, and so do the creations after it.
  */
 export class EntryAccounts {
   readonly #find: (entry: Entry) => Promise<Account>;
-  readonly #asked: SecretOptions;
-  /** Shared accounts by the facts that entries of one account have in common. */
+  readonly #typed: SecretOptions;
+  /** Shared accounts by `nameOfAccount`. */
   readonly #shared = new Map<string, SharedAccount>();
-  /** The shared account that each entry was given. */
-  readonly #given = new Map<string, SharedAccount>();
-  /** Entries that the service refused with a shared account. */
+  /** Shared accounts by the id of the entry that got the account. */
+  readonly #byEntry = new Map<string, SharedAccount>();
+  /** Ids of entries that the service refused with a shared account. */
   readonly #withOwnAccount = new Set<string>();
-  /** Accounts that the service refused with a new token too. */
+  /** Names of accounts that the service refused with a new token too. */
   readonly #refused = new Set<string>();
 
   /**
    * @param find returns a new account without a token; throws Failure if there is none
-   * @param asked the typed destinations, which replace the entries' own
+   * @param typed the typed destinations, which replace the entries' own
    */
-  constructor(find: (entry: Entry) => Promise<Account>, asked: SecretOptions) {
+  constructor(find: (entry: Entry) => Promise<Account>, typed: SecretOptions) {
     this.#find = find;
-    this.#asked = asked;
+    this.#typed = typed;
   }
 
   of(entry: Entry): Promise<Account> {
-    // Only these survive a refusal of a stale token: they can be sent again with another account.
-    if (keepsCredentials(entry, this.#asked) && mayHaveArrived(entry) && !this.#withOwnAccount.has(entry.id))
+    // If the shared token is refused, only such a creation can be sent again with another account.
+    if (keepsCredentials(entry, this.#typed) && mayHaveArrived(entry) && !this.#withOwnAccount.has(entry.id))
       return this.#sharedOf(entry);
-    // This work may change a credential: later entries need a new account.
-    if (!keepsCredentials(entry, this.#asked)) this.#shared.clear();
+    // This change may replace a credential: later entries need a new account.
+    if (!keepsCredentials(entry, this.#typed)) this.#shared.clear();
     return this.#find(entry);
   }
 
@@ -49,19 +49,20 @@ export class EntryAccounts {
     const shared = this.#shared.get(name) ?? { account: this.#find(entry), uses: 0 };
     shared.uses += 1;
     this.#shared.set(name, shared);
-    this.#given.set(entry.id, shared);
+    this.#byEntry.set(entry.id, shared);
     shared.account.catch(() => this.#shared.delete(name));
     return shared.account;
   }
 
   /**
-   * Decides after a 401: a shared token may have expired early, or another process may have rotated the secret.
-   * @returns true to send the creation again, with a new account
+   * After a 401, gives the entry a new account once: the shared token may have expired early, or another process may have rotated
+   * the secret.
+   * @returns true if the creation should be sent again
    */
   retryWithOwnAccount({ entry, failure }: Recovered): boolean {
     if (failure?.details.problem?.status !== 401 || !mayHaveArrived(entry)) return false;
     const name = nameOfAccount(entry);
-    const shared = this.#given.get(entry.id);
+    const shared = this.#byEntry.get(entry.id);
     if (this.#shared.get(name) === shared) this.#shared.delete(name);
     if (this.#withOwnAccount.has(entry.id)) this.#refused.add(name);
     if (shared === undefined || shared.uses === 1 || this.#withOwnAccount.has(entry.id) || this.#refused.has(name))
@@ -71,9 +72,9 @@ export class EntryAccounts {
   }
 }
 
-/** A creation that does not change a profile's credential. */
-function keepsCredentials({ operation, destination }: Entry, asked: SecretOptions): boolean {
-  const places = [...asked.to, ...placesOf(destination)];
+/** True for a creation whose secret replaces no profile's credential. */
+function keepsCredentials({ operation, destination }: Entry, typed: SecretOptions): boolean {
+  const places = [...typed.to, ...placesOf(destination)];
   return operation.endsWith(".create") && places.every(({ kind }) => kind !== "profile");
 }
 

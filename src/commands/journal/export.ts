@@ -31,7 +31,7 @@ async function mentionSecrets(context: Context): Promise<void> {
   context.output.warn(`Secrets that are encrypted in this journal are not in the export: ${ids.sort().join(", ")}.`);
 }
 
-async function* linesOf(context: Context, counted: (entries: number) => void = () => {}): AsyncIterable<string> {
+async function* linesOf(context: Context, reportCount: (entries: number) => void = () => {}): AsyncIterable<string> {
   const journal = await context.journal();
   const createdAt = new Date(context.clock.now()).toISOString();
   yield headerLine({ file: "export", createdAt });
@@ -40,7 +40,7 @@ async function* linesOf(context: Context, counted: (entries: number) => void = (
     entries += 1;
     yield records.map((record) => recordLine(record)).join("");
   }
-  counted(entries);
+  reportCount(entries);
 }
 
 /** Writes a new file, which gets its name only when it is complete. @throws Failure `usage` if it exists */

@@ -24,10 +24,10 @@ export const command = defineVerb({
     const steps: EntryLease[] = [];
     try {
       const { entry } = lease;
-      if (isSettled(entry.state) && !(await destroyLeft(context, entry)))
+      if (isSettled(entry.state) && !(await destroyCopy(context, entry)))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
       if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
-      // Forget its unfinished steps too: otherwise they would be finished for work that is no longer tracked.
+      // Forget its unfinished steps too: otherwise a recovery would finish them without the entry.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
       // The entry itself comes last: after a crash, the same command forgets the remaining steps.
@@ -50,10 +50,10 @@ export const command = defineVerb({
 });
 
 /**
- * Destroys the kept copy of a finished entry. Its secret may not have been delivered, or a crash prevented the destruction.
+ * Asks, then destroys the kept copy of a finished entry. The secret may be undelivered, or a crash left the copy.
  * @returns false if there is no copy
  */
-async function destroyLeft(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {
+async function destroyCopy(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {
   const secrets = await keepingOf(context);
   if (!secrets.isKept(id)) return false;
   context.output.warn("The copy that is kept may be the only one of this secret. It will be destroyed.");

@@ -37,16 +37,16 @@ export const command = defineVerb({
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const filter = { ...own, ...filterOf(context, options) };
-    // Unfinished entries are few and read first, for their missing requirements; other entries are read page by page.
+    // Unfinished entries are few: read them first, to find out what each needs on this machine. Read finished ones page by page.
     const { all, state: states } = options;
     const open = states?.filter((state) => !isSettled(state));
     const due = open?.length === 0 ? [] : await journal.select({ ...filter, all: false, states: open });
-    const isAll = states === undefined ? all !== true : states.length === open?.length;
-    const pages = inPages(isAll ? due : journal.each(filter));
+    const isUnfinishedOnly = states === undefined ? all !== true : states.length === open?.length;
+    const pages = inPages(isUnfinishedOnly ? due : journal.each(filter));
     const { value: shown = [] } = await pages.next();
     if (shown.length === 0) await assertProfileKnown(context, journal);
     const isEmpty = shown.length === 0 && (await journal.select({ ...own, all: true, limit: 1 })).length === 0;
-    const empty = isEmpty ? whyEmpty(profile) : whyNone({ profile, options });
+    const empty = isEmpty ? noChangesWords(profile) : noMatchWords(profile, options);
     const view = journal.isShared ? sharedEntriesView : entriesView;
     const list = context.output.list({ ...view, empty, isWhole: shown.length < 100 });
     const holders = await journal.holders();
@@ -84,11 +84,11 @@ function filterOf({ clock }: Context, { all, state, operation, actor, since }: F
   };
 }
 
-function whyEmpty(profile: string | undefined): string {
+function noChangesWords(profile: string | undefined): string {
   return profile === undefined ? "No changes." : `No changes of profile ${profile}.`;
 }
 
-function whyNone({ profile, options }: { readonly profile: string | undefined; readonly options: Filters }): string {
+function noMatchWords(profile: string | undefined, options: Filters): string {
   const of = profile === undefined ? "" : ` of profile ${profile}`;
   const { all, state, operation, actor, since } = options;
   if ([state, operation, actor, since].every((value) => value === undefined))

@@ -67,7 +67,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   const secrets = await secretsIn(from, target);
   // From here on at most one of the two journals accepts changes, even after a crash.
   if (before === undefined) await from.markMoved({ to: target.path, isUnfinished: true });
-  const merged = await copy(from, target, secrets).catch((error: unknown) => undo(error, from, before));
+  const merged = await copy(from, target, secrets).catch((error: unknown) => unmarkAndThrow(error, from, before));
   if (mark !== undefined) await target.markMoved(undefined);
   if (before?.isUnfinished !== false) await from.markMoved({ to: target.path, isUnfinished: false });
   for (const id of secrets) await from.escrow?.remove(id);
@@ -77,7 +77,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
 
 async function copy(from: Journal, target: Journal, secrets: readonly string[]): Promise<Merged> {
   const merged = await target.merge(from.records(), { isMove: true });
-  // Copy only secrets of entries that the target still lists: an earlier attempt's may have been claimed.
+  // Copy only secrets of unfinished entries of the target: after an earlier attempt, a secret may have been claimed there.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
   for (const { id } of open) {
     const ciphertext = await from.escrow?.get(id);
@@ -91,8 +91,8 @@ async function copy(from: Journal, target: Journal, secrets: readonly string[]):
   });
 }
 
-/** Unmarks the old journal, unless the entries may have arrived: then both journals would accept changes. */
-async function undo(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
+/** Unmarks the old journal and rethrows. Keeps the mark if the entries may have arrived: both journals would accept changes. */
+async function unmarkAndThrow(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
   const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;
   if (!mayHaveArrived) {
@@ -108,7 +108,7 @@ async function undo(error: unknown, from: Journal, before: Moved | undefined): P
   });
 }
 
-/** Entries with an encrypted secret in the journal. @throws Failure `usage` if the target cannot hold them */
+/** Ids of unfinished entries whose secret is encrypted in the journal. @throws Failure `usage` if the target is a file */
 async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
   const kept = from.escrow === undefined ? [] : [...(await from.escrow.ids())];
   const ids = kept.length === 0 ? [] : (await from.select({ ids: kept })).map(({ id }) => id);
@@ -122,8 +122,9 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 }
 
 /**
- * Refuses a marked target, unless its entries were moved to `from` or `from` has all of its records.
- * @param about.isDone the entries of `from` were moved too
+ * Refuses a target whose entries were moved, unless they were moved to `from`, or `from` has all of them.
+ * @param about.mark the mark of the target
+ * @param about.isDone the entries of `from` were moved too: if the target's move is finished, the target is refused
  */
 async function assertNotElsewhere(
   from: Journal,
@@ -134,7 +135,7 @@ async function assertNotElsewhere(
   if (!isOurs || (isDone && !mark.isUnfinished)) throw usedElsewhere(from, { path: target.path, mark: mark.to });
 }
 
-/** The refusal of a target: its entries are in use in another journal. */
+/** The failure for a target whose entries are in use in another journal. */
 function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; readonly mark: string }): Failure {
   return new Failure(
     "usage",
@@ -155,7 +156,7 @@ async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
   return true;
 }
 
-/** Ids of entries that the copy lacks, or lacks a record of. */
+/** Ids of entries that are missing or incomplete in the target. */
 async function differences(from: Journal, target: Journal): Promise<string[]> {
   const digest = (records: EntryRecords["records"]): string =>
     recordHash(records.map(({ content }) => recordHash(content)).join(""));

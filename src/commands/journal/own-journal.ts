@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
-/** @returns undefined if it has no entries, or they were moved elsewhere */
+/** @returns the journal file of this machine; undefined if it has no entries, or they were moved elsewhere */
 export async function ownJournal(context: Context): Promise<Journal | undefined> {
   const journal = await context.journalAt(join(context.settings.stateDir, "journal.ndjson"));
   if ((await journal.count()) === 0 || (await journal.condition()).moved?.isUnfinished === false) return undefined;

@@ -67,33 +67,33 @@ export const command = defineVerb({
     const journal = await context.journal();
     const disk = new DiskHealth();
     await mentionDamage(context);
-    const entries = await chosen(context, ids);
+    const entries = await selectedEntries(context, ids);
     if (entries.length === 0) await assertProfileKnown(context, journal);
     if (options.now) refuseWithoutOverlap(entries, ids);
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;
     const { revoke: revokes } = options;
     if (revokes !== undefined) refuseUnnamed(ids);
-    const asked = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
-    refuseSharedDestination(entries, asked);
-    await refuseInvalidStore(context, asked.options);
+    const requested = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
+    refuseSharedDestination(entries, requested);
+    await refuseInvalidStore(context, requested.options);
     if (options.dryRun)
       return showPlanned(context, entries, {
         isEnded: options.now === true,
         replaces: replaces || revokes !== undefined,
       });
-    for (const entry of entries) await refuseWithoutProfile(journal, entry, asked);
+    for (const entry of entries) await refuseWithoutProfile(journal, entry, requested);
     const taken = new TakenPlaces();
     const benches = new Map<string, Workbench>();
-    const accounts = new EntryAccounts((entry) => accountOf(context, entry), asked.options);
+    const accounts = new EntryAccounts((entry) => accountOf(context, entry), requested.options);
     const progress = progressOf(context, entries);
-    // With questions, or with typed destinations for one secret, entries are recovered one by one.
+    // Entries are recovered one by one if integ may ask a question, or if a typed destination takes the secret.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const results = await recover(journal, entries, {
-      atOnce: mayAsk || asked.options.to.length > 0 ? 1 : mostAtOnce,
+      atOnce: mayAsk || requested.options.to.length > 0 ? 1 : parallelEntries,
       watch: progress.watch,
       waitMs: parseDuration(options.wait, "--wait"),
-      destinationOf: (entry) => destinationOf(context, entry, { asked, shown, taken }),
+      destinationOf: (entry) => destinationOf(context, entry, { requested, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
       revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
@@ -116,7 +116,7 @@ export const command = defineVerb({
     );
     const all = (await cleanUp(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
-    await cleanUp(context, () => reportPlaces(context, benches, all));
+    await cleanUp(context, () => reportDeliveries(context, benches, all));
     if (results.length > 1) context.output.ending(`Recovered: ${countsOf(results)}.`);
     reportFailures(context, all);
   },
@@ -139,8 +139,8 @@ async function showPlanned(
   return showSteps(context, steps);
 }
 
-/** The default of `apply`. */
-const mostAtOnce = 4;
+/** The number of entries that are recovered at the same time: the default of `apply --parallel`. */
+const parallelEntries = 4;
 
 interface Progress {
   readonly watch: (id: string, event: "begin" | Recovered) => void;
@@ -156,14 +156,14 @@ function progressOf(context: Context, entries: readonly Entry[]): Progress {
   return {
     watch(id, event) {
       if (event === "begin") return table.set(id, "recovering");
-      table.end(id, endOf(event));
+      table.end(id, resultWords(event));
     },
     done: () => table.done(),
   };
 }
 
-/** How an entry ended, for its row: its state, and the failure if any. */
-function endOf({ entry, failure, isSkipped }: Recovered): string {
+/** The result in an entry's row: its state, with the message of a failure. */
+function resultWords({ entry, failure, isSkipped }: Recovered): string {
   if (isSkipped === true) return "skipped";
   return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
 }
@@ -182,11 +182,11 @@ function countsOf(results: readonly Recovered[]): string {
  * Refuses one destination for several entries: the last secret would replace the others.
  * @throws Failure `usage` before anything is sent
  */
-function refuseSharedDestination(entries: readonly Entry[], asked: RecoveryOptions): void {
+function refuseSharedDestination(entries: readonly Entry[], requested: RecoveryOptions): void {
   const open = entries.filter(({ state, operation }) => !isSettled(state) && !operation.endsWith(".revoke"));
-  for (const option of asked.options.to) {
+  for (const option of requested.options.to) {
     if (option.kind === "command") continue;
-    const going = open.filter((entry) => optionsFor(entry, asked)?.to.includes(option));
+    const going = open.filter((entry) => optionsFor(entry, requested)?.to.includes(option));
     if (going.length < 2) continue;
     const ids = going.map(({ id }) => id);
     const place = option.kind === "file" ? option.path : option.kind === "profile" ? option.name : option.to;
@@ -245,11 +245,11 @@ function refuseUnnamed(ids: readonly string[]): void {
   });
 }
 
-async function chosen(context: Context, ids: readonly string[]): Promise<Entry[]> {
+async function selectedEntries(context: Context, ids: readonly string[]): Promise<Entry[]> {
   const journal = await context.journal();
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
   const open = await journal.select(await entriesOfProfile(context, context.settings.profile));
-  // An unfinished parent entry finishes its steps.
+  // Leave out the steps of an unfinished entry: its recovery finishes them.
   const openIds = new Set(open.map(({ id }) => id));
   return open.filter(({ parent }) => parent === null || !openIds.has(parent));
 }
@@ -257,22 +257,22 @@ async function chosen(context: Context, ids: readonly string[]): Promise<Entry[]
 async function destinationOf(
   context: Context,
   entry: Entry,
-  { asked, shown, taken }: { asked: RecoveryOptions; shown: Report; taken: TakenPlaces },
+  { requested, shown, taken }: { requested: RecoveryOptions; shown: Report; taken: TakenPlaces },
 ): Promise<Destination> {
-  const options = optionsFor(entry, asked);
-  if (options === undefined) return refusingDestination(entry, asked);
-  const passed = ignoredNote(entry, asked, context.settings.cwd);
-  if (passed !== undefined) context.output.note(passed);
+  const options = optionsFor(entry, requested);
+  if (options === undefined) return refusingDestination(entry, requested);
+  const note = ignoredNote(entry, requested, context.settings.cwd);
+  if (note !== undefined) context.output.note(note);
   const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
   const own = { ...options, ...issuedAs(entry), mayBeOwn: true };
-  if (asked.isNamed) await checkTyped(context, entry, { ...asked.options, ...issuedAs(entry) });
+  if (requested.isNamed) await checkTyped(context, entry, { ...requested.options, ...issuedAs(entry) });
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
   return taken.once(place, entry.parent ?? entry.id);
 }
 
 /**
- * Checks the typed destinations before the entry changes, so that a later recovery finds it unchanged.
- * @throws Failure for an unrecorded destination that cannot take a secret
+ * Checks the typed destinations before the entry changes, so that a refusal leaves the entry as it was.
+ * @throws Failure for a typed destination that the entry does not record and that cannot take a secret
  */
 async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = placesOf(entry.destination);
@@ -280,7 +280,7 @@ async function checkTyped({ secrets, settings }: Context, entry: Entry, options:
     if (places.some((place) => isOptionFor(option, place, settings.cwd))) continue;
     const typed = await secrets.destination({ ...options, to: [option] }, async () => {});
     await typed.check();
-    // Files and commands reserve something that a crash would leave behind; these do not.
+    // Files and commands are not prepared here: a crash would leave behind the space that they reserve.
     if (option.kind !== "profile" && option.kind !== "store") continue;
     try {
       await typed.prepare(entry.id);
@@ -328,14 +328,14 @@ async function print(context: Context, { list }: Report, results: readonly Recov
   }
 }
 
-async function reportPlaces(
+async function reportDeliveries(
   context: Context,
   benches: ReadonlyMap<string, Workbench>,
   results: readonly Recovered[],
 ): Promise<void> {
   const journal = await context.journal();
   for (const { entry, failure } of results) {
-    // A rotation's secret is at the destination in its creation's entry, or was claimed.
+    // The entry of a rotation's creation records the destination.
     const isRotation = entry.operation.endsWith(".rotate");
     const [creation] = isRotation ? await journal.select({ states: ["done"], parent: entry.id }) : [];
     const due = dueAt(entry);

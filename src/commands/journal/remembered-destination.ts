@@ -31,24 +31,24 @@ export interface RecoveryOptions {
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
   const record = entry.destination;
-  const isAsked = options.to.length > 0;
+  const isTyped = options.to.length > 0;
   if (record?.kind === "several") {
     const isMissing = (option: DestinationOption): boolean =>
       option.kind === "command" && missingPlaces(record).some((place) => isOptionFor(option, place, ""));
     return { ...options, to: isNamed ? options.to : options.to.filter(isMissing), remembered: record };
   }
-  if (isAsked && isNamed) return options;
+  if (isTyped && isNamed) return options;
   const place = record && describeDestination(record).option;
-  if (place) return rememberedOptions(place, options, isAsked);
+  if (place) return rememberedOptions(place, options, isTyped);
   if (record?.kind !== "command") return options;
-  if (!isAsked) return undefined;
+  if (!isTyped) return undefined;
   return isAnotherCommand(record, options) ? undefined : options;
 }
 
 /** The secret options for a claim: the missing destinations, or the typed ones. */
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
   if (destination?.kind === "several") return { ...typed, remembered: destination };
-  // By default, a profile's or store's secret goes there, not to the screen.
+  // By default, the secret goes to the recorded profile or store, not to the screen.
   const isRemembered = destination?.kind === "store" || destination?.kind === "profile";
   const option = isRemembered && typed.to.length === 0 ? describeDestination(destination).option : undefined;
   return option ? { ...typed, to: [option] } : typed;
@@ -104,9 +104,9 @@ export function refusingDestination(entry: Entry, { options, replaces }: Recover
 }
 
 /** The recorded destination with the typed flags; `--force` applies to it unless destinations were typed. */
-function rememberedOptions(place: DestinationOption, options: SecretOptions, isAsked: boolean): SecretOptions {
+function rememberedOptions(place: DestinationOption, options: SecretOptions, isTyped: boolean): SecretOptions {
   const { as, force = false, ...rest } = options;
-  if (isAsked || place.kind === "command") return { ...rest, to: [place] };
+  if (isTyped || place.kind === "command") return { ...rest, to: [place] };
   if (place.kind !== "file") return { ...rest, as, to: [{ ...place, force }] };
   return { ...rest, to: [{ ...place, as: as ?? place.as ?? "raw", force }] };
 }

@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { deliveriesOf, deliveriesView } from "./deliveries.ts";
-import { type Beside, entryView, heldEntryView, historyView, publicEntry, untrustedWords } from "./view.ts";
+import { type EntryExtras, entryView, entryWithHolderView, historyView, publicEntry, untrustedWords } from "./view.ts";
 import { pageOf } from "../../output/row-page.ts";
 import { mentionMove } from "../running/change.ts";
 
@@ -25,29 +25,29 @@ export const command = defineVerb({
     const destinations = await deliveriesOf(journal, entry);
     const holder = (await journal.holders()).get(entry.id);
     const isUntrusted = (await journal.untrusted([entry.id])).has(entry.id);
-    const first = isSettled(entry.state) ? undefined : await firstOf(context, entry);
+    const first = isSettled(entry.state) ? undefined : await requiredStep(context, entry);
     const { output } = context;
     const isTable = output.format === "table" && output.fields === undefined;
     await output.resource(
       publicEntry(entry, { first, isUntrusted, holder, ...(isTable ? {} : { destinations, history }) }),
       {
-        ...(holder === undefined ? entryView : heldEntryView),
+        ...(holder === undefined ? entryView : entryWithHolderView),
         isRead: true,
       },
     );
     if (isUntrusted) output.warn(untrustedWords([entry.id]));
     if (!isTable) return;
-    if (destinations.length > 0) await table(context, deliveriesView, destinations);
-    await table(context, historyView, history);
+    if (destinations.length > 0) await printTable(context, deliveriesView, destinations);
+    await printTable(context, historyView, history);
   },
 });
 
-async function firstOf(context: Context, entry: Entry): Promise<Beside["first"]> {
+async function requiredStep(context: Context, entry: Entry): Promise<EntryExtras["first"]> {
   const { noteMissing } = await import("../running/missing.ts");
   return (await noteMissing(context, [entry])).get(entry.id);
 }
 
-async function table({ output }: Context, view: ListView, rows: readonly object[]): Promise<void> {
+async function printTable({ output }: Context, view: ListView, rows: readonly object[]): Promise<void> {
   await output.text("\n");
   const list = output.list(view);
   await list.page(pageOf(rows.map((row) => JSON.stringify(row))));

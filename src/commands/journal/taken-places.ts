@@ -12,14 +12,14 @@ import {
 export class TakenPlaces {
   readonly #taken: { readonly place: SingleRecord; readonly by: string }[] = [];
 
-  /** The destination, which fails if another entry's secret goes there in this command. */
+  /** Wraps a destination, which then refuses the secret if this command delivers another entry's secret there. */
   once(destination: Destination, entry: string): Destination {
     const refuse = (): void => {
       const places = placesOf(destination.record);
-      const found = this.#taken.find(({ place, by }) => by !== entry && places.some((own) => isSamePlace(own, place)));
-      if (found === undefined) return;
-      const { name } = describeDestination(found.place);
-      throw new Failure("usage", `The secret of ${found.by} goes to ${name}, and a second one would replace it.`, {
+      const other = this.#taken.find(({ place, by }) => by !== entry && places.some((own) => isSamePlace(own, place)));
+      if (other === undefined) return;
+      const { name } = describeDestination(other.place);
+      throw new Failure("usage", `The secret of ${other.by} goes to ${name}, and a second one would replace it.`, {
         meaning: "Nothing was sent for this entry. One destination takes one secret.",
         hint: "Name another file for this secret.",
         nextCommand: shell`integ journal recover ${entry} --secret-file ${`./${entry}.secret`}`,
@@ -38,7 +38,7 @@ export class TakenPlaces {
       prepare: async (work, preparation) => {
         refuse();
         const record = await destination.prepare(work, preparation);
-        // The entry records the destination now: a later command may deliver there.
+        // The entry records the destination now, so that a later command may deliver to it.
         this.#take(destination, entry);
         return record;
       },

@@ -70,7 +70,7 @@ export function untrustedWords(ids: readonly string[], count = ids.length): stri
   return `The entries ${ids.join(", ")}${more} are untrusted: a record of each has no valid HMAC. Look at each (integ journal show ${id}), then integ journal trust <id…>.`;
 }
 
-export const heldEntryView: ResourceView = { ...entryView, columns: [...entryView.columns, ...holderColumns] };
+export const entryWithHolderView: ResourceView = { ...entryView, columns: [...entryView.columns, ...holderColumns] };
 
 export const historyView: ListView = {
   columns: [
@@ -91,8 +91,8 @@ export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<Resour
 }
 
 /** Entries as a page of a list: the same text in every format. */
-export function entriesPage(entries: readonly Entry[], beside: (entry: Entry) => Beside = () => ({})): RowPage {
-  return pageOf(entries.map((entry) => publicEntry(entry, beside(entry))));
+export function entriesPage(entries: readonly Entry[], extrasOf: (entry: Entry) => EntryExtras = () => ({})): RowPage {
+  return pageOf(entries.map((entry) => publicEntry(entry, extrasOf(entry))));
 }
 
 /** The request's JSON unchanged (large integers and key order included); other text as a string. */
@@ -106,8 +106,9 @@ function requestJson(text: string): string {
   return text;
 }
 
-export interface Beside {
-  /** A record has no valid HMAC: the entry permits no request, but still blocks others. */
+/** Facts about an entry that its record does not contain. */
+export interface EntryExtras {
+  /** A record has no valid HMAC: integ sends no request for the entry, but the entry still blocks other changes. */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
   /** The step that this machine needs before the entry's own. */
@@ -121,7 +122,7 @@ export interface Beside {
  * `replaced_by`, `parent`, `policy_name`, `policy_id`, `needs`, `untrusted`, `holder`, `destinations` and `history` if set.
  * `request` is the exact body.
  */
-export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: Beside = {}): string {
+export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: EntryExtras = {}): string {
   const before = {
     id: entry.id,
     object: "journal_entry",

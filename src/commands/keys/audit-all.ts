@@ -1,4 +1,4 @@
-// Audits a list of keys: findings without a waiver, and rules that could not be judged.
+// Audits a list of keys: applies the rules to each key, and the waivers to the findings.
 import {
   type AuditedAt,
   type Finding,
@@ -27,8 +27,8 @@ type KeyRow = Readonly<Record<string, unknown>>;
  */
 export function auditKeys(rows: readonly KeyRow[], at: AuditedAt, waivers: readonly Waiver[] = []): KeysAudit {
   const keys = rows.flatMap((row, index) => judgeKey(row, index + 1, at) ?? []);
-  const found = keys.toSorted((one, other) => worstOf(one) - worstOf(other)).flatMap(({ findings }) => findings);
-  const waived = applyWaivers(found, waivers, at.now);
+  const findings = keys.toSorted((one, other) => worstOf(one) - worstOf(other)).flatMap((key) => key.findings);
+  const waived = applyWaivers(findings, waivers, at.now);
   return {
     ...waived,
     keys: rows.length,

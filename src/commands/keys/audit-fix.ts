@@ -1,5 +1,5 @@
-// `keys audit --fix`: revokes unused keys, and replaces old or expiring keys whose secret has a recorded destination. Asks once,
-// for the whole plan, and leaves the other findings to a person.
+// `keys audit --fix`: revokes unused keys, and replaces old or expiring keys whose secret has a recorded destination. Asks one
+// question for all fixes, and leaves the other findings to a person.
 import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -16,11 +16,11 @@ import type { Finding, RuleName } from "./audit-rules.ts";
 import { deliveredKeyView, revokedKeyView } from "./keys.ts";
 import { requestOf } from "./replacement.ts";
 
-/** Rules for unused keys. A new key with a low finding may be used soon. */
+/** Rules for unused keys. */
 const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
-/** Rules that a replacement with the same properties fixes. */
+/** Rules whose findings a replacement with the same properties fixes. */
 const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
-/** The values of the printed remedies. */
+/** The values in the printed remedies. */
 const [overlap, expiresIn] = ["1d", "90d"];
 const waitMs = 60_000;
 
@@ -56,8 +56,8 @@ export async function fixKeys(
     const replacement = fixes.get(id);
     if (replacement === undefined) return (await revokeNamed(bench, "key", id)).receipt;
     const { request, destination } = replacement;
-    const asked = { destination, waitMs, overlap: "leave" } as const;
-    return rotatedRow(context, await replaceAccessKey(bench, request, asked), "secret");
+    const options = { destination, waitMs, overlap: "leave" } as const;
+    return rotatedRow(context, await replaceAccessKey(bench, request, options), "secret");
   };
   const isAnyNew = [...fixes.values()].some((one) => one !== undefined);
   const view = isAnyNew ? deliveredKeyView : revokedKeyView;
@@ -71,30 +71,30 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   for (const { key_id: id } of findings.filter(({ rule }) => ageRules.has(rule))) {
     const ofKey = findings.filter(({ key_id }) => key_id === id);
     if (id === null || fixes.has(id) || !ofKey.every(isFixedByReplacement)) continue;
-    const known = destinationsOf(
+    const destinations = destinationsOf(
       await bench.journal.select({ all: true, resource: id }),
       id,
       context.secrets.machine.find(),
     );
-    if (known === undefined) continue;
+    if (destinations === undefined) continue;
     const lifetime = ofKey.some(({ rule }) => rule === "expiring") ? expiresIn : undefined;
     const options = { overlap, expiresIn: lifetime };
     const request = await requestOf(context, bench, { id, options }).catch(skipUnknownFields);
     if (request === undefined) continue;
-    const chosen = { ...destinationOptions(known), yields: "access_key" } as const;
-    const destination = await context.secrets.destination(chosen, async () => {});
+    const secretOptions = { ...destinationOptions(destinations), yields: "access_key" } as const;
+    const destination = await context.secrets.destination(secretOptions, async () => {});
     fixes.set(id, { request: { ...request, updateProfile: false }, destination, expiresIn: lifetime });
   }
   return fixes;
 }
 
-/** Skips a replacement that needs facts the API does not show: a person has to give them. */
+/** Skips a replacement that needs properties that the API does not show: a person has to give them. */
 function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** True if the remedy is revocation, which it never is for a key that the caller may use. */
+/** True if `--fix` revokes the key: it is unused, not new (which has low severity), and certainly not the caller's own. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }

@@ -1,4 +1,4 @@
-// The audit's rules for an access key (§2.4, §3.2), judged from its row alone; and which rules the row leaves open.
+// The audit's rules for an access key (§2.4, §3.2). They use only the key's row in the list, which may lack fields that a rule needs.
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { Ownership } from "./own-key.ts";
@@ -18,7 +18,6 @@ export const ruleNames = [
 ] as const;
 export type RuleName = (typeof ruleNames)[number];
 
-/** Limits in milliseconds. */
 export interface Thresholds {
   readonly maxAgeMs: number;
   readonly maxIdleMs: number;
@@ -34,7 +33,7 @@ export interface Finding {
   readonly key_id: string | null;
   readonly key_name: string | null;
   readonly message: string;
-  /** A command, or advice if no command fixes it. */
+  /** The command that fixes the finding; advice if no command can. */
   readonly remedy: NextCommand | Advice;
 }
 
@@ -48,7 +47,7 @@ export interface Unjudged {
   readonly reason: string;
 }
 
-/** The result for one key, its worst finding first. */
+/** The result for one key, with its worst finding first. */
 export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
@@ -64,17 +63,17 @@ export interface AuditedAt {
   readonly caller: Caller;
 }
 
-/** The remedy for one finding; a key's remedies are merged. */
+/** The remedy for one finding. All findings of a key get one merged remedy. */
 type Remedy = "revoke" | "keep" | "narrow" | { readonly replaceWith: readonly string[] };
 
-interface FoundVerdict {
+interface FindingVerdict {
   readonly kind: "finding";
   readonly severity: Severity;
   readonly message: string;
   readonly remedy: Remedy;
 }
 
-type Verdict = FoundVerdict | { readonly kind: "fine" } | { readonly kind: "unjudged"; readonly reason: string };
+type Verdict = FindingVerdict | { readonly kind: "fine" } | { readonly kind: "unjudged"; readonly reason: string };
 
 interface Case extends KeyAt {
   readonly id: string | undefined;
@@ -87,8 +86,8 @@ interface Case extends KeyAt {
 export interface Caller {
   /** Its name in a message: `profile prod`. */
   readonly name: string;
-  /** integ can replace the profile's own secret. */
-  readonly takesSecret: boolean;
+  /** True if integ stores the profile's secret and can replace it. */
+  readonly isSecretStored: boolean;
   readonly ownership: (id: string) => Ownership;
 }
 
@@ -110,8 +109,8 @@ function unjudged(reason: string): Verdict {
 export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, at: AuditedAt): JudgedKey | undefined {
   const key = readAccessKey(row);
   if (key.status === "revoked") return undefined;
-  // Plain literals instead of spread objects, which take three times as long for a hundred thousand keys and are freed only by a
-  // full garbage collection.
+  // Plain literals, because spread objects take three times as long for a hundred thousand keys, and only a full garbage collection
+  // frees them.
   const [key_id, key_name] = [key.id ?? null, key.name ?? null];
   const { now, limits, caller } = at;
   const ownership = key.id === undefined ? "maybe" : caller.ownership(key.id);
@@ -124,21 +123,22 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, 
     ownership,
     has: (member) => Object.hasOwn(row, member),
   };
-  const doubt = statusVerdict(subject);
-  const open: Unjudged[] = [];
-  const found: { readonly rule: RuleName; readonly verdict: FoundVerdict }[] = [];
+  const undocumented = statusVerdict(subject);
+  const unjudgedRules: Unjudged[] = [];
+  const verdicts: { readonly rule: RuleName; readonly verdict: FindingVerdict }[] = [];
   for (const rule of ruleNames) {
-    const verdict = doubt ?? rules[rule](subject);
-    if (verdict.kind === "unjudged") open.push({ object: "unjudged", rule, key_id, key_name, reason: verdict.reason });
-    else if (verdict.kind === "finding") found.push({ rule, verdict });
+    const verdict = undocumented ?? rules[rule](subject);
+    if (verdict.kind === "finding") verdicts.push({ rule, verdict });
+    if (verdict.kind !== "unjudged") continue;
+    unjudgedRules.push({ object: "unjudged", rule, key_id, key_name, reason: verdict.reason });
   }
-  const remedies = found.map(({ verdict }) => verdict.remedy);
-  const remedy = found.length === 0 ? nameless : mergedRemedy(subject, remedies);
-  const findings = found.map(({ rule, verdict: { severity, message } }): Finding => {
+  const remedies = verdicts.map(({ verdict }) => verdict.remedy);
+  const remedy = verdicts.length === 0 ? noId : mergedRemedy(subject, remedies);
+  const findings = verdicts.map(({ rule, verdict: { severity, message } }): Finding => {
     const id = `${rule}:${key.id ?? `row-${place}`}`;
     return { object: "finding", id, rule, severity, key_id, key_name, message, remedy };
   });
-  return { findings: findings.sort(worstFirst), unjudged: open, isJudged: doubt === undefined };
+  return { findings: findings.sort(worstFirst), unjudged: unjudgedRules, isJudged: undocumented === undefined };
 }
 
 export const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
@@ -171,7 +171,7 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
     yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
-/** §3.2 has two statuses. Any other one, even in another spelling, has no known meaning, so the key is not judged. */
+/** §3.2 has two statuses. Any other text has no known meaning, even another spelling of these, so the key is not judged. */
 function statusVerdict({ key: { status }, has }: Case): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
@@ -231,7 +231,7 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    // The API does not show the uses of a key. The caller's own key needs the scope to manage keys.
+    // The API does not show what a key is used for. The caller's own key needs this scope to manage keys.
     const remedy = subject.ownership === "own" ? "keep" : "narrow";
     return finding("medium", "has full access (scope *), but pushing data needs only push-ingest:*", remedy);
   },
@@ -247,35 +247,35 @@ const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
   },
 };
 
-/** For a key without an id. */
-const nameless: Advice = "Ask the service's operator for the id of this key.";
+/** The remedy for a key without an id. */
+const noId: Advice = "Ask the service's operator for the id of this key.";
 
 /**
- * One remedy for all findings of a key: revocation excludes a replacement, and one replacement has the flags of all findings. The
- * caller's own key is replaced in its profile, never revoked.
+ * One remedy for all findings of a key: if one finding needs a revocation, it fixes the others too; a replacement has the flags of all
+ * findings. The caller's own key is replaced in its profile, not revoked.
  */
 function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
-  if (id === undefined) return nameless;
+  if (id === undefined) return noId;
   if (remedies.every((remedy) => remedy === "keep")) return `Keep its scope: ${caller.name} administers keys with it.`;
   if (remedies.every((remedy) => remedy === "narrow"))
     return `Find out what it is used for; if it only pushes data: ${shell`integ keys rotate ${id} --by-replacement --scope ${"push-ingest:*"}`}`;
   const revokes = remedies.includes("revoke");
-  if (ownership === "own" && !caller.takesSecret)
+  if (ownership === "own" && !caller.isSecretStored)
     return `Give ${caller.name} another key, then: ${shell`integ keys revoke ${id}`}`;
-  if (revokes && ownership !== "own") return checkedFirst(subject, shell`integ keys revoke ${id}`);
+  if (revokes && ownership !== "own") return orAdviceToCheck(subject, shell`integ keys revoke ${id}`);
   const flags = remedies.flatMap((remedy) => (typeof remedy === "object" ? [remedy.replaceWith] : []));
   const once = [...new Map(flags.map((words) => [words.join("\0"), words])).values()].flat();
   const own = ownership === "own" ? ["--update-profile"] : [];
-  return checkedFirst(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
+  return orAdviceToCheck(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
-/** For a command that may lock the caller out: advice to check first, which cannot be pasted as a command. */
-function checkedFirst({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
+/** The command; if it might lock the caller out, advice to check first, which no one pastes as a command. */
+function orAdviceToCheck({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 
-/** Allowed difference between clocks: a later time in the future is invalid. */
+/** Allowed difference between clocks: a time that is further in the future is invalid. */
 const clockSkewMs = 5 * 60_000;
 
 /** A key at the time of the audit. */
@@ -283,11 +283,11 @@ export interface KeyAt {
   readonly key: AccessKey;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The row has the member, whatever its type. */
+  /** True if the row has the member, whatever its type. */
   readonly has: (member: string) => boolean;
 }
 
-/** Milliseconds since 1970; null if the key never expires; a reason if the expiry is unknown. */
+/** The expiry in milliseconds since 1970; null if the key never expires; the reason if its expiry is unknown. */
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)
@@ -295,7 +295,7 @@ export function expiryOf({ key, has }: KeyAt): number | null | string {
   return timeOf(key.expiresAt) ?? `its expiresAt is not a time: ${key.expiresAt}`;
 }
 
-/** Milliseconds since 1970; null for null; a reason if the time is missing, invalid or in the future. */
+/** The time in milliseconds since 1970; null for null; the reason if the time is missing, invalid or in the future. */
 export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "createdAt"): number | null | string {
   const text = key[member];
   if (text === null) return null;
@@ -305,14 +305,14 @@ export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "creat
   return time - now > clockSkewMs ? `its ${member} lies in the future: ${text}` : time;
 }
 
-/** Milliseconds, at least 0, or a reason. */
+/** The age of a key in milliseconds, at least 0; the reason if it is unknown. */
 export function ageOf(subject: KeyAt): number | string {
   const created = pastTime(subject, "createdAt");
   if (typeof created === "number") return Math.max(0, subject.now - created);
   return created ?? "its createdAt is null";
 }
 
-/** Parses an RFC 3339 date-time; `Date.parse` accepts much more. */
+/** Parses an RFC 3339 date-time; `Date.parse` accepts other texts too. */
 export function timeOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i.test(text)) return undefined;
   const time = Date.parse(text.replace(" ", "T"));

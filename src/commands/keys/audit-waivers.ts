@@ -16,17 +16,17 @@ export interface Waiver {
   readonly reason: string | null;
 }
 
-/** The findings after waivers. */
+/** The result of applying waivers to findings. */
 export interface Waived {
   readonly findings: readonly Finding[];
   readonly waived: readonly (Finding & { readonly until: string; readonly reason: string | null })[];
-  /** Expired waivers with a finding, which is reported again. */
+  /** Expired waivers whose finding is reported again. */
   readonly ended: readonly Waiver[];
   /** Waivers without a finding. */
   readonly unused: readonly Waiver[];
 }
 
-/** Longest allowed waiver: a longer one would be forgotten. */
+/** The longest allowed waiver: people would forget a longer one. */
 const longestMs = 366 * 86_400_000;
 
 const example = '{"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}';
@@ -36,13 +36,12 @@ export function waiversIn(context: Context, path: string | undefined): Waiver[] 
   return path === undefined ? [] : readWaivers(textOf(context, path), { path, now: context.clock.now() });
 }
 
-/** A larger file is not a waiver file. */
-const longestFile = 1024 * 1024;
+const maximumBytes = 1024 * 1024;
 
 function textOf(context: Context, path: string): string {
   try {
     const bytes = readFileSync(resolve(context.settings.cwd, path));
-    if (bytes.length > longestFile) throw new Failure("usage", `--waivers: ${path} is too large for a waiver file.`);
+    if (bytes.length > maximumBytes) throw new Failure("usage", `--waivers: ${path} is too large for a waiver file.`);
     return bytes.toString("utf8");
   } catch (error) {
     if (error instanceof Failure) throw error;
@@ -56,8 +55,8 @@ function textOf(context: Context, path: string): string {
 /**
  * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date, valid to its end in UTC, or a time;
  * at most a year ahead.
- * @param at `path` for messages; `now` in milliseconds since 1970
- * @throws Failure `usage` for an invalid file: a mistyped waiver would hide too little or too much
+ * @param at.path the path, for messages
+ * @throws Failure `usage` for an invalid file: a mistyped waiver would accept the wrong findings
  */
 export function readWaivers(text: string, at: { readonly path: string; readonly now: number }): Waiver[] {
   const refuse = (why: string): Failure =>
@@ -99,13 +98,13 @@ function endOf(until: string): number | undefined {
   if (!day) return timeOf(until);
   const [year, month, date] = day.slice(1).map(Number) as [number, number, number];
   const start = new Date(Date.UTC(year, month - 1, date));
-  // `Date` would read February 31 as March 3.
+  // `Date.UTC` would accept February 31 as March 3.
   return start.getUTCMonth() === month - 1 && start.getUTCDate() === date ? start.getTime() + 86_400_000 : undefined;
 }
 
 /** Removes waived findings, and collects expired and unused waivers. */
 export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
-  // With two waivers for a finding, the later end counts.
+  // If a finding has two waivers, the one that ends later applies.
   const byFinding = new Map(
     waivers.toSorted((a, b) => a.endsAt - b.endsAt).map((waiver) => [findingOf(waiver), waiver]),
   );
@@ -114,18 +113,18 @@ export function applyWaivers(findings: readonly Finding[], waivers: readonly Wai
     waiver: finding.key_id === null ? undefined : byFinding.get(finding.id),
   }));
   const waivedIds = new Set(pairs.flatMap(({ finding, waiver }) => (waiver === undefined ? [] : [finding.id])));
-  const holds = (waiver: Waiver | undefined): waiver is Waiver => waiver !== undefined && waiver.endsAt > now;
+  const isValid = (waiver: Waiver | undefined): waiver is Waiver => waiver !== undefined && waiver.endsAt > now;
   return {
-    findings: pairs.filter(({ waiver }) => !holds(waiver)).map(({ finding }) => finding),
+    findings: pairs.filter(({ waiver }) => !isValid(waiver)).map(({ finding }) => finding),
     waived: pairs.flatMap(({ finding, waiver }) =>
-      holds(waiver) ? [{ ...finding, until: waiver.until, reason: waiver.reason }] : [],
+      isValid(waiver) ? [{ ...finding, until: waiver.until, reason: waiver.reason }] : [],
     ),
-    ended: pairs.flatMap(({ waiver }) => (waiver !== undefined && !holds(waiver) ? [waiver] : [])),
+    ended: pairs.flatMap(({ waiver }) => (waiver !== undefined && !isValid(waiver) ? [waiver] : [])),
     unused: waivers.filter((waiver) => !waivedIds.has(findingOf(waiver))),
   };
 }
 
-/** @returns the id of the waived finding */
+/** The id of the waived finding. */
 function findingOf({ rule, key }: Waiver): string {
   return `${rule}:${key}`;
 }

@@ -1,7 +1,7 @@
 import type { KeysAudit } from "./audit-all.ts";
 import type { Caller, Finding, Severity, Thresholds } from "./audit-rules.ts";
 import { findingColumns } from "./keys.ts";
-import { callerOf, isKept, ownershipIn } from "./own-key.ts";
+import { callerOf, isSecretStored, ownershipIn } from "./own-key.ts";
 import { parseLifetime } from "../options/global.ts";
 import { read, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
@@ -67,22 +67,22 @@ export const command = defineVerb({
       if (context.output.format === "table") await print(context, report);
       const { fixKeys } = await import("./audit-fix.ts");
       const left = await fixKeys(context, audit.findings, { isTrial: options.dryRun === true });
-      if (left.length > 0) throw await found(context, countOf(left), report);
+      if (left.length > 0) throw await findingsFailure(context, countOf(left), report);
       return;
     }
     await print(context, report);
-    await tell(context, report);
+    await printNotes(context, report);
     const bad = { ...audit.counts };
     for (const severity of ["high", "medium", "low"] as const)
       if (!isAsBadAs(severity, options.failOn)) bad[severity] = 0;
     const isIncomplete = options.strict === true && (audit.unjudged.length > 0 || !report.complete);
-    if (sumOf(bad) > 0 || isIncomplete) throw await found(context, bad, report);
+    if (sumOf(bad) > 0 || isIncomplete) throw await findingsFailure(context, bad, report);
   },
 });
 
 function callerIn(profile: ActiveProfile, rows: Rows, now: number): Caller {
   const own = { keyId: profile.keyId, rows, now };
-  return { name: callerOf(profile), takesSecret: isKept(profile), ownership: ownershipIn(own) };
+  return { name: callerOf(profile), isSecretStored: isSecretStored(profile), ownership: ownershipIn(own) };
 }
 
 const view: ListView = {
@@ -109,7 +109,7 @@ const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than 
 
 /**
  * One row per key with all its findings and its remedy, the worst key first.
- * @param nowMs makes times relative, milliseconds since 1970; undefined: unchanged
+ * @param nowMs the time for relative times, milliseconds since 1970; undefined leaves the times unchanged
  */
 function perKey(findings: readonly Finding[], nowMs: number | undefined): Finding[] {
   const keys = new Map<string, Finding[]>();
@@ -127,8 +127,8 @@ function perKey(findings: readonly Finding[], nowMs: number | undefined): Findin
   }));
 }
 
-/** Prints notes about waivers and unjudged keys. */
-async function tell({ output }: Context, report: Report): Promise<void> {
+/** Prints notes about waivers, and about keys and rules that could not be judged. */
+async function printNotes({ output }: Context, report: Report): Promise<void> {
   const { waived, ended, unused } = report.audit;
   if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");
   if (!isOneDocument(output)) {
@@ -145,12 +145,12 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `${judged} of ${keys} keys judged; revoked ones are left out.`;
 }
 
-/** One document contains the notes. Chosen fields are those of the findings. */
+/** True if the output is one document, which also contains what notes would say. With `--fields`, it is the list of findings. */
 function isOneDocument({ format, fields }: Context["output"]): boolean {
   return (format === "json" || format === "yaml") && fields === undefined;
 }
 
-async function found(
+async function findingsFailure(
   context: Context,
   bad: Readonly<Record<Severity, number>>,
   { audit, complete }: Report,
@@ -158,10 +158,10 @@ async function found(
   const { high, medium, low } = bad;
   const counts = [high && `${high} high`, medium && `${medium} medium`, low && `${low} low`].filter(Boolean).join(", ");
   const notJudged = sumOf(bad) === 0 ? audit.unjudged.length : 0;
-  const unsure = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
+  const gaps = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
     .filter(Boolean)
     .join(", ");
-  const words = sumOf(bad) === 0 ? `The audit is not complete: ${unsure}.` : `The audit found something: ${counts}.`;
+  const words = sumOf(bad) === 0 ? `The audit is not complete: ${gaps}.` : `The audit found something: ${counts}.`;
   return new Failure("findings", words, { where: await whereOf(context) });
 }
 
@@ -172,7 +172,7 @@ interface Report {
   readonly now: number;
 }
 
-/** The findings as a list envelope, with the rest of the audit's result. */
+/** The findings in a list envelope, with the other results of the audit. */
 function documentOf({ audit, complete, limits, now }: Report, where: string): object {
   return {
     object: "list",

@@ -5,7 +5,7 @@ import type { Workbench } from "../../operations/workbench.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   showRequest,
-  showMade,
+  printReceipt,
   actingAs,
   mentionUnfinished,
   reportDelivered,
@@ -47,8 +47,8 @@ export const command = defineVerb({
     const creation = await creationOf(context, options);
     const { checkAccessKey } = await import("../../api/access-keys.ts");
     checkAccessKey(creation.request, context.clock.now());
-    const { options: asked } = await askDestination(context, secretOptionsOf(options), options);
-    const destination = await context.secrets.destination({ ...asked, yields: "access_key" }, (receipt) =>
+    const { options: secretOptions } = await askDestination(context, secretOptionsOf(options), options);
+    const destination = await context.secrets.destination({ ...secretOptions, yields: "access_key" }, (receipt) =>
       context.output.resource(receipt, accessKeyView),
     );
     await (await context.profiles.active()).legacy();
@@ -64,7 +64,7 @@ export const command = defineVerb({
     await mentionUnfinished(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
     if (receipt !== undefined && !destination.isStdout) {
-      await showMade(() => context.output.resource(receipt, deliveredKeyView));
+      await printReceipt(() => context.output.resource(receipt, deliveredKeyView));
       reportDelivered(context, destination);
     }
   },
@@ -109,7 +109,7 @@ async function withChoices(output: Context["output"], flags: KeyFlags): Promise<
   return { ...flags, scope, expiresIn };
 }
 
-/** Notes the defaults, so that a log contains them. */
+/** Without a terminal, notes the defaults, so that the log of a job contains them. */
 function noteDefaults({ output }: Context, flags: KeyFlags): void {
   if (output.interactive) return;
   const lacking = [

@@ -12,8 +12,8 @@ export interface FoundKey {
 }
 
 /**
- * Prefers an id to a name, and an active key to other keys of the same name.
- * @throws Failure `not_found`, or `conflict` if several active keys have the name
+ * Finds a key. Prefers an id to a name, and an active key to other keys of the same name.
+ * @throws Failure `not_found`, or `conflict` if several keys fit equally well
  */
 export async function findKey(context: Context, { accessKeys }: Service, typed: string): Promise<FoundKey> {
   if (typed.trim() === "")
@@ -27,12 +27,12 @@ export async function findKey(context: Context, { accessKeys }: Service, typed: 
   if (byId !== undefined) return byId;
   const named = all.filter(({ key }) => key.name === typed);
   const active = named.filter(({ key }) => key.status === "active");
-  const fitting = active.length > 0 ? active : named;
-  if (fitting.length === 1) return fitting[0]!;
-  if (fitting.length > 1)
+  const candidates = active.length > 0 ? active : named;
+  if (candidates.length === 1) return candidates[0]!;
+  if (candidates.length > 1)
     throw new Failure(
       "conflict",
-      `${fitting.length} keys have the name "${typed}": ${fitting.map(({ key }) => key.id).join(", ")}.`,
+      `${candidates.length} keys have the name "${typed}": ${candidates.map(({ key }) => key.id).join(", ")}.`,
       {
         meaning: "Nothing was changed. Name one of them by its id.",
       },

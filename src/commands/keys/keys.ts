@@ -20,10 +20,9 @@ export const accessKeyView: ResourceView = {
   secretField: "secret",
 };
 
-/** For a key with a delivered secret. */
 export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secret"] };
 
-/** For a revoked key, without a secret. */
+/** The view of a key without a secret, such as a revoked one. */
 export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
 
 export const findingColumns: readonly Column[] = [
@@ -35,7 +34,7 @@ export const findingColumns: readonly Column[] = [
   { path: "remedy", heading: "next step", kind: "command" },
 ];
 
-/** Asks for a key. @returns undefined if there is none */
+/** @returns a function that asks for a key, and returns undefined if there is none */
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => (await import("./pick-key.ts")).pickKey(context, question);
 }

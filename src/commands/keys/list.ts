@@ -24,7 +24,7 @@ export const command = defineVerb({
   async run(context, { options: { status, name } }) {
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
-    const isNamed = name === undefined ? () => true : fits(name);
+    const isNamed = name === undefined ? () => true : matcher(name);
     const isShown = (row: Row): boolean => {
       const key = readAccessKey(row.value);
       return (status === undefined || key.status === status) && isNamed(key.name ?? "");
@@ -32,7 +32,7 @@ export const command = defineVerb({
     function* shown(): Iterable<Row> {
       for (const row of value.rows) if (isShown(row)) yield row;
     }
-    // Without a filter, rows are not parsed.
+    // Rows are parsed only for a filter.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
     const nowMs = serviceNow(context, service);
@@ -40,8 +40,8 @@ export const command = defineVerb({
   },
 });
 
-/** `*` matches any characters; all others match themselves. */
-function fits(pattern: string): (text: string) => boolean {
+/** A test for texts that match the pattern: `*` matches any characters, and all others match themselves. */
+function matcher(pattern: string): (text: string) => boolean {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
   const form = new RegExp(`^${parts.join(".*")}$`, "su");
   return (text) => form.test(text);

@@ -21,7 +21,7 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option("--no-marker", "Send the name as given"),
 );
-/** Each command declares its own `--name`. */
+/** The values of `addKeyOptions`, and of `--name`, which each command declares itself. */
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
@@ -44,14 +44,14 @@ export async function isMarked(
 export interface Expiry {
   /** The time in the request; null: never. */
   readonly at: string | null;
-  /** The intent, which does not depend on the day: `in 90d`. */
+  /** The expiry as typed, so that a request repeated on another day is the same: `in 7776000000 ms`. */
   readonly fingerprint: string;
 }
 
 /**
  * @param nowMs milliseconds since 1970
  * @returns undefined without a flag
- * @throws Failure `usage`
+ * @throws Failure `usage` for contradicting flags or an invalid value
  */
 export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {
   if (expiresAt !== undefined && expiresIn !== undefined)

@@ -9,12 +9,12 @@ import { type Advice, shell, settingOf } from "../../next-step.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { serviceNow } from "../running/read.ts";
 
-/** The certainty that a key is the caller's own. */
+/** Says if a key is the caller's own: yes, perhaps, or no. */
 export type Ownership = "own" | "maybe" | "other";
 
-/** The known facts about the caller's key. */
+/** Facts that identify the caller's key. */
 export interface OwnKey {
-  /** From the profile. */
+  /** The id in the profile. */
   readonly keyId?: string | undefined;
   /** The list of keys; undefined if it is not available. */
   readonly rows?: Rows | undefined;
@@ -28,28 +28,27 @@ function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): b
 }
 
 interface Candidates {
-  /** Ids of the keys that the caller may use; undefined if the list may be incomplete. */
+  /** Ids of the keys that may be the caller's; undefined if the list may be incomplete. */
   readonly ids: ReadonlySet<string> | undefined;
-  /** Ids of keys that cannot be the caller's. */
+  /** Ids of keys that cannot be the caller's: they may not list keys. */
   readonly powerless: ReadonlySet<string>;
 }
 
 /** @assumed §5.3: only a key with scope `*` that is neither revoked nor expired gives a token that lists keys */
 function candidatesIn({ rows, now }: OwnKey): Candidates {
-  // The first of two rows with the same id counts.
   const [ids, powerless] = [new Set<string>(), new Set<string>()];
   let isWhole = rows?.saysMore === false;
   for (const { value } of rows?.rows ?? []) {
     const key = readAccessKey(value);
-    const mayBe = mayAdminister(key, now);
-    if (mayBe && key.id === undefined) isWhole = false;
-    if (mayBe && key.id !== undefined) ids.add(key.id);
-    if (!mayBe && key.id !== undefined && !ids.has(key.id)) powerless.add(key.id);
+    const mayBeOwn = mayAdminister(key, now);
+    if (mayBeOwn && key.id === undefined) isWhole = false;
+    if (mayBeOwn && key.id !== undefined) ids.add(key.id);
+    if (!mayBeOwn && key.id !== undefined && !ids.has(key.id)) powerless.add(key.id);
   }
   return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
 }
 
-/** Returns a function that decides for each key of a list, which may have 100,000. */
+/** @returns a function for each key of a list, which may have 100,000 keys: the list is read only once */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
@@ -66,7 +65,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
   return ownershipIn(own)(id);
 }
 
-/** The list of keys from one attempt, if available, and the time to compare its dates with. */
+/** Requests the list of keys, in one attempt. @returns the list if available, and the time to compare its times with */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });
@@ -84,7 +83,7 @@ export interface LearnedKey {
   readonly words: string;
 }
 
-/** Finds the key of a profile: its configured id, or the list's only possible key. */
+/** Finds the key of a profile: the key with the profile's key id, or the only key of the list that may be the profile's. */
 export async function learnKey(context: Context, { name, credential }: Profile): Promise<LearnedKey | undefined> {
   if (credential?.kind !== "api_key") return undefined;
   const seen = await listKeysOnce(context, await context.profiles.named(name));
@@ -108,8 +107,8 @@ export interface OwnKeyChoice {
 }
 
 /**
- * Refuses to rotate the caller's own key except into its profile, or with `--yes`.
- * @throws Failure `usage` if the key is, or may be, the caller's and no one can be asked; nothing is changed
+ * Refuses to rotate the caller's own key, unless its profile receives the new secret or `--yes` is given.
+ * @throws Failure `usage` if the key is the caller's own, or may be and there is no terminal for a warning
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
   const { id, updateProfile, secretProfile } = choice;
@@ -117,15 +116,15 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   const { keyId } = profile;
   const seen = keyId === undefined ? await listKeysOnce(context, profile) : { now: context.clock.now() };
   const ownership = ownershipOf(id, { keyId, ...seen });
-  if (ownership === "own") throw ownKey(profile, { ...choice, isAsked: context.output.interactive });
+  if (ownership === "own") throw ownKeyFailure(profile, { ...choice, isAsked: context.output.interactive });
   if (ownership === "other") return;
-  if (!context.output.interactive) throw unknownKey(profile, choice);
+  if (!context.output.interactive) throw maybeOwnKeyFailure(profile, choice);
   context.output.note(
-    `If ${id} is the key that ${callerOf(profile)} uses, ${wayOut(profile)}: without it ${callerOf(profile)} is locked out.`,
+    `If ${id} is the key that ${callerOf(profile)} uses, ${advice(profile)}: without it ${callerOf(profile)} is locked out.`,
   );
 }
 
-function ownKey(
+function ownKeyFailure(
   profile: ActiveProfile,
   { id, byReplacement = false, isAsked }: OwnKeyChoice & { readonly isAsked: boolean },
 ): Failure {
@@ -133,27 +132,27 @@ function ownKey(
   const how = byReplacement ? ["--by-replacement"] : [];
   const again = [...how, "--update-profile", ...(isAsked || byReplacement ? [] : ["--yes"])];
   return new Failure("usage", `${id} is the key that ${caller} uses: rotating it would lock ${caller} out.`, {
-    meaning: isKept(profile)
+    meaning: isSecretStored(profile)
       ? "Nothing was changed. The new secret can replace the old one in the profile."
-      : `Nothing was changed. With --yes it is rotated anyway: ${wayOut(profile)}.`,
-    ...(isKept(profile)
+      : `Nothing was changed. With --yes it is rotated anyway: ${advice(profile)}.`,
+    ...(isSecretStored(profile)
       ? { nextCommand: shell`integ keys rotate ${id} ${again}` }
       : { hint: "Put the new secret where the old one is kept: add --yes and --secret-command." }),
   });
 }
 
-function unknownKey(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
+function maybeOwnKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   const caller = callerOf(profile);
   return new Failure("usage", `${id} may be the key that ${caller} uses: rotating it could lock ${caller} out.`, {
-    meaning: `Nothing was changed. If it is, ${wayOut(profile)}; if it is another key, add --yes.`,
-    ...(isKept(profile)
+    meaning: `Nothing was changed. If it is, ${advice(profile)}; if it is another key, add --yes.`,
+    ...(isSecretStored(profile)
       ? settingOf(profile.name, "--api-key-id")
       : { hint: "Use a profile that knows its key: see --api-key-id in integ help profiles add." }),
   });
 }
 
 /** True if integ stores the profile's secret, and can replace it. */
-export function isKept({ name }: Pick<ActiveProfile, "name">): boolean {
+export function isSecretStored({ name }: Pick<ActiveProfile, "name">): boolean {
   return name !== "env" && !name.startsWith("sandbox");
 }
 
@@ -161,12 +160,12 @@ export function callerOf({ name }: Pick<ActiveProfile, "name">): string {
   return name === "env" ? "the environment" : `profile ${name}`;
 }
 
-function wayOut(profile: Pick<ActiveProfile, "name">): string {
-  return isKept(profile) ? "add --update-profile" : "its new secret must replace the old one there";
+function advice(profile: Pick<ActiveProfile, "name">): string {
+  return isSecretStored(profile) ? "add --update-profile" : "its new secret must replace the old one there";
 }
 
 /**
- * Warns after a confirmed rotation or revocation that the caller is locked out, with the repair.
+ * Warns after a rotation or revocation if the caller is locked out, and says how to repair the profile.
  * @param change.secretFile the file with the new secret, if any
  */
 export async function warnIfLockedOut(
@@ -187,10 +186,10 @@ export async function warnIfLockedOut(
   context.output.warn(`${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and is locked out. ${repair}`);
 }
 
-/** Sends a request to check whether the service refuses the caller's credential. */
+/** True if the service refuses the caller's credential now. Sends a request. */
 async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<boolean> {
-  const again = context.profiles.named(profile.name).then((named) => context.connect(named, { timeoutMs: 5000 }));
-  return again
+  const reconnected = context.profiles.named(profile.name).then((named) => context.connect(named, { timeoutMs: 5000 }));
+  return reconnected
     .then(async ({ accessKeys }) => isCredentialRefused(await accessKeys.list()))
     .catch(onFailure(({ kind }) => kind === "auth"));
 }

@@ -1,4 +1,4 @@
-// Choosing a key at a terminal: from the service's list, else from this machine's journal.
+// Asks for a key at a terminal. The choices come from the service's list, or from the journal if the list is not available.
 import { readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
@@ -22,7 +22,7 @@ export async function pickKey(context: Context, question: string): Promise<strin
   return context.output.pick(question, { choices, flag: "<id>", other });
 }
 
-/** Choices from the list, in its order, with owner, status and age. The profile's own key comes last. */
+/** Keys of the list as choices, in the list's order, with owner, status and age. The profile's own key comes last. */
 export function keysListed(
   { rows }: Pick<Rows, "rows">,
   { own, now }: { readonly own: string | undefined; readonly now: number },
@@ -39,26 +39,26 @@ export function keysListed(
 }
 
 /**
- * Keys that entries at this address created or rotated, newest first.
+ * Keys that entries at this address created or rotated, as choices, the newest first.
  * @param own id of the profile's own key, if known: it comes last
  */
 export function keysIn(
   entries: readonly Entry[],
   { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },
 ): Choice[] {
-  const here = entries.filter((entry) => entry.base_url === baseUrl && entry.operation.startsWith("access_key."));
-  const revoked = new Set(here.flatMap(revokedIn));
-  const known = new Map<string, string>();
-  for (const entry of here) {
+  const atAddress = entries.filter((entry) => entry.base_url === baseUrl && entry.operation.startsWith("access_key."));
+  const revoked = new Set(atAddress.flatMap(revokedIn));
+  const hints = new Map<string, string>();
+  for (const entry of atAddress) {
     const { resource_id: id, operation, created_at } = entry;
-    if (id === null || id === own || operation === "access_key.revoke" || revoked.has(id) || known.has(id)) continue;
-    known.set(id, [nameOf(entry), created_at.slice(0, 10)].filter((part) => part !== undefined).join(", "));
+    if (id === null || id === own || operation === "access_key.revoke" || revoked.has(id) || hints.has(id)) continue;
+    hints.set(id, [nameOf(entry), created_at.slice(0, 10)].filter((part) => part !== undefined).join(", "));
   }
-  const choices = [...known].map(([value, hint]) => ({ value, hint }));
+  const choices = [...hints].map(([value, hint]) => ({ value, hint }));
   return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile uses" }];
 }
 
-/** Keys that an entry revoked. */
+/** The id of the key that is revoked according to an entry. */
 function revokedIn(entry: Entry): unknown[] {
   return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
 }

@@ -1,4 +1,5 @@
-// Replaces a key by a new one with the same properties. Asks for flags that the list does not show, and never widens access.
+// Replaces a key by a new one with the same properties. Requires a flag for each property that the list does not show, and never
+// widens access on its own.
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { KeyCreation } from "../../operations/key.ts";
@@ -39,7 +40,7 @@ export interface Rotation {
   readonly id: string;
   readonly options: RotateFlags;
   readonly destination: Destination;
-  /** The new secret replaces the profile's own. */
+  /** True if the new secret becomes the credential of the profile in use. */
   readonly takesOwn: boolean;
 }
 
@@ -74,15 +75,15 @@ export async function rotateByReplacement(
     output.note(`The new key expires when the old one does, at ${expiresAt}. --expires-in sets another lifetime.`);
   await mentionUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
-  const shown = new DeferredPrintErrors();
-  // Printed before the end: a script needs the new key even if the rest fails.
+  const printing = new DeferredPrintErrors();
+  // Print the new key before the old one is revoked: a script needs the key even if the rest fails.
   const made = async (receipt: string, dueAt?: string): Promise<void> => {
     if (destination.isStdout) return;
-    await shown.show(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
+    await printing.print(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
     reportDelivered(context, destination);
   };
-  const telling = { ...bench, tell: { ...bench.tell, made } };
-  const replaced = await replaceAccessKey(telling, request, {
+  const printingBench = { ...bench, tell: { ...bench.tell, made } };
+  const replaced = await replaceAccessKey(printingBench, request, {
     destination,
     fresh: options.new === true,
     waitMs: 60_000,
@@ -93,7 +94,7 @@ export async function rotateByReplacement(
     mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
     reconnect: async () => context.connect(await context.profiles.named(bench.account.profile)),
   });
-  shown.settle();
+  printing.throwError();
   const { entry, newId, oldId, dueAt } = replaced;
   output.note(
     dueAt === undefined
@@ -120,10 +121,10 @@ export async function requestOf(
   const { value } = await read(context, "list access keys", () => bench.account.service.accessKeys.list());
   const old = await unmarked(context, oldKeyOf(value, id));
   const now = timeFor(bench);
-  const asked = replacementOf(old, options, now);
-  refuseShortLife(asked.request, now + overlapMs);
+  const replacement = replacementOf(old, options, now);
+  refuseShortLife(replacement.request, now + overlapMs);
   const { marker } = options;
-  const creation = { ...asked, marked: await isMarked(context, { marker, name: asked.request.name }) };
+  const creation = { ...replacement, marked: await isMarked(context, { marker, name: replacement.request.name }) };
   const isBound = creation.request.keyType === "user_bound" && old.keyType === "user_bound";
   return {
     oldId: id,
@@ -134,11 +135,11 @@ export async function requestOf(
   };
 }
 
-/** The old key without the mark of its creation: the new key gets a mark of its own. */
+/** The old key, with its name as before the mark of its creation was added: the new key gets its own mark. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
-  const made = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
-  const creation = made.find(({ resource_id, detail }) => resource_id === old.id && detail.marked === true);
+  const creations = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
+  const creation = creations.find(({ resource_id, detail }) => resource_id === old.id && detail.marked === true);
   const { base_name: name } = creation?.detail ?? {};
   return name !== undefined && old.name.startsWith(`${name}-`) ? { ...old, name } : old;
 }
@@ -156,7 +157,7 @@ export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number):
   });
 }
 
-/** This machine's time, which is more exact than a `Date` header, or the service's if the two differ much. */
+/** This machine's time, which is more exact than the service's `Date` header; if the two differ much, the service's time. */
 function timeFor(bench: Workbench): number {
   const now = bench.clock.now();
   const ofService = serviceTime(bench);
@@ -180,8 +181,8 @@ export function oldKeyOf(rows: Rows, id: string): AccessKey {
 }
 
 /**
- * @param nowMs milliseconds since 1970
- * @throws Failure `usage` that names every missing flag
+ * The creation of the new key: flags override the old key's properties.
+ * @throws Failure `usage` that names every property without a value
  */
 export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): KeyCreation {
   const expiry = expiryOf(flags, nowMs);
@@ -208,7 +209,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.marker === true };
 }
 
-/** null: never; undefined if the expiry is unknown or in the past. */
+/** The expiry; null: never; undefined if it is unknown or in the past. */
 function futureExpiry(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

@@ -18,7 +18,7 @@ export const command = defineVerb({
   ],
   asks: askKey("Which key should be revoked?"),
   async run(context, { args: [typed], options }) {
-    // A single id if a person chose it.
+    // The argument is one id, not a list, if the user picked it from the question.
     const ids = eachOnce([typed].flat(), shell`integ keys list`);
     const profile = await context.profiles.active();
     await profile.legacy();

@@ -6,7 +6,7 @@ import { addKeyOptions } from "./new-key.ts";
 import { checkUpdatable, refuseToLockOut, warnIfLockedOut } from "./own-key.ts";
 import type { RotateFlags, Rotation } from "./replacement.ts";
 import { askDestination, screenOverlapMs, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
-import { actingAs, showMade, mentionUnfinished, reportDelivered, workbenchOf } from "../running/change.ts";
+import { actingAs, printReceipt, mentionUnfinished, reportDelivered, workbenchOf } from "../running/change.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
@@ -61,24 +61,24 @@ export const command = defineVerb({
     const { id, options } = await keyOf(context, typed, given);
     checkFlags(id, options);
     const profile = await context.profiles.active();
-    const { updateProfile = false, byReplacement: byReplacing } = options;
+    const { updateProfile = false, byReplacement } = options;
     const secretProfile = options.secretProfile?.find(({ value }) => value === profile.name)?.value;
     if (updateProfile) await checkUpdatable(context, profile, id);
-    // A destination that is the key's own profile means the same as --update-profile.
+    // --secret-profile with the key's own profile means the same as --update-profile.
     const takesOwn = updateProfile || (profile.keyId === id && secretProfile === profile.name);
     const { destination, overlap } = await destinationOf(context, profile, options);
     await profile.legacy();
-    await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement: byReplacing });
+    await refuseToLockOut(context, profile, { id, updateProfile, secretProfile, byReplacement });
     const rotation = { id, options: { ...options, overlap }, destination, takesOwn };
     await warnOfUsers(context, [id], destination);
-    if (options.dryRun && byReplacing !== true) {
+    if (options.dryRun && byReplacement !== true) {
       const [{ showSteps }, { keyRotationSteps }] = await Promise.all([
         import("../running/dry-run.ts"),
         import("../running/dry-changes.ts"),
       ]);
       return showSteps(context, keyRotationSteps(await workbenchOf(context), id, destination));
     }
-    const rotate = byReplacing ? (await import("./replacement.ts")).rotateByReplacement : inPlace;
+    const rotate = byReplacement ? (await import("./replacement.ts")).rotateByReplacement : rotateInPlace;
     const newId = await rotate(context, rotation);
     if (takesOwn || secretProfile === profile.name || newId === undefined) return;
     await warnIfLockedOut(context, profile, { id, newId, secretFile: options.secretFile?.[0]?.value });
@@ -108,8 +108,8 @@ async function keyOf<Flags extends RotateFlags>(
   return { id: id.trim() === "" ? id : await newestSuccessorOf(context, id), options };
 }
 
-/** Maximum of an overlap that ends when the old key is no longer used. */
-const longestByUse = "14d";
+/** Default limit of an overlap that ends when the old key is no longer used. */
+const overlapLimitByUse = "14d";
 
 const replacementFlags = [
   "acceptUnproven",
@@ -142,21 +142,22 @@ async function destinationOf(
 ): Promise<{ readonly destination: Destination; readonly overlap?: string }> {
   const typed = secretOptionsOf(options);
   const own = { kind: "profile", name: profile.name, own: true, force: true } as const;
-  const { options: asked, isScreen } = options.updateProfile
+  const { options: secretOptions, isScreen } = options.updateProfile
     ? { options: { ...typed, to: [...typed.to, own] }, isScreen: false }
     : await askDestination(context, typed, {
         dryRun: options.dryRun,
         overlaps: options.byReplacement === true && (options.overlap ?? options.overlapUnused) === undefined,
       });
-  const standard = options.overlapUnused === undefined ? isScreen && `${screenOverlapMs}ms` : longestByUse;
+  const standard = options.overlapUnused === undefined ? isScreen && `${screenOverlapMs}ms` : overlapLimitByUse;
   const overlap = (options.byReplacement && standard) || undefined;
-  const destination = await context.secrets.destination({ ...asked, yields: "access_key", mayBeOwn: true }, (receipt) =>
-    context.output.resource(receipt, accessKeyView),
+  const destination = await context.secrets.destination(
+    { ...secretOptions, yields: "access_key", mayBeOwn: true },
+    (receipt) => context.output.resource(receipt, accessKeyView),
   );
   return { destination, overlap: options.overlap ?? overlap };
 }
 
-async function inPlace(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<string> {
+async function rotateInPlace(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<string> {
   const { output } = context;
   const bench = await workbenchOf(context);
   const whose = bench.account.keyId === id ? ", and it is the one that this profile uses" : "";
@@ -171,7 +172,7 @@ async function inPlace(context: Context, { id, options, destination, takesOwn }:
   const request = { id, updateProfile: takesOwn };
   const { entry, receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
   if (receipt !== undefined && !destination.isStdout) {
-    await showMade(() => output.resource(receipt, deliveredKeyView));
+    await printReceipt(() => output.resource(receipt, deliveredKeyView));
     reportDelivered(context, destination);
   }
   return entry.resource_id ?? id;

@@ -1,5 +1,5 @@
-// `oauth-clients audit --fix`: revokes clients that nothing uses, and rotates old ones to the destination recorded in the
-// journal. Clients without a known destination are left to a person.
+// `oauth-clients audit --fix`: revokes disabled and expired clients, and rotates old ones to the destination that the journal
+// records. An old client without a recorded destination is left to a person.
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -15,7 +15,7 @@ import { changeEach } from "../running/several.ts";
 import type { ClientFinding } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
 
-/** The value in the remedy for an old client. */
+/** The overlap in the remedy for an old client. */
 const overlapMs = 24 * 3_600_000;
 const waitMs = 60_000;
 
@@ -38,9 +38,9 @@ export async function fixClients(
     const { client_id: id, rule, remedy } = finding;
     if (id === null || !remedy.startsWith("integ ")) continue;
     if (rule === "unusable") fixes.push({ finding, id });
-    const known = rule === "too_old" ? destinationsOf(entries, id, context.secrets.machine.find()) : undefined;
-    if (known === undefined) continue;
-    const options = { ...destinationOptions(known), yields: "oauth_client" } as const;
+    const destinations = rule === "too_old" ? destinationsOf(entries, id, context.secrets.machine.find()) : undefined;
+    if (destinations === undefined) continue;
+    const options = { ...destinationOptions(destinations), yields: "oauth_client" } as const;
     fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });
   }
   for (const finding of output.format === "table" ? [] : findings) reportFinding(context, finding, fixes);
@@ -91,8 +91,8 @@ async function rotate(
   { bench, id, destination }: { readonly bench: Workbench; readonly id: string; readonly destination: Destination },
 ): Promise<string> {
   const { value: old } = await readClient(context, bench.account.service, id);
-  const asked = { old, overlapMs, keepOld: false };
-  const rotated = await rotateOAuthClient(bench, asked, { destination, waitMs, overlap: "leave" });
+  const rotation = { old, overlapMs, keepOld: false };
+  const rotated = await rotateOAuthClient(bench, rotation, { destination, waitMs, overlap: "leave" });
   return rotatedRow(context, rotated, "client_secret");
 }
 
@@ -106,8 +106,8 @@ async function showFixes(context: Context, bench: Workbench, fixes: readonly Fix
       continue;
     }
     const { value: old } = await readClient(context, bench.account.service, id);
-    const found = clientRotationSteps(bench, { old, overlapMs, keepOld: false, destination });
-    steps.push(...found.map((step) => ({ ...step, what: `${id}: ${step.what}` })));
+    const rotation = clientRotationSteps(bench, { old, overlapMs, keepOld: false, destination });
+    steps.push(...rotation.map((step) => ({ ...step, what: `${id}: ${step.what}` })));
   }
   await showSteps(context, steps);
 }

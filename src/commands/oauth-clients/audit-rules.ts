@@ -1,4 +1,4 @@
-// The audit's rules for OAuth clients, judged from the journal and the service. Pure.
+// The audit's rules for OAuth clients, which use facts of the journal and the service. Pure.
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
@@ -19,20 +19,20 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** Ids of clients that belong to an item of a policy file or of the journal. */
+  /** Ids of clients that belong to a policy item in the journal. */
   readonly declared: ReadonlySet<string>;
-  /** Names of items; gets the suggested ones. */
+  /** Names of items. The audit adds the names that it suggests. */
   readonly names: Set<string>;
 }
 
-const slots = 20;
+const slotLimit = 20;
 const nearlyFull = 18;
 const day = 86_400_000;
 
-/** Reports one finding per client, from the first rule that matches. No remedy revokes the caller's own client. */
+/** At most one finding per client, from the first rule that applies. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
-  const held = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
-  return [...held.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(held)];
+  const existing = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
+  return [...existing.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(existing)];
 }
 
 function findingOf(
@@ -40,7 +40,7 @@ function findingOf(
   { maxAgeMs, nowMs, declared, names }: ClientAuditLimits,
 ): ClientFinding | undefined {
   const { id, status, serviceAccount = null, createdAt, ownership } = client;
-  const found = (
+  const finding = (
     rule: ClientFinding["rule"],
     severity: ClientFinding["severity"],
     words: Pick<ClientFinding, "message" | "remedy">,
@@ -55,7 +55,7 @@ function findingOf(
   });
   if (status === "disabled" || status === "expired") {
     const message = `it is ${status}, and holds a slot`;
-    return found("unusable", "high", {
+    return finding("unusable", "high", {
       message,
       remedy:
         ownership === "own"
@@ -70,18 +70,18 @@ function findingOf(
       ownership === "own"
         ? "Rotate it as another profile: the profile authenticates with this client."
         : shell`integ oauth-clients rotate ${id} --overlap 24h --secret-file ./client.secret`;
-    return found("too_old", "medium", { message, remedy });
+    return finding("too_old", "medium", { message, remedy });
   }
   if (declared.has(id)) return undefined;
-  return found("undeclared", "low", {
+  return finding("undeclared", "low", {
     message: "no item of a policy is about it",
     remedy: shell`integ adopt oauth-client ${id} --name ${freeName(baseNameOf({ kind: "oauth_client", id, serviceAccount }), "oauth_client", names)}`,
   });
 }
 
-function fullAccounts(held: readonly SeenCredential[]): ClientFinding[] {
+function fullAccounts(clients: readonly SeenCredential[]): ClientFinding[] {
   const counts = new Map<string, number>();
-  for (const { serviceAccount } of held)
+  for (const { serviceAccount } of clients)
     if (serviceAccount !== undefined) counts.set(serviceAccount, (counts.get(serviceAccount) ?? 0) + 1);
   return [...counts]
     .filter(([, count]) => count >= nearlyFull)
@@ -89,10 +89,10 @@ function fullAccounts(held: readonly SeenCredential[]): ClientFinding[] {
       object: "finding",
       id: `slots:${account}`,
       rule: "slots",
-      severity: count >= slots ? "high" : "medium",
+      severity: count >= slotLimit ? "high" : "medium",
       client_id: null,
       service_account_id: account,
-      message: `at least ${count} of ${slots} slots are used`,
+      message: `at least ${count} of ${slotLimit} slots are used`,
       remedy: shell`integ oauth-clients list --service-account ${account}`,
     }));
 }

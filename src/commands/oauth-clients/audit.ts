@@ -42,23 +42,23 @@ export const command = defineVerb({
     const clients = [...observed.clients.values()];
     const names = new Set([...observed.works.keys()].map((key) => itemOf(key).name));
     const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared, names });
-    const printed = { columns, empty: "No findings." };
+    const view = { columns, empty: "No findings." };
     if (options.fix) {
-      if (context.output.format === "table") await printFindings(context, findings, printed);
+      if (context.output.format === "table") await printFindings(context, findings, view);
       const { fixClients } = await import("./audit-fix.ts");
       const left = await fixClients(context, findings, { isTrial: options.dryRun === true, entries });
-      if (left.length > 0) throw remaining(left);
+      if (left.length > 0) throw findingsFailure(left);
       return;
     }
-    await printFindings(context, findings, printed);
-    const judged = `${clients.length} ${clients.length === 1 ? "client" : "clients"} judged; clients created elsewhere are not known here.`;
-    context.output.note(judged);
-    if (findings.length > 0) throw remaining(findings);
+    await printFindings(context, findings, view);
+    const note = `${clients.length} ${clients.length === 1 ? "client" : "clients"} judged; clients created elsewhere are not known here.`;
+    context.output.note(note);
+    if (findings.length > 0) throw findingsFailure(findings);
   },
 });
 
 const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
 
-function remaining({ length }: readonly ClientFinding[]): Failure {
+function findingsFailure({ length }: readonly ClientFinding[]): Failure {
   return new Failure("findings", `The audit found something: ${length === 1 ? "1 finding" : `${length} findings`}.`);
 }

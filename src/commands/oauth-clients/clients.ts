@@ -1,5 +1,5 @@
-// Shared by the commands for OAuth clients: views, and choices of clients, service accounts and scopes from the journal, because
-// the API cannot list them (§4.2).
+// Shared by the commands for OAuth clients: views, and questions for clients, service accounts and scopes. Their choices come from
+// the journal, because the API cannot list clients (§4.2).
 import type { Service } from "../../api/connect.ts";
 import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -28,7 +28,7 @@ export interface KnownClient {
   readonly service_account_id: string;
   readonly scopes: readonly string[];
   readonly client_id: string | null;
-  /** The last known status: `active`, `pending` or `revoked`. */
+  /** The last status in the journal: `active`, `pending` or `revoked`. */
   readonly status: string;
   readonly created_at: string;
 }
@@ -49,11 +49,11 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
   return (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl;
 }
 
-/** Collects the clients that were created at an address, from a stream of entries of any length. */
+/** Collects the clients that were created or adopted at an address, from a stream of entries of any length. */
 export class KnownClients {
   readonly #baseUrl: string;
-  readonly #gone = new Set<string>();
-  /** Entries of replaced and revoked clients. */
+  readonly #revoked = new Set<string>();
+  /** Ids of the entries whose client was revoked before it was replaced. */
   readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 
@@ -67,19 +67,19 @@ export class KnownClients {
     const { state, detail, resource_id: id } = entry;
     this.#replaced.add(revokedFirst(entry));
     const revoked = revokedBy(entry);
-    if (revoked !== undefined) this.#gone.add(revoked);
+    if (revoked !== undefined) this.#revoked.add(revoked);
     if (id === null || this.#clients.has(id) || !isCreationAt(entry, this.#baseUrl)) return;
-    if (state === "replaced" || state === "unusable" || this.#replaced.has(entry.id)) this.#gone.add(id);
+    if (state === "replaced" || state === "unusable" || this.#replaced.has(entry.id)) this.#revoked.add(id);
     const client_id = typeof detail.client_id === "string" ? detail.client_id : null;
     const status = state === "pending" ? "pending" : "active";
     const { service_account_id, scopes, created_at } = requestOf(entry);
     this.#clients.set(id, { id, service_account_id, scopes, client_id, status, created_at });
   }
 
-  /** The newest first, with the status after later revocations. */
+  /** The clients, the newest first, with the status after later revocations. */
   *all(): Iterable<KnownClient> {
     for (const client of this.#clients.values())
-      yield this.#gone.has(client.id) ? { ...client, status: "revoked" } : client;
+      yield this.#revoked.has(client.id) ? { ...client, status: "revoked" } : client;
   }
 }
 
@@ -90,7 +90,7 @@ export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClie
   return [...known.all()];
 }
 
-/** The clients of one service account, without reading the whole journal. */
+/** The clients of one service account. Does not read the whole journal. */
 export async function clientsOf(
   journal: Pick<Journal, "select">,
   { baseUrl, serviceAccount }: { readonly baseUrl: string; readonly serviceAccount: string },
@@ -103,20 +103,20 @@ export async function clientsOf(
   return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }
 
-/** The requests at this address, newest first. Leaves out refused creations: their service account or scope may be mistyped. */
+/** Requested creations at this address, the newest first, without refused ones: their service account or scope may be mistyped. */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }
 
-/** Asks for the service account of a client. @throws Failure `usage` if no one can be asked or there is no answer */
+/** Asks for the service account of a client. @throws Failure `usage` without a terminal or an answer */
 export async function askAccount(context: Context): Promise<string> {
   const question = "Service account that will own the client";
-  const choices = (await requestsMade(context)).map(({ service_account_id, created_at }) => ({
+  const choices = (await recentRequests(context)).map(({ service_account_id, created_at }) => ({
     value: service_account_id,
     hint: lastUsed(created_at),
   }));
   return context.output.pick(question, {
-    choices: eachOnce(choices),
+    choices: distinct(choices),
     flag: "--service-account <id>",
     other: { label: "another…", question },
   });
@@ -124,16 +124,16 @@ export async function askAccount(context: Context): Promise<string> {
 
 /**
  * Asks for the scopes of a client; the default is the scopes of the service account's last client.
- * @throws Failure `usage` if no one can be asked or there is no answer
+ * @throws Failure `usage` without a terminal or an answer
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
   const { checkCreation } = await import("../../api/oauth-client-creation.ts");
-  const requests = await requestsMade(context);
+  const requests = await recentRequests(context);
   const chosen = requests.find(({ service_account_id }) => service_account_id === account)?.scopes ?? [];
   const used = requests.flatMap(({ scopes, created_at }) =>
     scopes.map((value) => ({ value, hint: lastUsed(created_at) })),
   );
-  const choices = eachOnce(used).sort((a, b) => Number(chosen.includes(b.value)) - Number(chosen.includes(a.value)));
+  const choices = distinct(used).sort((a, b) => Number(chosen.includes(b.value)) - Number(chosen.includes(a.value)));
   return context.output.pickSome("Scopes", {
     choices,
     chosen,
@@ -151,15 +151,15 @@ export async function askScopes(context: Context, account: string): Promise<stri
 }
 
 /**
- * Asks for a client that this machine created and that is not known to be revoked.
- * @returns undefined if there is none
+ * @param options.withRevoked offer revoked clients too
+ * @returns a function that asks for a client of the journal, and returns undefined if there is none
  */
 export function askClient(
   question: string,
   { withRevoked = false } = {},
 ): (context: Context) => Promise<string | undefined> {
   return async (context) => {
-    const clients = await clientsMade(context);
+    const clients = await recentClients(context);
     const choices = clients
       .filter(({ status }) => withRevoked || status !== "revoked")
       .map((client) => ({ value: client.id, hint: hintOf(client) }));
@@ -169,9 +169,9 @@ export function askClient(
   };
 }
 
-/** Asks for the `client_id` for a token exchange. @throws Failure `usage` if there is no answer */
+/** Asks for the `client_id` for a token exchange. @throws Failure `usage` without an answer */
 export async function askClientId(context: Context): Promise<string> {
-  const choices = (await clientsMade(context)).flatMap((client) =>
+  const choices = (await recentClients(context)).flatMap((client) =>
     client.client_id === null || client.status === "revoked"
       ? []
       : [{ value: client.client_id, hint: `${client.id}, ${hintOf(client)}` }],
@@ -181,8 +181,8 @@ export async function askClientId(context: Context): Promise<string> {
 }
 
 /**
- * Reads a client by its resource id, or by a `client_id` that the journal knows.
- * @throws Failure `not_found` with the journal's information about it
+ * Reads a client by its resource id, or by a `client_id` that is in the journal.
+ * @throws Failure `not_found` that says whether the journal has the client
  */
 export async function readClient(
   context: Context,
@@ -190,28 +190,28 @@ export async function readClient(
   typed: string,
 ): Promise<Answered<OAuthClient>> {
   const { read } = await import("../running/read.ts");
-  const asked = (id: string) => read(context, "get the OAuth client", () => oauthClients.get(id));
+  const get = (id: string) => read(context, "get the OAuth client", () => oauthClients.get(id));
   try {
-    return await asked(typed);
+    return await get(typed);
   } catch (error) {
     const id = isNotFound(error) ? await resourceIdOf(context, typed) : undefined;
     if (id === undefined) throw await unknownClient(context, typed, error);
-    return asked(id);
+    return get(id);
   }
 }
 
-/** The resource id of the client with this `client_id`; undefined if the journal does not know it. */
+/** The resource id of the client with this `client_id`; undefined if the journal has no such client. */
 export async function resourceIdOf(context: Context, typed: string): Promise<string | undefined> {
   const clients = await clientsNamed(context, typed);
-  const meant = clients.some(({ id }) => id === typed)
+  const client = clients.some(({ id }) => id === typed)
     ? undefined
     : clients.find(({ client_id }) => client_id === typed);
-  if (meant === undefined) return undefined;
-  context.output.note(`${typed} is the client_id of the client ${meant.id}.`);
-  return meant.id;
+  if (client === undefined) return undefined;
+  context.output.note(`${typed} is the client_id of the client ${client.id}.`);
+  return client.id;
 }
 
-/** Adds to a 404 that the journal does not know this resource id or `client_id` either. */
+/** Adds to a 404 that the journal does not have this resource id or `client_id` either. */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
@@ -220,7 +220,7 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   });
 }
 
-/** The owner of the journal, in words. */
+/** `the team's journal` or `this machine's journal`. */
 export async function whoseJournal({ journal }: Context): Promise<string> {
   return (await journal()).isShared ? "the team's journal" : "this machine's journal";
 }
@@ -229,21 +229,21 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
-/** Clients with this resource id or `client_id`. */
+/** Clients of the journal with this resource id or `client_id`. */
 async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);
 }
 
-/** The newest clients. */
-async function clientsMade(context: Context): Promise<KnownClient[]> {
+/** Clients of the journal's newest entries. */
+async function recentClients(context: Context): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   const { newestEntries } = await import("../options/known-names.ts");
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Reads the journal only if a person can be asked. */
-async function requestsMade(context: Context): Promise<KnownRequest[]> {
+/** Requested creations of the journal's newest entries; none without a terminal, where no one can be asked. */
+async function recentRequests(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
   const { newestEntries } = await import("../options/known-names.ts");
@@ -258,8 +258,8 @@ function lastUsed(time: string): string {
   return `last used ${time.slice(0, 10)}`;
 }
 
-/** The first choice of each name, which is the newest. */
-function eachOnce(choices: readonly Choice[]): Choice[] {
+/** Each value once, with its first choice, which is the newest. */
+function distinct(choices: readonly Choice[]): Choice[] {
   return [...new Map(choices.toReversed().map((choice) => [choice.value, choice])).values()].reverse();
 }
 

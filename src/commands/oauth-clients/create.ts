@@ -6,7 +6,7 @@ import { parseDuration } from "../options/global.ts";
 import { askDestination, addSecretOptions, secretOptionsOf } from "../options/secrets.ts";
 import {
   mayReplace,
-  showMade,
+  printReceipt,
   showRequest,
   deliveryWords,
   checkedDeliveryWords,
@@ -51,9 +51,9 @@ export const command = defineVerb({
     const waitMs = parseDuration(options.wait, "--wait");
     const { checkCreation } = await import("../../api/oauth-client-creation.ts");
     checkCreation({ ...request, idempotencyKey: options.idempotencyKey });
-    const shown = (receipt: string): Promise<void> => showReceipt(context, receipt, { withSecret: true });
-    const { options: asked } = await askDestination(context, secretOptionsOf(options), options);
-    const destination = await context.secrets.destination({ ...asked, yields: "oauth_client" }, shown);
+    const show = (receipt: string): Promise<void> => showReceipt(context, receipt, { withSecret: true });
+    const { options: secretOptions } = await askDestination(context, secretOptionsOf(options), options);
+    const destination = await context.secrets.destination({ ...secretOptions, yields: "oauth_client" }, show);
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const intent = creationIntent(bench, request);
@@ -87,5 +87,5 @@ function questionOf({ profile, region, resource_id }: Entry): string {
 
 async function showReceipt(context: Context, receipt: string, { withSecret }: { withSecret: boolean }): Promise<void> {
   const view = { ...oauthClientView, nulls: withSecret ? [] : ["client_secret"] };
-  await showMade(() => context.output.resource(receipt, view));
+  await printReceipt(() => context.output.resource(receipt, view));
 }

@@ -1,4 +1,4 @@
-// `integ oauth-clients list`. The API cannot list clients: the journal knows them, and each is read from the service.
+// `integ oauth-clients list`. The API cannot list clients: their ids come from the journal, and each client is read from the service.
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
@@ -9,8 +9,8 @@ import type { Journal } from "../../journal/journal.ts";
 import { clientsOf, type KnownClient, KnownClients, oauthClientView, whoseJournal } from "./clients.ts";
 import { shell } from "../../next-step.ts";
 
-/** §8: maximum of clients per service account. */
-const mostSlots = 20;
+/** §8: the largest number of clients of a service account. */
+const slotLimit = 20;
 
 export const command = defineVerb({
   isPaged: true,
@@ -38,7 +38,7 @@ export const command = defineVerb({
     const rows: string[] = [];
     const slots = new Slots();
     for (const client of known) {
-      const row = service ? await refreshed(context, client, service.oauthClients) : lastKnownRow(client);
+      const row = service ? await currentRow(context, client, service.oauthClients) : lastKnownRow(client);
       slots.add(row);
       rows.push(row.text);
     }
@@ -65,29 +65,29 @@ interface Row {
   readonly text: string;
   readonly service_account_id: string;
   /** True if the client certainly uses a slot. */
-  readonly holds: boolean;
-  /** True if it is revoked, and may use a slot until its cleanup is confirmed. */
-  readonly mayHold: boolean;
+  readonly usesSlot: boolean;
+  /** True if the client is revoked, and may use a slot until its cleanup is confirmed. */
+  readonly mayUseSlot: boolean;
 }
 
 function lastKnownRow({ created_at, ...client }: KnownClient): Row {
   const text = JSON.stringify({ object: "oauth_client", ...client, created_at, client_secret: null });
   const isRevoked = client.status === "revoked";
-  return { text, service_account_id: client.service_account_id, holds: !isRevoked, mayHold: isRevoked };
+  return { text, service_account_id: client.service_account_id, usesSlot: !isRevoked, mayUseSlot: isRevoked };
 }
 
 /** Kinds of failure that may be temporary. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_limited"]);
 
-async function refreshed(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
+async function currentRow(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
   try {
     const { body, value } = await read(context, `get the OAuth client ${client.id}`, () => clients.get(client.id));
     const isRevoked = value.status === "revoked";
     return {
       text: body.toString(),
       service_account_id: value.service_account_id,
-      holds: !isRevoked,
-      mayHold: isRevoked,
+      usesSlot: !isRevoked,
+      mayUseSlot: isRevoked,
     };
   } catch (error) {
     const { Failure } = await import("../../errors.ts");
@@ -99,11 +99,11 @@ async function refreshed(context: Context, client: KnownClient, clients: OAuthCl
       });
     if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
     context.output.warn(`The service does not find ${client.id} (any more): shown as last seen.`);
-    return { ...lastKnownRow(client), holds: false, mayHold: false };
+    return { ...lastKnownRow(client), usesSlot: false, mayUseSlot: false };
   }
 }
 
-/** Clients at an address that this machine's journal knows, read entry by entry. */
+/** The journal's clients at an address. Reads the journal entry by entry. */
 async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promise<Iterable<KnownClient>> {
   const known = new KnownClients(baseUrl);
   for await (const entry of journal.each({ all: true })) known.add(entry);
@@ -112,22 +112,22 @@ async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promi
 
 /** Counts slots. A revoked client uses one until its cleanup is confirmed (§3.1), which the service does not show. */
 class Slots {
-  readonly #accounts = new Map<string, { held: number; revoked: number }>();
+  readonly #accounts = new Map<string, { used: number; revoked: number }>();
 
-  add({ service_account_id: account, holds, mayHold }: Row): void {
-    const own = this.#accounts.get(account) ?? { held: 0, revoked: 0 };
-    this.#accounts.set(account, own);
-    if (holds) own.held += 1;
-    if (mayHold) own.revoked += 1;
+  add({ service_account_id: account, usesSlot, mayUseSlot }: Row): void {
+    const counts = this.#accounts.get(account) ?? { used: 0, revoked: 0 };
+    this.#accounts.set(account, counts);
+    if (usesSlot) counts.used += 1;
+    if (mayUseSlot) counts.revoked += 1;
   }
 
   *lines(): Iterable<string> {
-    for (const [account, { held, revoked }] of this.#accounts) {
+    for (const [account, { used, revoked }] of this.#accounts) {
       const others =
         revoked === 0
           ? ""
           : ` Until their cleanup is confirmed, ${revoked} revoked ${revoked === 1 ? "client" : "clients"} may use slots too.`;
-      yield `${account}: at least ${held} of ${mostSlots} slots used.${others}`;
+      yield `${account}: at least ${used} of ${slotLimit} slots used.${others}`;
     }
   }
 }

@@ -25,7 +25,7 @@ export const command = defineVerb({
   ],
   more: "The API has no list of clients: --all means those that the journal knows.",
   async run(context, { args: [typed], options }) {
-    const ids = await chosen(context, typed, options);
+    const ids = await selectedIds(context, typed, options);
     const bench = await workbenchOf(context);
     if (options.dryRun) {
       const { requestStep, showSteps } = await import("../running/dry-run.ts");
@@ -54,24 +54,24 @@ export const command = defineVerb({
   },
 });
 
-async function chosen(
+async function selectedIds(
   context: Context,
   typed: readonly string[],
   { serviceAccount, all }: { readonly serviceAccount?: string; readonly all?: true },
 ): Promise<string[]> {
-  if (all === true || serviceAccount !== undefined) return ofAccount(context, { serviceAccount, all, typed });
+  if (all === true || serviceAccount !== undefined) return idsOfAccount(context, { serviceAccount, all, typed });
   const picked = typed.length === 0 && context.output.interactive ? await pick(context) : undefined;
   const ids = eachOnce(picked === undefined ? typed : [picked], shell`integ oauth-clients list`);
   if (ids.length === 0)
     throw new Failure("usage", "<id> is missing.", { nextCommand: shell`integ oauth-clients list` });
-  const found: string[] = [];
-  for (const id of ids) found.push((await resourceIdOf(context, id)) ?? id);
-  return [...new Set(found)];
+  const resourceIds: string[] = [];
+  for (const id of ids) resourceIds.push((await resourceIdOf(context, id)) ?? id);
+  return [...new Set(resourceIds)];
 }
 
 const pick = askClient("Which client should be revoked?");
 
-async function ofAccount(
+async function idsOfAccount(
   context: Context,
   {
     serviceAccount,
@@ -86,13 +86,13 @@ async function ofAccount(
     });
   const { baseUrl } = await context.profiles.active();
   const clients = await clientsOf(await context.journal(), { baseUrl, serviceAccount });
-  const known = clients.filter(({ status }) => status !== "revoked");
-  if (known.length === 0)
+  const unrevoked = clients.filter(({ status }) => status !== "revoked");
+  if (unrevoked.length === 0)
     throw new Failure("not_found", `The journal knows no client of ${serviceAccount} that is not revoked.`, {
       meaning: "Nothing was sent. Clients created elsewhere are not known here.",
       nextCommand: shell`integ oauth-clients list`,
     });
-  for (const { id, status, created_at, scopes } of known)
+  for (const { id, status, created_at, scopes } of unrevoked)
     context.output.note(`${id} (${status}, ${scopes.join(" ")}, made ${created_at.slice(0, 10)})`);
-  return known.map(({ id }) => id);
+  return unrevoked.map(({ id }) => id);
 }

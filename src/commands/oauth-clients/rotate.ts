@@ -61,20 +61,20 @@ export const command = defineVerb({
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedTo = secretOptionsOf(options);
-    // The id may come from the journal.
+    // Load the modules before the journal is read for the id.
     await context.loadForChange();
-    const named = await clientOf(context, { typed, name: options.name });
-    const { options: asked, isScreen } = await askDestination(context, typedTo, {
+    const clientId = await clientOf(context, { typed, name: options.name });
+    const { options: secretOptions, isScreen } = await askDestination(context, typedTo, {
       dryRun: options.dryRun,
       overlaps: typedOverlapMs === undefined && !keepOld,
     });
     const overlapMs = typedOverlapMs ?? (isScreen && !keepOld ? screenOverlapMs : 0);
     const destination = await context.secrets.destination(
-      { ...asked, yields: "oauth_client", mayBeOwn: true },
+      { ...secretOptions, yields: "oauth_client", mayBeOwn: true },
       (receipt) => context.output.resource(receipt, oauthClientView),
     );
     const bench = await workbenchOf(context);
-    const old = (await readClient(context, bench.account.service, named)).value;
+    const old = (await readClient(context, bench.account.service, clientId)).value;
     const { id } = old;
     if (options.dryRun) {
       const [{ showSteps }, { clientRotationSteps }] = await Promise.all([
@@ -88,14 +88,14 @@ export const command = defineVerb({
       context.output.warn(
         "The new client cannot be proven, since the profile has no token endpoint: the old one is revoked only with --accept-unproven, or if you agree then.",
       );
-    const agreed = await confirmed(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
+    const agreed = await confirmRotation(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnfinished(context);
-    const shown = new DeferredPrintErrors();
-    // Printed before the end: a script needs the new client even if the rest fails.
+    const printing = new DeferredPrintErrors();
+    // Print the new client before the old one is revoked: a script needs the client even if the rest fails.
     const made = async (receipt: string, dueAt?: string): Promise<void> => {
       if (destination.isStdout) return;
-      await shown.show(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
+      await printing.print(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
       reportDelivered(context, destination);
     };
     const rotated = await rotateOAuthClient(
@@ -108,8 +108,8 @@ export const command = defineVerb({
         mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       },
     );
-    shown.settle();
-    conclude(context, rotated, serviceTime(bench));
+    printing.throwError();
+    reportOldClient(context, rotated, serviceTime(bench));
   },
 });
 
@@ -133,7 +133,7 @@ async function clientOf(
   return newestSuccessorOf(context, id);
 }
 
-function confirmed(
+function confirmRotation(
   context: Context,
   plan: { id: string; scopes: readonly string[]; keepOld: boolean; overlapMs: number; as: string },
 ): Promise<boolean> {
@@ -149,10 +149,9 @@ function questionOf({ profile, region, resource_id }: Entry): string {
   return `Profile ${profile} (${region}): the secret of the new client ${resource_id} is lost. Revoke it and create another?`;
 }
 
-/** The view for a secret that went to a destination. */
 const deliveredClientView = { ...oauthClientView, nulls: ["client_secret"] };
 
-function conclude(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated, nowMs: number): void {
+function reportOldClient(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated, nowMs: number): void {
   if (dueAt !== undefined) return context.output.note(overlapNote({ entry, old: oldId, dueAt }, nowMs));
   context.output.note(
     oldRevoked

@@ -48,7 +48,7 @@ export interface GlobalChoice {
 
 export const globalOptionsHeading = "Global options:";
 
-/** Created once for all commands: parsing the flags takes longer than the rest of a command line. */
+/** Shared by all commands: creating the options again for each command would slow every start. */
 let globalOptions: readonly Option[] | undefined;
 
 /** Declares the global options, as a separate group of the help screen. */
@@ -93,8 +93,8 @@ function createGlobalOptions(command: Command): readonly Option[] {
 }
 
 /**
- * The typed global options from any level. `--no-input` counts only as `false`: `true` is its default, and commander stores a
- * command's own `--input <file>` under the same name.
+ * The global options that were typed, at any level of the command line. `--no-input` counts only as `false`: `true` is its default,
+ * and commander stores a command's own `--input <file>` under the same name.
  */
 export function typedGlobals(leaf: PlainCommand): GlobalOptions {
   const merged: Record<string, unknown> = {};
@@ -109,7 +109,7 @@ export function typedGlobals(leaf: PlainCommand): GlobalOptions {
 }
 
 /**
- * Settings from flags first, then from the environment.
+ * The global settings: from a flag, else from the environment, else the default.
  * @throws Failure `usage` for an invalid format, field list, date or duration
  */
 export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): GlobalChoice {
@@ -148,7 +148,7 @@ function isOn(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** Finds the format without failing, for errors before the options are parsed. */
+/** The format for errors that occur before the options are parsed. Never fails. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
   const requested: (string | undefined)[] = [env.INTEG_OUTPUT];
@@ -159,9 +159,9 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
     else if (word.startsWith("--output=")) requested.push(word.slice("--output=".length));
     else if (/^-o[a-z]/.test(word)) requested.push(word.slice(2));
   }
-  // A missing or invalid value is the reported error; an earlier valid format is used to print it.
-  const known = requested.flatMap((text) => formats.find((format) => format === text) ?? []);
-  return known.at(-1) ?? standardFormat(env);
+  // A missing or invalid format is itself the error to report: it is printed in the last valid format.
+  const valid = requested.flatMap((text) => formats.find((format) => format === text) ?? []);
+  return valid.at(-1) ?? standardFormat(env);
 }
 
 function standardFormat(env: Readonly<Record<string, string | undefined>>): Format {
@@ -172,18 +172,18 @@ function chooseFormat(
   flags: GlobalOptions,
   env: Readonly<Record<string, string | undefined>>,
 ): Pick<GlobalChoice, "format" | "typedFormat"> {
-  const asked = [
+  const typed = [
     ...new Set([flags.output, flags.json && "json", flags.ndjson && "ndjson"].filter((x) => x !== undefined)),
   ];
-  if (asked.length > 1)
-    throw new Failure("usage", `Two output formats: ${asked.join(" and ")}.`, { hint: "Keep one of them." });
-  const text = asked[0] ?? (env.INTEG_OUTPUT || standardFormat(env));
+  if (typed.length > 1)
+    throw new Failure("usage", `Two output formats: ${typed.join(" and ")}.`, { hint: "Keep one of them." });
+  const text = typed[0] ?? (env.INTEG_OUTPUT || standardFormat(env));
   const format = formats.find((known) => known === text);
   if (!format)
-    throw invalidValue(asked.length === 1 ? "output format" : "INTEG_OUTPUT", text, {
+    throw invalidValue(typed.length === 1 ? "output format" : "INTEG_OUTPUT", text, {
       hint: `Choose one of ${formats.join(", ")}.`,
     });
-  return { format, typedFormat: asked.length === 1 ? format : undefined };
+  return { format, typedFormat: typed.length === 1 ? format : undefined };
 }
 
 function parseFields(text: string): string[] {
@@ -257,10 +257,10 @@ export function parseLifetime(text: string, name: string): number {
 }
 
 /**
- * The version of the contract document: `--contract-version`, else the version that requests are pinned to (`--service-version`,
- * `INTEG_SERVICE_VERSION`), but not the profile's: the default is the current document.
- * @returns undefined if none is given
- * @throws Failure `usage` if the two differ
+ * The version of the contract document: `--contract-version`, else the pinned version of requests (`--service-version`,
+ * `INTEG_SERVICE_VERSION`). The profile's version does not count, because the default is the current document.
+ * @returns undefined for the current document
+ * @throws Failure `usage` if both are given and differ, or if `--contract-version` is not a date
  */
 export function documentVersion(
   { settings }: Context,

@@ -21,23 +21,23 @@ export interface KnownNames {
 
 type NameFilter = EntryFilter & { readonly limit: number };
 
-/** Choices come from recent entries. */
+/** The entries whose names are offered. */
 const newest: NameFilter = { all: true, limit: 200 };
-/** More unfinished entries are not offered, so that completion stays fast. */
-const mostUnfinished = 100;
+/** Number of unfinished entries that are offered: a larger one would slow completion. */
+const unfinishedLimit = 100;
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {
   return journal.select(newest);
 }
 
-/** @returns an empty list for a team's journal, which needs the network */
+/** @returns the names to offer; none from a team's journal, which needs the network */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
   if (what === "items") return itemChoices(known.policyText());
   if (!isAbsolute(known.journalPath)) return [];
-  if (what === "unsettled") return entryChoices(await known.entries({ limit: mostUnfinished }));
+  if (what === "unfinished") return entryChoices(await known.entries({ limit: unfinishedLimit }));
   if (what === "claimable")
-    return entryChoices(await known.entries({ states: ["undelivered"], limit: mostUnfinished }));
+    return entryChoices(await known.entries({ states: ["undelivered"], limit: unfinishedLimit }));
   const entries = await known.entries(newest);
   if (what === "entries") return entryChoices(entries);
   if (what === "accounts") return accountChoices(entries);
@@ -48,7 +48,7 @@ export function profileChoices(stored: readonly ProfileName[]): Choice[] {
   return stored.map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
 }
 
-/** The stored profiles, and the two that always exist. */
+/** The stored profiles, and the two sandbox profiles, which always exist. */
 export function everyProfile(stored: readonly ProfileName[]): Choice[] {
   return [
     ...profileChoices(stored),
@@ -66,7 +66,7 @@ function entryChoices(entries: readonly Entry[]): Choice[] {
   });
 }
 
-/** The subject of an entry, as a person knows it: the key's name, the client's service account, else the id. */
+/** The subject of an entry in a person's terms: the key's name, the client's service account, else the id. */
 function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;
@@ -74,11 +74,11 @@ function subjectOf({ request_text, resource_id }: Entry): string | null {
 
 /** Service accounts of requested clients, each once, the newest first. */
 function accountChoices(entries: readonly Entry[]): Choice[] {
-  const asked = entries
+  const accounts = entries
     .filter(({ operation }) => operation === "oauth_client.create")
     .map(({ request_text }) => (JSON.parse(request_text) as { service_account_id?: unknown }).service_account_id)
     .filter((id) => typeof id === "string");
-  return [...new Set(asked)].map((value) => ({ value }));
+  return [...new Set(accounts)].map((value) => ({ value }));
 }
 
 async function itemChoices(text: string | undefined): Promise<Choice[]> {
@@ -87,17 +87,17 @@ async function itemChoices(text: string | undefined): Promise<Choice[]> {
   return itemNamesIn(text).map(([value, hint]) => ({ value, hint }));
 }
 
-/** Each resource once, with its newest entry. */
+/** Clients or keys, each once, described by their newest entry. @param operations prefix of the operations */
 function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
-  const known = new Map<string, Choice>();
+  const choices = new Map<string, Choice>();
   for (const entry of entries) {
     const { operation, resource_id: id, state, created_at, policy } = entry;
-    if (!operation.startsWith(operations) || id === null || known.has(id)) continue;
+    if (!operation.startsWith(operations) || id === null || choices.has(id)) continue;
     const subject = policy?.item ?? subjectOf(entry);
     const about = [subject === id ? "" : subject, operation, state, created_at.slice(0, 10)];
-    known.set(id, { value: id, hint: about.filter(Boolean).join(", ") });
+    choices.set(id, { value: id, hint: about.filter(Boolean).join(", ") });
   }
-  return [...known.values()];
+  return [...choices.values()];
 }
 
 /**
@@ -115,13 +115,13 @@ export async function askEntry(
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }
 
-/** Asks for a profile among these; undefined if there is none. */
+/** @returns a function that asks for a profile, and returns undefined if there is no profile to choose */
 export function askProfile(
   question: string,
-  among: (stored: readonly ProfileName[]) => Choice[] = profileChoices,
+  choicesFrom: (stored: readonly ProfileName[]) => Choice[] = profileChoices,
 ): (context: Context) => Promise<string | undefined> {
   return async ({ profiles, output }) => {
-    const choices = among(await profiles.names());
+    const choices = choicesFrom(await profiles.names());
     return choices.length === 0 ? undefined : output.pick(question, { choices, flag: "<name>" });
   };
 }

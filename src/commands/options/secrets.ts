@@ -14,7 +14,7 @@ import { checkSecretFormat, checkSecretNames, secretFormats } from "../../secret
 import { parseDuration } from "./global.ts";
 import type { Context } from "../../context.ts";
 
-/** A value, and the number of secret options typed before it. */
+/** A typed value, and its position among the secret options. */
 interface Typed {
   readonly value: string;
   readonly at: number;
@@ -84,23 +84,24 @@ export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<
   };
 }
 
-type Change = (option: DestinationOption) => DestinationOption;
+/** Adds a format or a check to a destination. */
+type Modifier = (option: DestinationOption) => DestinationOption;
 
 /**
- * The flags as options for `secrets/`.
+ * Converts the flags to options for `secrets/`.
  * @throws Failure `usage` for an option without a destination
  */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {
   const to = destinationsIn(flags);
   const loose = looseFormat(flags, to);
-  for (const { flag, at, for: kinds, change } of changesIn(flags)) {
+  for (const { flag, at, for: kinds, modify } of modifiersIn(flags)) {
     if (loose !== undefined && kinds.includes("file")) continue;
-    const before = to.findLast((place) => place.at < at) ?? onlyOf(to, kinds);
-    if (before === undefined || !kinds.includes(before.option.kind))
+    const destination = to.findLast((one) => one.at < at) ?? soleDestination(to, kinds);
+    if (destination === undefined || !kinds.includes(destination.option.kind))
       throw new Failure("usage", `${flag} does not follow a ${kinds.map((kind) => `--secret-${kind}`).join(" or ")}.`, {
         hint: "Write it directly after the destination that it belongs to.",
       });
-    before.option = change(before.option);
+    destination.option = modify(destination.option);
   }
   const limit = flags.secretCommandTimeout;
   return {
@@ -112,12 +113,12 @@ export function secretOptionsOf(flags: SecretFlags): SecretOptions {
   };
 }
 
-interface PlaceTyped {
+interface TypedDestination {
   readonly at: number;
   option: DestinationOption;
 }
 
-function destinationsIn(flags: SecretFlags): PlaceTyped[] {
+function destinationsIn(flags: SecretFlags): TypedDestination[] {
   const { secretFile = [], secretCommand = [], secretProfile = [], secretTo = [] } = flags;
   return [
     ...secretFile.map(({ value, at }) => ({ at, option: { kind: "file", path: value } as const })),
@@ -127,7 +128,7 @@ function destinationsIn(flags: SecretFlags): PlaceTyped[] {
   ].sort((a, b) => a.at - b.at);
 }
 
-/** A format without a destination applies to the recorded file of a recovery. */
+/** The format, if no destination is typed: it applies to the recorded file of a recovery. */
 function looseFormat(
   { secretFormat = [], secretEnv = [] }: SecretFlags,
   to: readonly unknown[],
@@ -137,41 +138,41 @@ function looseFormat(
   return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
 }
 
-/** With a single destination, its options may come before it. */
-function onlyOf(to: readonly PlaceTyped[], kinds: readonly string[]): PlaceTyped | undefined {
+/** The only destination, if there is just one: its options may come before it. */
+function soleDestination(to: readonly TypedDestination[], kinds: readonly string[]): TypedDestination | undefined {
   const fitting = to.filter(({ option }) => kinds.includes(option.kind));
   return to.length === 1 ? fitting[0] : undefined;
 }
 
-interface ChangeTyped {
+interface TypedModifier {
   readonly flag: string;
   readonly at: number;
   readonly for: readonly DestinationOption["kind"][];
-  readonly change: Change;
+  readonly modify: Modifier;
 }
 
-function changesIn(flags: SecretFlags): ChangeTyped[] {
+function modifiersIn(flags: SecretFlags): TypedModifier[] {
   const { secretFormat = [], secretEnv = [], secretCheckCommand = [], secretCheck = [] } = flags;
   const formats = [
     ...secretFormat.map((typed) => ({ flag: "--secret-format", at: typed.at, as: checkSecretFormat(typed.value) })),
     ...secretEnv.map((typed) => ({ flag: "--secret-env", at: typed.at, as: checkSecretNames(typed.value) })),
-  ].map(({ flag, at, as }) => ({ flag, at, for: ["file", "command"] as const, change: inFormat(as) }));
+  ].map(({ flag, at, as }) => ({ flag, at, for: ["file", "command"] as const, modify: withFormat(as) }));
   const checks = secretCheckCommand.map(({ value, at }) => ({
     flag: "--secret-check-command",
     at,
     for: ["command"] as const,
-    change: checkedBy(value),
+    modify: withCheckCommand(value),
   }));
-  const ways = secretCheck.map(({ value, at }) => ({
+  const confirmations = secretCheck.map(({ value, at }) => ({
     flag: "--secret-check",
     at,
     for: ["command"] as const,
-    change: seenBy(value),
+    modify: withConfirmation(value),
   }));
-  return [...formats, ...checks, ...ways].sort((a, b) => a.at - b.at);
+  return [...formats, ...checks, ...confirmations].sort((a, b) => a.at - b.at);
 }
 
-function inFormat(as: SecretFormat): Change {
+function withFormat(as: SecretFormat): Modifier {
   return (option) => {
     if (option.kind !== "file" && option.kind !== "command") return option;
     if (option.as !== undefined && !(option.as === "env" && as.startsWith("env:")))
@@ -182,7 +183,7 @@ function inFormat(as: SecretFormat): Change {
   };
 }
 
-function checkedBy(command: string): Change {
+function withCheckCommand(command: string): Modifier {
   return (option) => {
     if (option.kind !== "command") return option;
     if (option.check) throw new Failure("usage", "One --secret-command has two --secret-check-command.");
@@ -190,7 +191,7 @@ function checkedBy(command: string): Change {
   };
 }
 
-function seenBy(how: string): Change {
+function withConfirmation(how: string): Modifier {
   return (option) => {
     if (how !== "output" && how !== "exit")
       throw new Failure("usage", `--secret-check is output or exit, not "${how}".`);
@@ -203,7 +204,7 @@ function seenBy(how: string): Change {
 
 // The question for the destination of a secret: terminals and logs would keep a printed secret.
 
-/** Overlap of a rotation if a person reads the secret from the screen and has to store it. */
+/** Default overlap of a rotation whose secret is shown on the screen: a person has to store the secret first. */
 export const screenOverlapMs = 24 * 3_600_000;
 
 export interface AskedDestination {
@@ -223,7 +224,7 @@ interface AskOptions {
  * Asks before a delivery replaces the acting profile's own credential.
  * @throws Failure `usage` if the person declines
  */
-async function withOwnAgreed(context: Context, options: SecretOptions): Promise<SecretOptions> {
+async function confirmOwnProfile(context: Context, options: SecretOptions): Promise<SecretOptions> {
   if (!options.to.some(({ kind }) => kind === "profile")) return options;
   const { name } = await context.profiles.active();
   if (!options.to.some((option) => option.kind === "profile" && option.name === name)) return options;
@@ -243,7 +244,7 @@ export async function askDestination(
   { dryRun = false, overlaps = false }: AskOptions = {},
 ): Promise<AskedDestination> {
   const { output } = context;
-  const typed = dryRun ? given : await withOwnAgreed(context, given);
+  const typed = dryRun ? given : await confirmOwnProfile(context, given);
   const isNamed = typed.to.length > 0 || typed.as !== undefined || typed.force === true;
   if (isNamed || !output.interactive || !output.isScreen) return { options: typed, isScreen: false };
   if (dryRun) {
@@ -256,7 +257,7 @@ export async function askDestination(
     flag: "--secret-file <path>",
     isFirst: true,
   });
-  if (answer !== "screen") return { options: { ...typed, to: [await described(output, answer)] }, isScreen: false };
+  if (answer !== "screen") return { options: { ...typed, to: [await askAddress(output, answer)] }, isScreen: false };
   output.note("The secret is shown once, in the result: copy it before you close the terminal.");
   return { options: typed, isScreen: true };
 }
@@ -268,7 +269,7 @@ const choices = [
   { value: "screen", hint: "Shown here, once" },
 ];
 
-async function described(output: Context["output"], answer: string): Promise<DestinationOption> {
+async function askAddress(output: Context["output"], answer: string): Promise<DestinationOption> {
   if (answer === "file")
     return { kind: "file", path: await output.ask("Path of the new file", { flag: "--secret-file <path>" }) };
   if (answer === "command")

@@ -9,7 +9,7 @@ import type { ItemKind } from "../../policy/works.ts";
 import { accountOf } from "../running/change.ts";
 import { missingCredential } from "../running/missing.ts";
 
-/** Selects the profile in the policy file, as `--profile` does. */
+/** The context whose active profile is the policy's, unless `--profile` names one. */
 export function actingFor(context: Context, { profile: name }: Policy): Context {
   if (name === undefined || context.settings.profile !== undefined) return context;
   let chosen: Promise<ActiveProfile> | undefined;
@@ -30,12 +30,12 @@ export async function policyAccount(context: Context): Promise<Account> {
   return accountOf(context);
 }
 
-/** The failure if this machine lacks the credential for items of this kind. */
+/** The failure if this machine lacks a credential for items of this kind; undefined if it has one. */
 export function missingForItems(context: Context, profile: string, kind: ItemKind): Promise<Failure | undefined> {
   return missingCredential(context, profile, kind === "oauth_client" ? "v1" : "legacy");
 }
 
-interface Choice {
+interface Flags {
   readonly only?: readonly string[] | undefined;
   readonly retry?: readonly string[] | undefined;
   readonly redeliver?: readonly string[] | undefined;
@@ -44,7 +44,7 @@ interface Choice {
   readonly adopt?: boolean | undefined;
 }
 
-export function chosen({ only, retry, redeliver, finish, includeOwn = false, adopt = false }: Choice): PlanOptions {
+export function planOptions({ only, retry, redeliver, finish, includeOwn = false, adopt = false }: Flags): PlanOptions {
   const [onlyThese, retried, redelivered, finished] = [only, retry, redeliver, finish].map((names) => new Set(names));
   return { only: onlyThese!, retry: retried!, redeliver: redelivered!, finish: finished!, includeOwn, adopt };
 }

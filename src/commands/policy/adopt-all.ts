@@ -1,8 +1,8 @@
 import { DiskHealth } from "../../operations/workbench.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
-import { actingFor, chosen } from "./acting.ts";
-import { agree, appliedColumns, appliedFields, conclude, printApplied, reportOutcomes } from "./applied.ts";
+import { actingFor, planOptions } from "./acting.ts";
+import { appliedColumns, appliedFields, confirmPlan, conclude, printApplied, reportOutcomes } from "./applied.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
@@ -25,11 +25,11 @@ export const command = defineVerb({
     await mentionDamage(context);
     const { observed, entries } = await observe(context, { policy, account: bench.account });
     const { planPolicy } = await import("../../policy/plan.ts");
-    const whole = planPolicy(policy, observed, chosen({ adopt: true }));
+    const whole = planPolicy(policy, observed, planOptions({ adopt: true }));
     const items = whole.items.filter(({ decision: { step, hold } }) => step.do === "adopt" || hold === "not_adopted");
     const plan = { ...whole, items };
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
-    await agree(context, { plan, as: actingAs(bench), file });
+    await confirmPlan(context, { plan, as: actingAs(bench), file });
     const known = new Set(entries.map(({ id }) => id));
     const applied = await applyPlan(
       plan,

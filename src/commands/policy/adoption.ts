@@ -1,4 +1,4 @@
-// Checks, record and view of both adoption commands.
+// Shared by the adoption commands: their checks, the entry that they add, and their output.
 import { type Workbench, madeFor } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
@@ -41,7 +41,7 @@ export async function adoptInto(
     });
   await mentionDamage(context);
   const works = await worksIn(bench.journal.each({ all: true }), scopeOf(bench.account));
-  assertNoOther(works, { id, item });
+  assertNotInOtherPolicy(works, { id, item });
   const bound = [...works].find(([, { candidates }]) => candidates[0] === id)?.[0];
   const key = itemKey(item);
   if (bound === key) {
@@ -52,8 +52,8 @@ export async function adoptInto(
     const { showSteps } = await import("../running/dry-run.ts");
     return showSteps(context, [adoptionStep(item, id)]);
   }
-  const taken = works.get(key);
-  const other = taken?.unfinished?.entry.id ?? taken?.candidates[0];
+  const present = works.get(key);
+  const other = present?.unfinished?.entry.id ?? present?.candidates[0];
   const question =
     bound === undefined
       ? other && `${actingAs(bench)}: the item ${item.name} has ${other} so far. Is ${id} to take its place?`
@@ -67,8 +67,8 @@ export async function adoptInto(
   );
 }
 
-/** @throws Failure `conflict` if it belongs to another policy, which may rotate and revoke it */
-function assertNoOther(
+/** @throws Failure `conflict` if the credential belongs to another policy, which may rotate and revoke it */
+function assertNotInOtherPolicy(
   works: ReadonlyMap<string, ItemWorks>,
   { id, item }: { readonly id: string; readonly item: ItemRef },
 ): void {
@@ -91,10 +91,10 @@ export function adoptionStep({ kind, name }: ItemRef, id: string): DryStep {
   return { what: `record in the journal that the ${nounOf(kind)} ${id} is the item ${name}` };
 }
 
-/** A client or key as seen by a plan or a command. */
+/** The properties of a client or key that an adoption records. */
 type Adoptable = Pick<SeenCredential, "id" | "serviceAccount" | "clientId" | "scopes" | "name" | "type" | "expiresAt">;
 
-/** An entry that is done from its start: nothing is sent. */
+/** The intent of an adoption, which sends nothing. */
 export function adoptionIntent(
   { account }: Workbench,
   { item: { policy, kind, name }, credential }: Pick<Adoption, "item" | "credential">,

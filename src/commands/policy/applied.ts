@@ -1,4 +1,4 @@
-// The question for a plan, and the view of its outcome.
+// The question before a plan is applied, and the view of the outcome.
 import type { Context } from "../../context.ts";
 import { Failure, worstOf, isInterruption } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
@@ -23,29 +23,29 @@ export const appliedColumns = [
 export const appliedFields = [...appliedColumns, ...["choices", "error"].map((path) => ({ path, heading: path }))];
 
 /** @throws Failure `usage` if the person declines */
-export async function agree(
+export async function confirmPlan(
   { output }: Context,
   { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
 ): Promise<void> {
-  const doing = runnable(plan);
-  if (doing.length === 0) return;
-  const isAdoption = doing.every(({ decision: { step } }) => step.do === "adopt");
+  const items = runnable(plan);
+  if (items.length === 0) return;
+  const isAdoption = items.every(({ decision: { step } }) => step.do === "adopt");
   if (output.interactive && isAdoption && isTable(output))
-    await output.page(({ width }) => planPage({ plan: { ...plan, items: doing, unmanaged: [] }, file, as, width }));
+    await output.page(({ width }) => planPage({ plan: { ...plan, items, unmanaged: [] }, file, as, width }));
   else if (output.interactive)
-    for (const { row, decision } of doing.slice(0, 50)) {
+    for (const { row, decision } of items.slice(0, 50)) {
       const to = decision.step.do === "adopt" ? "" : ` → ${row.destinations.join(", ")}`;
       output.note(`${row.name}: ${row.action} (${row.reason})${to}`);
     }
   const [verb, one, several] = isAdoption
     ? ["adopt", "existing credential as an item", "existing credentials as items"]
     : ["apply", "change", "changes"];
-  const what = `${doing.length} ${doing.length === 1 ? one : several}`;
+  const what = `${items.length} ${items.length === 1 ? one : several}`;
   if (!(await output.confirm(`${as}: ${verb} ${what} of ${file}?`, { destructive: true })))
     throw new Failure("usage", `Nothing was ${isAdoption ? "adopted" : "applied"}: the answer was no.`);
 }
 
-/** True if a person reads the results as a table. */
+/** True if the results are a table on a terminal. */
 function isTable({ isScreen, format, fields }: Context["output"]): boolean {
   return isScreen && format === "table" && fields === undefined;
 }
@@ -94,7 +94,7 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   };
-  // The line of counts has the unchanged ones.
+  // A table leaves out unchanged items: the line of counts contains their number.
   const shown = isTable(output) ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
@@ -117,7 +117,7 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
   }
 }
 
-/** @throws the worst failure, else Failure `findings` if a person has to act */
+/** Reports the counts and the failures. @throws Failure the worst one, else `findings` if a person has to decide about an item */
 export function conclude(
   { output }: Context,
   applied: readonly AppliedItem[],

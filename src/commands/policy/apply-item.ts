@@ -1,4 +1,4 @@
-// Applies one item of a plan: it becomes an entry of the journal and an ordinary change, with no other state.
+// Applies one item of a plan as an ordinary change with an entry in the journal. There is no other state.
 import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
@@ -30,16 +30,16 @@ export interface ApplyOptions {
   readonly bench: Workbench;
   readonly disk: DiskHealth;
   readonly scope: WorkScope;
-  /** Ids of the plan's entries. */
+  /** Ids of the journal's entries when the plan was made. */
   readonly known: ReadonlySet<string>;
-  /** How long to wait for a pending client, milliseconds. */
+  /** Time to wait for a pending client, milliseconds. */
   readonly waitMs: number;
 }
 
 export interface ItemOutcome {
-  /** `elsewhere`: another process works on it, or has just finished it. */
+  /** `elsewhere`: another process works on the item, or has just finished it. */
   readonly result: "done" | "waiting" | "elsewhere" | "failed";
-  /** The item's work after this run. */
+  /** The item's newest entry after this run. */
   readonly entry?: Entry | undefined;
   readonly failure?: Failure;
 }
@@ -51,10 +51,10 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   const current = decision.current?.id;
   const continued = step.do === "finish" ? step.entry : undefined;
   const isWork = (entry: Entry): boolean => {
-    const found = isOf(entry, scope) ? workIn(entry) : undefined;
+    const change = isOf(entry, scope) ? workIn(entry) : undefined;
     const named = recordedItem(entry);
-    const isItems = named === undefined ? found?.old !== undefined && found.old === current : isSameItem(named, item);
-    return found?.kind === item.kind && (isItems || entry.id === continued);
+    const isItems = named === undefined ? change?.old !== undefined && change.old === current : isSameItem(named, item);
+    return change?.kind === item.kind && (isItems || entry.id === continued);
   };
   const named = namedJournal(bench.journal, { item, known, current, continued, isWork });
   const work: ItemWork = {
@@ -70,10 +70,10 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
       if (finished === undefined || isWithdrawn(finished)) return { result: "elsewhere", entry: await named.newest() };
-      // A key's creation that certainly made nothing is over, and the item still has no key. The plan showed no first creation: it
-      // replaces what that one might have replaced, and nothing that came since.
-      if (finished.state === "refused") await begin(work, finished.destination);
-    } else await begin(work);
+      // The interrupted creation made no key, so the item still needs one. The consent to replace a destination's content is that of
+      // the interrupted creation: the plan asked for no other.
+      if (finished.state === "refused") await start(work, finished.destination);
+    } else await start(work);
     const entry = await named.newest();
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
@@ -82,31 +82,31 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   }
 }
 
-/** Adopts a client or key, unless it has a new entry since the plan: it may belong to another item by now. */
+/** Adopts a client or key, unless an entry after the plan is about it: another item may have adopted it. */
 async function adoptAs(
   { decision: { item }, options: { known, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
 ): Promise<ItemOutcome> {
   const { id } = credential;
-  const since = await bench.journal.select({ all: true, resource: id });
-  const other = since.find((entry) => !known.has(entry.id) && isOf(entry, scope));
+  const entries = await bench.journal.select({ all: true, resource: id });
+  const other = entries.find((entry) => !known.has(entry.id) && isOf(entry, scope));
   if (other !== undefined) return { result: "elsewhere", entry: other };
   const intent = adoptionIntent(bench, { item, credential });
   return { result: "done", entry: await adopt(named.journal, intent, id) };
 }
 
 /**
- * Finds a credential that this machine lacks, before anything is recorded: the failure is not the item's and is not counted.
- * Delivering a kept secret needs no credential.
+ * The failure if this machine lacks the credential for an item. It is returned before anything is recorded, because it does not
+ * count as a failure of the item. Delivering a kept secret needs no credential.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
-  const begun = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
-  if (begun?.state === "undelivered") return undefined;
-  const failure = await (begun === undefined
+  const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
+  if (entry?.state === "undelivered") return undefined;
+  const failure = await (entry === undefined
     ? missingForItems(context, bench.account.profile, item.kind)
-    : missingFor(context, begun));
+    : missingFor(context, entry));
   if (failure === undefined) return undefined;
-  return { failure: begun === undefined ? failure : withEntryOutcome(begun, failure), entry: begun };
+  return { failure: entry === undefined ? failure : withEntryOutcome(entry, failure), entry };
 }
 
 interface ItemWork {
@@ -116,7 +116,7 @@ interface ItemWork {
   readonly named: NamedJournal;
 }
 
-/** Prefixes warnings with the item's name, because several items run at the same time, and shows no waiting. */
+/** A bench whose warnings start with the item's name, because several items run at the same time. It shows no waiting. */
 function benchFor(
   bench: Workbench,
   { journal, name }: { readonly journal: Journal; readonly name: string },
@@ -170,40 +170,40 @@ async function destinationOf(
 }
 
 /**
- * Agreement to apply includes replacing a lost secret. Excluded are clients that another program may have created, and secrets
- * that another machine may have delivered to a destination that integ cannot check: someone may use them.
+ * Consent to `apply` includes replacing a lost secret, except of a client that another program may have created, and a secret that
+ * another machine may have delivered to a destination that integ cannot check: someone may use it.
  */
 function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
-  const isSeen = (at: SingleDestination): boolean => {
+  const isCheckable = (at: SingleDestination): boolean => {
     if (at.kind === "stdout" || at.kind === "command") return false;
     return !isLocal(at) || !("machine" in at) || at.machine === secrets.machine.find();
   };
   return async (entry) => {
     if (mayBeMadeElsewhere(entry)) return false;
     if (otherPlaces(entry, secrets.place).length === 0) return true;
-    return entry.destination !== null && placesOf(entry.destination).every(isSeen);
+    return entry.destination !== null && placesOf(entry.destination).every(isCheckable);
   };
 }
 
-function agreements({ options: { waitMs }, decision: { item }, bench }: ItemWork) {
+function consents({ options: { waitMs }, decision: { item }, bench }: ItemWork) {
   const mayRevokeUnproven = (): Promise<boolean> => Promise.resolve(item.acceptsUnproven === true);
   return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 
-/** @param before destination of an entry for the same that made nothing */
-async function begin(work: ItemWork, before?: EntryDestination | null): Promise<unknown> {
+/** Starts a creation or rotation. @param before the destination of an interrupted creation that created nothing */
+async function start(work: ItemWork, before?: EntryDestination | null): Promise<unknown> {
   const { bench, options } = work;
   const { item, step } = work.decision;
   const old = step.do === "replace" ? step.old : undefined;
   const reconnect = async () => options.context.connect(await options.context.profiles.named(bench.account.profile));
-  const asked = { ...agreements(work), destination: await destinationOf(work, undefined, before), reconnect };
+  const choices = { ...consents(work), destination: await destinationOf(work, undefined, before), reconnect };
   if (item.kind === "oauth_client")
     return old === undefined
-      ? createOAuthClient(bench, clientRequest(item), asked)
-      : rotateOAuthClient(bench, clientRotation(item, old), asked);
+      ? createOAuthClient(bench, clientRequest(item), choices)
+      : rotateOAuthClient(bench, clientRotation(item, old), choices);
   return old === undefined
-    ? createAccessKey(bench, keyCreation(bench, item), asked)
-    : replaceAccessKey(bench, keyReplacement(bench, item, old), asked);
+    ? createAccessKey(bench, keyCreation(bench, item), choices)
+    : replaceAccessKey(bench, keyReplacement(bench, item, old), choices);
 }
 
 export function clientRequest({ serviceAccount, scopes }: ClientItem): {
@@ -218,7 +218,7 @@ export function clientRotation(item: ClientItem, { id }: SeenCredential): Parame
   return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
-/** The name gets a mark, which identifies the key after a lost response without a person. */
+/** The key's name gets a random mark, by which integ identifies the key after a lost response without asking a person. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
@@ -241,12 +241,12 @@ export function keyReplacement(
   };
 }
 
-/** The entry ended without a request, because another entry does the same work. */
+/** True if the entry ended without a request, because another entry makes the same change. */
 function isWithdrawn({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
 
-/** Continues an entry. @returns the entry afterwards; undefined if another process works on it, or has finished it */
+/** Continues an entry. @returns its new state; undefined if another process works on the entry, or has finished it */
 async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { named, options, decision } = work;
   const { context, disk } = options;
@@ -259,7 +259,7 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
     const bench = benchFor(own, { journal, name: decision.item.name });
     const finishing = { ...work, bench };
     await resumeWork(bench, lease, {
-      ...agreements(work),
+      ...consents(work),
       claimedBy: "policy",
       overlap: decision.action === "revoke_old" && !decision.rechecksUse ? "end" : "leave",
       destinationOf: (entry) => destinationOf(finishing, entry),
@@ -275,17 +275,17 @@ async function failed(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
   return { result: "failed", failure, entry: await work.named.newest() };
 }
 
-/** Failures that are not the item's: the service could not be reached or limits requests. */
+/** Kinds of failures that do not count against the item: the service could not be reached, or limits requests. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** Counts a failure in the item's entry; without one, a refused entry is added for it. */
+/** Counts a failure in the item's entry. If the item has no entry, adds a refused one. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;
   if (decision.step.do === "adopt") return;
-  const begun = [...named.admitted][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);
+  const entry = [...named.admitted][0] ?? (decision.step.do === "finish" ? decision.step.entry : undefined);
   try {
-    const lease = begun === undefined ? await refusedEntry(work) : await bench.journal.tryLease(begun);
+    const lease = entry === undefined ? await addRefusedEntry(work) : await bench.journal.tryLease(entry);
     if (lease === null) return;
     const { detail, last_error } = lease.entry;
     const failed = { ...detail, failures: (detail.failures ?? 0) + 1 };
@@ -296,7 +296,7 @@ async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   }
 }
 
-async function refusedEntry(work: ItemWork): Promise<EntryLease> {
+async function addRefusedEntry(work: ItemWork): Promise<EntryLease> {
   const { lease } = await work.bench.journal.admit(intentOf(work));
   await lease.record({ state: "refused" });
   return lease;

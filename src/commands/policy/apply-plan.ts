@@ -1,5 +1,5 @@
-// Applies the items of a plan in parallel: adoptions first, so that nothing existing is created again; then unfinished work and
-// the ends of overlaps, which free slots for new work.
+// Applies the items of a plan in parallel: first adoptions, so that no existing credential is created again; then unfinished changes
+// and ends of overlaps, which free slots for new clients; then creations and rotations.
 import type { Decision } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
@@ -7,11 +7,11 @@ import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts"
 export interface AppliedItem {
   readonly planned: PlannedItem;
   readonly outcome?: ItemOutcome;
-  /** Why a later run has to do it. */
+  /** Why a later run has to change the item. */
   readonly postponed?: string | undefined;
 }
 
-export interface Running {
+export interface RunOptions {
   readonly parallel: number;
   readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
 }
@@ -23,7 +23,7 @@ export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
   );
 }
 
-export async function applyPlan(plan: Plan, options: ApplyOptions, running: Running): Promise<AppliedItem[]> {
+export async function applyPlan(plan: Plan, options: ApplyOptions, run: RunOptions): Promise<AppliedItem[]> {
   const outcomes = new Map<PlannedItem, ItemOutcome>();
   const all = runnable(plan);
   const isAdoption = ({ decision }: PlannedItem): boolean => decision.step.do === "adopt";
@@ -34,15 +34,15 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, running: Runn
   for (const stage of [
     all.filter(isAdoption),
     all.filter(isFinish),
-    all.filter((item) => isBeginning(item) && !isOwn(item)),
+    all.filter((item) => createsCredential(item) && !isOwn(item)),
     // The caller's own credential comes last: a failure may lock the caller out.
-    all.filter((item) => isBeginning(item) && isOwn(item)),
+    all.filter((item) => createsCredential(item) && isOwn(item)),
   ]) {
-    await inSlots(stage, { slots, atOnce: running.parallel, isOver: () => interruption.aborted }, async (planned) => {
-      running.watch("begin", planned);
+    await applyStage(stage, { slots, parallel: run.parallel, isOver: () => interruption.aborted }, async (planned) => {
+      run.watch("begin", planned);
       const outcome = await applyItem(planned.decision, options);
       outcomes.set(planned, outcome);
-      running.watch("end", planned, outcome);
+      run.watch("end", planned, outcome);
       return outcome;
     });
   }
@@ -54,33 +54,33 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, running: Runn
   });
 }
 
-function isBeginning({ decision: { step } }: Pick<PlannedItem, "decision">): boolean {
+function createsCredential({ decision: { step } }: Pick<PlannedItem, "decision">): boolean {
   return step.do === "create" || step.do === "replace";
 }
 
 interface Limits {
   readonly slots: Map<string, number>;
-  readonly atOnce: number;
+  readonly parallel: number;
   readonly isOver: () => boolean;
 }
 
-/** Each new client takes a slot of its service account; a rotation without an overlap frees it again. */
-async function inSlots(
+/** Applies items in parallel. Each new client takes a slot of its service account; a rotation without an overlap frees it again. */
+async function applyStage(
   items: readonly PlannedItem[],
-  { slots, atOnce, isOver }: Limits,
+  { slots, parallel, isOver }: Limits,
   work: (item: PlannedItem) => Promise<ItemOutcome>,
 ): Promise<void> {
   const queue = [...items];
   const running = new Set<Promise<void>>();
   for (;;) {
-    while (running.size < atOnce && !isOver()) {
+    while (running.size < parallel && !isOver()) {
       const index = queue.findIndex(({ decision }) => hasSlot(decision, slots));
       if (index === -1) break;
       const [item] = queue.splice(index, 1);
-      takeSlots(item!.decision, slots, -1);
+      changeFreeSlots(item!.decision, slots, -1);
       const task: Promise<void> = work(item!).then((outcome) => {
         running.delete(task);
-        if (isSlotFree(item!.decision, outcome)) takeSlots(item!.decision, slots, 1);
+        if (isSlotFree(item!.decision, outcome)) changeFreeSlots(item!.decision, slots, 1);
       });
       running.add(task);
     }
@@ -91,7 +91,7 @@ async function inSlots(
 
 function accountOf(decision: Decision): string | undefined {
   const { item } = decision;
-  return item.kind === "oauth_client" && isBeginning({ decision }) ? item.serviceAccount : undefined;
+  return item.kind === "oauth_client" && createsCredential({ decision }) ? item.serviceAccount : undefined;
 }
 
 function hasSlot(decision: Decision, slots: ReadonlyMap<string, number>): boolean {
@@ -99,12 +99,12 @@ function hasSlot(decision: Decision, slots: ReadonlyMap<string, number>): boolea
   return account === undefined || (slots.get(account) ?? 0) > 0;
 }
 
-function takeSlots(decision: Decision, slots: Map<string, number>, by: number): void {
+function changeFreeSlots(decision: Decision, slots: Map<string, number>, by: number): void {
   const account = accountOf(decision);
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** True if the old client is revoked, or certainly nothing was created. */
+/** True if the change uses no slot any more: the old client is revoked, or no client was created. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

@@ -12,9 +12,9 @@ import { parseDuration } from "../options/global.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { releaseSettled, cleanUp } from "../running/settled.ts";
 import type { ItemOutcome } from "./apply-item.ts";
-import { actingFor, assertNames, chosen } from "./acting.ts";
+import { actingFor, assertNames, planOptions } from "./acting.ts";
 import type { LiveTable } from "../../output/live-view.ts";
-import { agree, appliedColumns, appliedFields, conclude, printApplied, reportOutcomes } from "./applied.ts";
+import { appliedColumns, appliedFields, confirmPlan, conclude, printApplied, reportOutcomes } from "./applied.ts";
 import { applyPlan, runnable } from "./apply-plan.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { loadPolicy, standardFile } from "./policy-file.ts";
@@ -53,7 +53,7 @@ export const command = defineVerb({
   async run(given, { args: [planFile], options }) {
     const parallel = countOf(options.parallel);
     const waitMs = parseDuration(options.wait, "--wait");
-    const { document, policy, file } = await chosenPolicy(given, { planFile, file: options.file, only: options.only });
+    const { document, policy, file } = await policyAndPlan(given, { planFile, file: options.file, only: options.only });
     const only = options.only ?? document?.only ?? [];
     const { finish = [], retry = [], redeliver = [], includeOwn, adopt = false } = options;
     const named = { "--only": only, "--finish": finish, "--retry": retry, "--redeliver": redeliver };
@@ -68,14 +68,14 @@ export const command = defineVerb({
     if (document !== undefined)
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
-    const choice = chosen({ only, retry, redeliver, finish, includeOwn, adopt });
-    // Apply a saved plan as of its creation: work that has become due since needs another plan.
+    const choice = planOptions({ only, retry, redeliver, finish, includeOwn, adopt });
+    // Compute a saved plan as of its creation: an action that became due later needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = withCurrentWindow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
     assertEndable(plan, finish);
     assertSlots(plan);
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
-    await agree(context, { plan, as: actingAs(bench), file });
+    await confirmPlan(context, { plan, as: actingAs(bench), file });
     const table = context.output.liveTable(
       "Applying",
       runnable(plan).map(({ row }) => row.name),
@@ -84,9 +84,9 @@ export const command = defineVerb({
     const applied = await applyPlan(
       plan,
       { context, bench, disk, scope: scopeOf(bench.account), known, waitMs },
-      { parallel, watch: watching(table) },
+      { parallel, watch: updateRows(table) },
     ).finally(() => table.done());
-    // Unfinished entries of earlier runs may have been refused or replaced in this run.
+    // This run may have ended unfinished entries of earlier runs: release what they reserved.
     const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
@@ -112,7 +112,7 @@ interface Source {
   readonly only: readonly string[] | undefined;
 }
 
-async function chosenPolicy(
+async function policyAndPlan(
   context: Context,
   { planFile, file, only }: Source,
 ): Promise<{ readonly document?: PlanDocument; readonly policy: Policy; readonly file: string }> {
@@ -128,7 +128,7 @@ async function chosenPolicy(
   if ("why" in read)
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",
-      // An existing file that is not a plan must not be overwritten: do not suggest it as output.
+      // Do not suggest an existing file as --out: it would be overwritten, and it is not a plan.
       ...(read.isMissing
         ? { nextCommand: shell`integ plan --out ${planFile}` }
         : { hint: "Name a file that integ plan --out wrote." }),
@@ -150,7 +150,7 @@ async function assertCurrent(
   assertUnchanged(document, fingerprints(now), now.baseUrl);
 }
 
-/** The refusal of --adopt with a saved plan, which does not list adoptions. */
+/** The failure for --adopt with a saved plan, which does not list adoptions. */
 function adoptWithPlanFailure(): Failure {
   return new Failure("usage", "--adopt needs the policy file: a saved plan adopts nothing.", {
     meaning: "Nothing was sent.",
@@ -158,7 +158,7 @@ function adoptWithPlanFailure(): Failure {
   });
 }
 
-/** Applies the time window of now to a plan made earlier. */
+/** A plan with the postponements of the current time window. @param now the plan as of now */
 function withCurrentWindow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
   const items = plan.items.map((item) => ({
@@ -188,7 +188,7 @@ function assertEndable({ items }: Plan, finish: readonly string[]): void {
   });
 }
 
-function watching(table: LiveTable) {
+function updateRows(table: LiveTable) {
   return (
     event: "begin" | "end",
     { row }: { readonly row: Pick<PlanRow, "name" | "action"> },

@@ -4,7 +4,7 @@ import type { PolicyFinding } from "../../policy/findings.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { printFindings } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { destinationOptions, writtenPlaces } from "./destinations.ts";
+import { deliveredFiles, destinationOptions } from "./destinations.ts";
 import { addPolicyFile, loadPolicy } from "./policy-file.ts";
 
 const columns = [
@@ -43,8 +43,8 @@ export const command = defineVerb({
 /** Findings for destinations that cannot take a secret now. */
 async function destinationFindings(context: Context, { items }: Policy): Promise<PolicyFinding[]> {
   const { policyFinding } = await import("../../policy/findings.ts");
-  const written = await writtenPlaces(context);
-  const found: PolicyFinding[] = [];
+  const written = await deliveredFiles(context);
+  const findings: PolicyFinding[] = [];
   for (const { name, kind, destinations } of items) {
     if (destinations.length === 0) continue;
     try {
@@ -59,8 +59,8 @@ async function destinationFindings(context: Context, { items }: Policy): Promise
       await place.check();
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      found.push(policyFinding("destination", name, error.message));
+      findings.push(policyFinding("destination", name, error.message));
     }
   }
-  return found;
+  return findings;
 }

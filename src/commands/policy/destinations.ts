@@ -1,4 +1,4 @@
-// The destinations of an item's secret as secret options.
+// Converts the destinations of a policy item to secret options.
 import type { Context } from "../../context.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 import type { EntryDestination } from "../../journal/entry-destination.ts";
@@ -10,8 +10,8 @@ import {
   type SecretOptions,
 } from "../../secrets/destination.ts";
 
-/** Paths of files that integ delivered secrets to, from the journal alone. */
-export async function writtenPlaces({ journal }: Pick<Context, "journal">): Promise<ReadonlySet<string>> {
+/** Paths of files that the journal records as delivered. */
+export async function deliveredFiles({ journal }: Pick<Context, "journal">): Promise<ReadonlySet<string>> {
   const paths = new Set<string>();
   for await (const { destination } of (await journal()).each({ states: ["done"] }))
     for (const place of placesOf(destination)) if (place.kind === "file") paths.add(place.path);
@@ -19,8 +19,8 @@ export async function writtenPlaces({ journal }: Pick<Context, "journal">): Prom
 }
 
 /**
- * @param about.isFirst the item has no credential yet: its secret replaces the profile's present credential
- * @param about.before the recorded destination of the entry that is finished, with a person's consent
+ * @param about.isFirst true if the item has no credential yet: its secret replaces the present credential of a profile
+ * @param about.before the recorded destination of an interrupted entry, with a person's consent to replace its content
  */
 export function destinationOptions(
   destinations: readonly ItemDestination[],

@@ -1,4 +1,4 @@
-// Prints the requests that `apply` would send, item by item.
+// Prints the steps of `apply --dry-run` and `adopt --all --dry-run`, item by item.
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { shortDuration } from "../../policy/decide.ts";

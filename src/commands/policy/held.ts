@@ -1,4 +1,4 @@
-// The next step for held items, which `apply` leaves to a person.
+// The next step for a held item: an item whose change `apply` leaves to a person.
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
 import { fileWords } from "./policy-file.ts";
@@ -33,10 +33,10 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
   }
 }
 
-/** One step for all held items: unambiguous adoptions are one command. */
+/** The next step for several held items: one command for all unambiguous adoptions, else the step of the first item. */
 export function stepForAllHeld(decisions: readonly Decision[], file: string): NextStep {
-  const isRecognized = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
-  if (decisions.filter(isRecognized).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };
+  const isUnambiguous = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
+  if (decisions.filter(isUnambiguous).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };
   return stepForHeld(decisions[0]!, file);
 }
 
@@ -47,8 +47,8 @@ export function adoptionCommands(
 ): NextCommand[] {
   if (hold !== "not_adopted") return [];
   const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
-  const found = choices ?? (current === undefined ? [] : [current]);
-  return found.map(({ id }) => shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${name}`);
+  const candidates = choices ?? (current === undefined ? [] : [current]);
+  return candidates.map(({ id }) => shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${name}`);
 }
 
 function alternative(holder: Decision["holder"]): string {

@@ -25,12 +25,12 @@ export const command = defineVerb({
   neverAsks: true,
   async run(context, { options }) {
     const path = resolve(context.settings.cwd, options.file);
-    const known = await knownOf(context, dirname(path));
+    const facts = await factsOf(context, dirname(path));
     const id = newPolicyId();
     const { draftPolicy } = await import("../../policy/draft.ts");
     const profile = (await context.profiles.active()).name;
     const validated = await validator(context, path);
-    const items = [...knownClients(known), ...(options.offline ? [] : await listedKeys(context, known))].filter(
+    const items = [...knownClients(facts), ...(options.offline ? [] : await listedKeys(context, facts))].filter(
       (item) => {
         const defect = validated(draftPolicy([item], { id, profile }));
         if (defect === undefined) return true;
@@ -48,10 +48,10 @@ export const command = defineVerb({
     if (context.output.format !== "table")
       await context.output.document({ object: "policy_file", path, id, items: items.length });
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
-    const policies = [...new Set(known.others.values())];
+    const policies = [...new Set(facts.others.values())];
     if (policies.length > 0)
       context.output.note(
-        `${known.others.size === 1 ? "1 client or key is" : `${known.others.size} clients and keys are`} left out: they belong to ${policies.length === 1 ? "policy" : "policies"} ${policies.join(", ")}.`,
+        `${facts.others.size === 1 ? "1 client or key is" : `${facts.others.size} clients and keys are`} left out: they belong to ${policies.length === 1 ? "policy" : "policies"} ${policies.join(", ")}.`,
       );
     if (items.length > 0)
       context.output.note(`Adopt what exists: ${shell`integ adopt --all ${fileWords(options.file)}`}.`);
@@ -59,7 +59,7 @@ export const command = defineVerb({
   },
 });
 
-/** Returns a check of a policy text. Its messages have no line numbers: no one has seen the text. */
+/** @returns a function that checks a policy text. Its messages have no line numbers, because no one has seen the text */
 async function validator({ clock }: Context, path: string): Promise<(text: string) => string | undefined> {
   const { readPolicy } = await import("../../policy/read.ts");
   return (text) => {
@@ -90,9 +90,9 @@ function writeNew(path: string, text: string, file: string): void {
 }
 
 /** Clients in the journal that are not known to be revoked. */
-function knownClients(known: Known): DraftItem[] {
-  return [...known.clients.all()]
-    .filter(({ id, status }) => status === "active" && !known.others.has(id))
+function knownClients(facts: JournalFacts): DraftItem[] {
+  return [...facts.clients.all()]
+    .filter(({ id, status }) => status === "active" && !facts.others.has(id))
     .map(({ id, service_account_id, scopes }) => ({
       kind: "oauth_client",
       id,
@@ -100,13 +100,13 @@ function knownClients(known: Known): DraftItem[] {
       lines: [
         `service_account: ${JSON.stringify(service_account_id)}`,
         `scopes: ${JSON.stringify(scopes)}`,
-        `secret: ${secretOf(known, id)}`,
+        `secret: ${destinationText(facts, id)}`,
       ],
     }));
 }
 
-/** Active keys of the API's list with the fields that a policy needs. */
-async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> {
+/** Active keys from the API's list that show the fields that a policy needs. */
+async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftItem[]> {
   const { output } = context;
   try {
     await (await context.profiles.active()).legacy();
@@ -124,7 +124,7 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
     readAccessKey(row.value),
   )) {
     // The list shows expired keys as active.
-    if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now || known.others.has(id)) continue;
+    if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now || facts.others.has(id)) continue;
     if ((keyType !== "user_bound" && keyType !== "service_account") || scopes === undefined) {
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
       continue;
@@ -139,14 +139,14 @@ async function listedKeys(context: Context, known: Known): Promise<DraftItem[]> 
       id,
       baseName: name,
       lifeMs,
-      lines: [`type: ${keyType}`, `scopes: ${JSON.stringify(scopes)}`, `secret: ${secretOf(known, id)}`],
+      lines: [`type: ${keyType}`, `scopes: ${JSON.stringify(scopes)}`, `secret: ${destinationText(facts, id)}`],
     });
   }
   return items;
 }
 
-/** The recorded destinations, if a policy can name them and no earlier item uses them. */
-function secretOf({ destinations, used, folder }: Known, id: string): string {
+/** The recorded destinations as YAML; `unknown` if a policy cannot name them, or an earlier item uses one of them. */
+function destinationText({ destinations, used, folder }: JournalFacts, id: string): string {
   const inFile = (one: ItemDestination): ItemDestination | string => {
     if ("store" in one) return one.store;
     return "file" in one ? { ...one, file: relative(folder, one.file) } : one;
@@ -157,7 +157,8 @@ function secretOf({ destinations, used, folder }: Known, id: string): string {
   return more.length === 0 ? first : `[ ${texts.join(", ")} ]`;
 }
 
-interface Known {
+/** The journal's facts for the items of the new policy. */
+interface JournalFacts {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
   /** Policy ids of clients and keys that belong to other policies. */
@@ -168,7 +169,7 @@ interface Known {
   readonly used: Set<string>;
 }
 
-async function knownOf(context: Context, folder: string): Promise<Known> {
+async function factsOf(context: Context, folder: string): Promise<JournalFacts> {
   const { baseUrl, organizationId = null } = await context.profiles.active();
   const [clients, destinations] = [new KnownClients(baseUrl), new KnownDestinations()];
   const seen = each(await context.journal(), (entry) => {

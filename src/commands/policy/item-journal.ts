@@ -1,5 +1,5 @@
-// The journal for the work on one item of a policy: adds the item's name to every entry, and ensures that only one process
-// continues an item that several start at the same time.
+// The journal for changes of one policy item: adds the item's name to every entry, and ensures that only one process continues if
+// several start a change of the item at the same time.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -12,23 +12,23 @@ import { isLocal } from "../../secrets/destination.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
-  /** Ids of the entries that this work admitted, without steps of other entries. */
+  /** Ids of the entries that this process admitted for the item, without steps of other entries. */
   readonly admitted: ReadonlySet<string>;
-  /** The newest work for the item that another process admitted since the plan and did not withdraw. */
+  /** The item's newest entry that another process admitted after the plan and did not withdraw. */
   newestElsewhere(): Promise<Entry | undefined>;
-  /** The newest work for the item by any process. */
+  /** The item's newest entry, of any process. */
   newest(): Promise<Entry | undefined>;
 }
 
 export interface JournalItem {
   readonly item: ItemRef;
-  /** Ids of the entries at planning time. */
+  /** Ids of the journal's entries when the plan was made. */
   readonly known: ReadonlySet<string>;
-  /** The item's present client or key: replacing it is work for the item. */
+  /** Id of the item's present client or key: an entry that replaces it is the item's. */
   readonly current: string | undefined;
-  /** The entry to continue. */
+  /** Id of the entry to continue. */
   readonly continued: string | undefined;
-  /** Decides whether an entry with the item's name or credential is work for the item. */
+  /** True if an entry with the item's name or credential is the item's. */
   readonly isWork: (entry: Entry) => boolean;
 }
 
@@ -45,13 +45,13 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     (await works()).filter(
       (entry) => isRoot(entry) && !item.known.has(entry.id) && !admitted.has(entry.id) && !isWithdrawn(entry),
     );
-  // In a file, ids follow the order of admission: the lower id continues. In a team's journal, a process with a higher id may not
-  // have seen this entry and may have started: wait until it withdraws or records a step.
+  // The entry with the lowest id continues: in a file, ids follow the order of admission. In a team's journal, the process of a
+  // higher id may have started without seeing this entry: wait until it withdraws its entry or records a step.
   const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
-      const found = await rivals();
-      const first = found.find(({ id }) => id < own);
-      const other = first ?? (journal.isShared ? found.find(({ id }) => id !== own) : undefined);
+      const entries = await rivals();
+      const first = entries.find(({ id }) => id < own);
+      const other = first ?? (journal.isShared ? entries.find(({ id }) => id !== own) : undefined);
       if (other === undefined || first !== undefined || hasStepped(other) || performance.now() > end) return other;
     }
   };
@@ -61,7 +61,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await rivalWork({ journal, item, intent }))];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
-    // `fresh`: another item's unfinished request must not be resumed, even if it is the same request.
+    // `fresh`: do not resume an equal request that is unfinished, which is another item's.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
@@ -86,8 +86,8 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
 }
 
-/** Work of other items, admitted since the plan, with the same destination. */
-async function rivalWork({ journal, item, intent }: BesideWhat): Promise<Entry[]> {
+/** Entries of other items that were admitted after the plan and deliver to one of the intent's destinations. */
+async function rivalWork({ journal, item, intent }: RivalSearch): Promise<Entry[]> {
   const placesOfWork = ({ destination = null, ...about }: Placed): string[] =>
     destination === null
       ? []
@@ -103,7 +103,7 @@ async function rivalWork({ journal, item, intent }: BesideWhat): Promise<Entry[]
     .filter((entry) => placesOfWork(entry).some((place) => own.has(place)));
 }
 
-interface BesideWhat {
+interface RivalSearch {
   readonly journal: Journal;
   readonly item: JournalItem;
   readonly intent: Intent;
@@ -111,7 +111,7 @@ interface BesideWhat {
 
 type Placed = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
-/** How long to wait for another process to withdraw or record a step. */
+/** Time to wait for another process to withdraw its entry or record a step. */
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 

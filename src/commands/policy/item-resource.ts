@@ -1,4 +1,4 @@
-// Finds the present client or key of a policy item, and the successor of a rotated client or key, in the journal.
+// Finds in the journal the present client or key of a policy item, and the successor of a rotated client or key.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -28,7 +28,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** Follows finished rotations from a client or key to its newest successor, and asks before using another id. */
+/** Follows finished rotations from a client or key to its newest successor. Asks or warns if that has another id. */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();
@@ -48,12 +48,12 @@ export async function newestSuccessorOf(context: Context, id: string): Promise<s
     seen.add(next);
     current = next;
   }
-  if (current !== id) await agreeToSuccessor(context, id, current);
+  if (current !== id) await confirmSuccessor(context, id, current);
   return current;
 }
 
-/** A person who typed the old id may not know the successor; a script is only warned. */
-async function agreeToSuccessor({ output, settings }: Context, id: string, successor: string): Promise<void> {
+/** Asks at a terminal, because a person who typed the old id may not know the successor; only warns a script. */
+async function confirmSuccessor({ output, settings }: Context, id: string, successor: string): Promise<void> {
   const what = `${id} was rotated; its successor is ${successor}.`;
   if (!output.interactive || settings.yes) return output.warn(`${what} integ rotates the successor.`);
   if (await output.confirm(`${what} Rotate ${successor} instead of ${id}?`, { destructive: true })) return;

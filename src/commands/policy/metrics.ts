@@ -1,10 +1,10 @@
-// The status as samples for a monitoring system.
+// The samples of `integ status -o openmetrics`, for a monitoring system.
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { Sample } from "../../output/formats/openmetrics.ts";
 import type { Observed } from "../../policy/observed.ts";
 
-export interface Measured {
+export interface StatusFacts {
   readonly observed: Observed;
   readonly keys: readonly AccessKey[];
   readonly areKeysRead: boolean;
@@ -17,34 +17,34 @@ export interface Measured {
   readonly lastChange: string | undefined;
 }
 
-type Named = { readonly labels: Readonly<Record<string, string>>; readonly at: string | null | undefined };
+type TimeSource = { readonly labels: Readonly<Record<string, string>>; readonly at: string | null | undefined };
 
 /** All samples, with times in seconds since 1970. Unknown values have no sample. */
-export function samplesOf(measured: Measured): Sample[] {
-  const { observed, keys, areKeysRead, unfinished, slots, actions, lastChange } = measured;
+export function samplesOf(facts: StatusFacts): Sample[] {
+  const { observed, keys, areKeysRead, unfinished, slots, actions, lastChange } = facts;
   const clients = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
   const live = keys.filter(({ status }) => status !== "revoked");
   const labelsOf = ({ id = "", name = "" }: AccessKey) => ({ kind: "access_key", id, name });
-  const created: Named[] = [
+  const created: TimeSource[] = [
     ...clients.map(({ id, createdAt }) => ({ labels: { kind: "oauth_client", id, name: "" }, at: createdAt })),
     ...live.map((key) => ({ labels: labelsOf(key), at: key.createdAt })),
   ];
-  const counted = (metric: string, help: string, label: string, words: readonly string[]): Sample[] =>
+  const tally = (metric: string, help: string, label: string, words: readonly string[]): Sample[] =>
     [...countOf(words)].map(([word, value]) => ({ metric, help, labels: { [label]: word }, value }));
-  const own: Named[] = [{ labels: {}, at: lastChange }];
+  const own: TimeSource[] = [{ labels: {}, at: lastChange }];
   return [
-    ...timed("integ_credential_created_timestamp_seconds", "When a live credential was created.", created),
-    ...timed(
+    ...timeSamples("integ_credential_created_timestamp_seconds", "When a live credential was created.", created),
+    ...timeSamples(
       "integ_credential_expiry_timestamp_seconds",
       "When a live access key expires; a key without expiry has no sample.",
       live.map((key) => ({ labels: labelsOf(key), at: key.expiresAt })),
     ),
-    ...timed(
+    ...timeSamples(
       "integ_credential_last_used_timestamp_seconds",
       "When an access key was used last; a key that was never used has no sample.",
       live.map((key) => ({ labels: labelsOf(key), at: key.lastUsedAt })),
     ),
-    ...counted(
+    ...tally(
       "integ_changes_unfinished",
       "Changes in the journal that are not finished.",
       "state",
@@ -56,8 +56,8 @@ export function samplesOf(measured: Measured): Sample[] {
       labels: { service_account: account },
       value,
     })),
-    ...counted("integ_policy_items", "Items of the policy by what the next apply does with them.", "action", actions),
-    ...timed(
+    ...tally("integ_policy_items", "Items of the policy by what the next apply does with them.", "action", actions),
+    ...timeSamples(
       "integ_policy_last_change_timestamp_seconds",
       "When a change of the policy was finished last; an apply that changes nothing does not move it.",
       own,
@@ -72,7 +72,7 @@ export function samplesOf(measured: Measured): Sample[] {
   ];
 }
 
-function timed(metric: string, help: string, all: readonly Named[]): Sample[] {
+function timeSamples(metric: string, help: string, all: readonly TimeSource[]): Sample[] {
   return all.flatMap(({ labels, at }) => {
     const value = Date.parse(at ?? "") / 1000;
     return Number.isNaN(value) ? [] : [{ metric, help, labels, value }];

@@ -1,4 +1,4 @@
-// The input of a plan: the journal, and clients and keys from the service.
+// Collects the input of a plan from the journal, the service and this machine.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -16,15 +16,15 @@ import { eachInParallel } from "../../parallel.ts";
 import { isHere, unusablePlaces } from "./places.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
-/** Parallel requests for clients. */
-const atOnce = 16;
+/** Number of clients that are requested at the same time. */
+const parallelRequests = 16;
 
 export interface Observation {
   readonly observed: Observed;
   readonly entries: readonly Entry[];
 }
 
-/** @param account of these clients and keys */
+/** @param account the account of the clients and keys */
 export async function observe(
   context: Context,
   { policy, account }: { policy: Policy; account: Account },
@@ -57,7 +57,7 @@ export async function observe(
   return { entries, observed: { ...observed, vanished, elsewhere, untrusted } };
 }
 
-/** Ids of the entries that the states of a policy's items are based on. */
+/** Ids of the entries that determine the states of a policy's items. */
 export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {
   return items.flatMap((item) => works.get(itemKey(item))?.works.map(({ entry }) => entry.id) ?? []);
 }
@@ -76,10 +76,10 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // Credentials of other sandboxes no longer exist.
-  const isReal = ({ base_url }: Entry): boolean =>
+  // The credentials of another sandbox no longer exist.
+  const mayExist = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
-  return holdersOf(entries, { ...about, places, isHere: (entry, at) => isReal(entry) && isHere(entry, at, machine) });
+  return holdersOf(entries, { ...about, places, isHere: (entry, at) => mayExist(entry) && isHere(entry, at, machine) });
 }
 
 export function scopeOf({ baseUrl, organizationId }: Account): WorkScope {
@@ -97,7 +97,7 @@ async function seenClients(
   const own = await ownClientId(context);
   const progress = context.output.progress(`Reading ${ids.length} ${ids.length === 1 ? "client" : "clients"}`);
   try {
-    await eachInParallel(ids, atOnce, async (id) => {
+    await eachInParallel(ids, parallelRequests, async (id) => {
       const what = { what: `get OAuth client ${id}`, where };
       try {
         const { value } = await readAnswer(context, what, () => account.service.oauthClients.get(id));
@@ -113,7 +113,7 @@ async function seenClients(
   return found;
 }
 
-/** The caller's own `client_id`, if it is a client. */
+/** The `client_id` of the profile's credential, if that is an OAuth client. */
 async function ownClientId(context: Context): Promise<string | undefined> {
   const credential = await (await context.profiles.active()).credential();
   return credential.kind === "client_credentials" ? credential.clientId : undefined;
@@ -128,14 +128,14 @@ function seenClient(client: OAuthClient, own: string | undefined): SeenCredentia
 async function seenKeys(
   context: Context,
   account: Account,
-  madeAnew: ReadonlyMap<string, number>,
+  rotatedAtMs: ReadonlyMap<string, number>,
 ): Promise<Map<string, SeenCredential>> {
   const { value: rows } = await read(context, "list access keys", () => account.service.accessKeys.list());
   const ownership = ownershipIn({ keyId: account.keyId, rows, now: serviceNow(context, account.service) });
   const found = new Map<string, SeenCredential>();
   for (const key of keysOf(rows))
     if (key.id !== undefined)
-      found.set(key.id, { ...seenKey(key, madeAnew.get(key.id)), id: key.id, ownership: ownership(key.id) });
+      found.set(key.id, { ...seenKey(key, rotatedAtMs.get(key.id)), id: key.id, ownership: ownership(key.id) });
   return found;
 }
 
@@ -145,10 +145,11 @@ function keysOf(rows: Rows): AccessKey[] {
 
 function seenKey(
   { status = "active", createdAt, ...key }: AccessKey,
-  madeAnewMs: number | undefined,
+  rotatedAtMs: number | undefined,
 ): Omit<SeenCredential, "id" | "ownership"> {
   const { keyType: type, scopes, name, lastUsedAt, expiresAt, createdByUserId: createdBy } = key;
-  const isNewer = madeAnewMs !== undefined && !(Date.parse(createdAt ?? "") > madeAnewMs);
+  // The age of a key that was rotated in place counts from its rotation.
+  const isRotated = rotatedAtMs !== undefined && !(Date.parse(createdAt ?? "") > rotatedAtMs);
   return {
     status,
     type,
@@ -157,6 +158,6 @@ function seenKey(
     expiresAt,
     lastUsedAt,
     createdBy,
-    createdAt: isNewer ? new Date(madeAnewMs).toISOString() : createdAt,
+    createdAt: isRotated ? new Date(rotatedAtMs).toISOString() : createdAt,
   };
 }

@@ -1,4 +1,4 @@
-// Which recorded destinations this machine can write to.
+// Finds recorded destinations that are missing, or that belong to another machine.
 import { lstatSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -7,7 +7,7 @@ import { type Delivered, placeIn } from "../../policy/holders.ts";
 import { isLocal } from "../../secrets/destination.ts";
 
 /**
- * False for another machine's destination, and for a delivered file that no longer exists.
+ * True unless the destination is on another machine, or is a delivered file that no longer exists.
  * @param machine the id of this machine's state folder
  */
 export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, machine: string | undefined): boolean {
@@ -17,21 +17,21 @@ export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, m
   return at.kind !== "file" || !isDelivered || isThere(at.path);
 }
 
-/** Recorded destinations that are on another machine, or no longer exist, as named by `placeIn`. */
+/** Recorded destinations that no longer exist or are on another machine, by `placeIn`. */
 export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: ReadonlyMap<string, Delivered>,
   isShared: boolean,
 ): Promise<{ readonly vanished: ReadonlySet<string>; readonly elsewhere: ReadonlySet<string> }> {
   const [vanished, elsewhere] = [new Set<string>(), new Set<string>()];
-  const known = new Set((await profiles.store()).list().map(({ name }) => name));
+  const profileNames = new Set((await profiles.store()).list().map(({ name }) => name));
   for (const { entry, places } of delivered.values())
     for (const at of places) {
       const place = placeIn(at, entry);
       if (place === undefined || !isLocal(at)) continue;
-      // A journal in a file belongs to this machine, even if its name has changed.
+      // A journal in a file belongs to this machine, whatever machine id it records.
       if (isShared && isOfAnotherMachine(at, secrets.machine.find())) elsewhere.add(place);
-      else if (at.kind === "file" ? !isThere(at.path) : at.kind === "profile" && !known.has(at.name))
+      else if (at.kind === "file" ? !isThere(at.path) : at.kind === "profile" && !profileNames.has(at.name))
         vanished.add(place);
     }
   return { vanished, elsewhere };

@@ -1,4 +1,4 @@
-// The plan for a person: a line for each item with something to do, its destinations, and a line of counts. Pure.
+// The plan on a terminal: each item that is not unchanged, with its destinations, and a line of counts. Pure.
 import type { PageLine } from "../../output/output.ts";
 import type { PlannedItem, Plan, Unmanaged } from "../../policy/plan.ts";
 import type { PolicyItem } from "../../policy/policy.ts";
@@ -17,7 +17,7 @@ export function planPage({ plan, file, as, width = Number.POSITIVE_INFINITY }: P
   const { items, unmanaged } = plan;
   const shown = items.filter((item) => kindOf(item) !== "unchanged");
   const names = Math.min(24, Math.max(0, ...shown.map(({ row }) => row.name.length)));
-  // Text that does not fit beside the names goes below them.
+  // If the text does not fit beside the names, it goes below them.
   const margin = names + 6 + 36 > width ? 6 : names + 6;
   const lines = shown.flatMap((item) => itemLines(item, { margin, width }));
   if (unmanaged.length > 0) lines.push({ mark: "?", tone: "yellow", margin: 4, text: unmanagedWords(unmanaged) });
@@ -45,7 +45,7 @@ function itemLines(
   return [{ ...named, text }, ...targets.map((target) => ({ margin, text: target }))];
 }
 
-/** The destinations in full, since one may be a command. */
+/** The destinations, in full because they may be commands that a person has to read. */
 function arrows({ row: { destinations, changed } }: PlannedItem): string[] {
   return destinations.map((name) => `→ ${name}${changed.includes(name) ? " (changed since the last delivery)" : ""}`);
 }
@@ -100,17 +100,17 @@ function unmanagedWords(unmanaged: readonly Unmanaged[]): string {
 
 function summary({ items, unmanaged }: Plan, file: string): string {
   const kinds = items.map(kindOf);
-  const said = (kind: Kind, what: string): string[] => {
+  const count = (kind: Kind, what: string): string[] => {
     const { length } = kinds.filter((one) => one === kind);
     return length === 0 ? [] : [`${length} ${what}`];
   };
   const parts = [
-    ...said("create", "to create"),
-    ...said("rotate", "to rotate"),
-    ...said("revoke", "to revoke"),
-    ...said("adopt", "to adopt"),
-    ...said("held", "to decide"),
-    ...said("wait", "waiting"),
+    ...count("create", "to create"),
+    ...count("rotate", "to rotate"),
+    ...count("revoke", "to revoke"),
+    ...count("adopt", "to adopt"),
+    ...count("held", "to decide"),
+    ...count("wait", "waiting"),
   ];
   const others = unmanaged.length === 0 ? [] : [`${unmanaged.length} in no item (left as they are)`];
   const { length: unchanged } = kinds.filter((kind) => kind === "unchanged" || kind === "changed");

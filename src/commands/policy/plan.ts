@@ -7,7 +7,7 @@ import type { Plan } from "../../policy/plan.ts";
 import { mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { readTextFile } from "./text-file.ts";
-import { actingFor, assertNames, chosen, missingForItems, policyAccount } from "./acting.ts";
+import { actingFor, assertNames, planOptions, missingForItems, policyAccount } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { planPage } from "./plan-page.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
@@ -43,7 +43,7 @@ export const command = defineVerb({
       import("../../policy/plan.ts"),
       import("../../policy/digest.ts"),
     ]);
-    const plan = planPolicy(policy, observed, chosen({ only }));
+    const plan = planPolicy(policy, observed, planOptions({ only }));
     const { profile, region, baseUrl } = account;
     const document = planDocument(plan, { policyFile: file, profile, region, baseUrl, only, policy, observed });
     if (options.out !== undefined) writePlan(context, options.out, document);
@@ -62,29 +62,28 @@ export const command = defineVerb({
   },
 });
 
-/** The arguments with which `apply` applies this plan. */
+/** The arguments of `apply` that name this plan. */
 function sourceOf(out: string | undefined, file: string): readonly string[] {
   return out === undefined ? fileWords(file) : [out];
 }
 
-interface DueAbout {
+interface DueContext {
   readonly plan: Plan;
   readonly profile: string;
-  /** The arguments with which `apply` applies this plan. */
   readonly source: readonly string[];
   readonly file: string;
 }
 
-async function reportDue({ output, ...context }: Context, { plan, profile, source, file }: DueAbout): Promise<void> {
+async function reportDue({ output, ...context }: Context, { plan, profile, source, file }: DueContext): Promise<void> {
   const due = plan.items.map(({ decision }) => decision).filter(({ action }) => action !== "none" && action !== "wait");
   const runnable = due.filter(({ hold }) => hold === undefined);
-  let lack: Failure | undefined;
+  let missing: Failure | undefined;
   for (const kind of new Set(runnable.map(({ item }) => item.kind)))
-    lack ??= await missingForItems({ output, ...context }, profile, kind);
-  if (lack !== undefined) output.warn(`To apply this, a credential is missing: ${lack.message}`);
-  // If apply can do nothing, the next step is a person's.
+    missing ??= await missingForItems({ output, ...context }, profile, kind);
+  if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
+  // If apply can do nothing, a person has to take the next step.
   const held = runnable.length === 0 ? stepForAllHeld(due, file) : {};
-  const step = lack?.details ?? { nextCommand: shell`integ apply ${source}`, ...held };
+  const step = missing?.details ?? { nextCommand: shell`integ apply ${source}`, ...held };
   if (step.hint !== undefined) output.note(step.hint);
   if (typeof step.nextCommand === "string" && held.hint === undefined) output.next(step.nextCommand);
 }
@@ -116,7 +115,7 @@ async function assertReplaceable(context: Context, path: string): Promise<void> 
   });
 }
 
-/** False for a file that cannot be read: writing it fails with the reason. */
+/** True if the file has content. False for a file that cannot be inspected: writing the plan reports why. */
 function hasContent(path: string): boolean {
   try {
     const stats = statSync(path);

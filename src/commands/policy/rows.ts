@@ -1,4 +1,4 @@
-// The views of a plan and its outcome.
+// The rows of a plan, and the notes and failures that go with it.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { hash } from "node:crypto";
 import type { Context } from "../../context.ts";
@@ -25,13 +25,13 @@ export const planColumns: readonly Column[] = [
 
 const planView = { columns: planColumns, singular: "item", plural: "items", empty: "The policy has no items." };
 
-/** Prints the plan in a CI job's summary. */
+/** Adds the plan to the summary of a CI job. */
 export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Promise<void> {
   const texts = rows.map((row) => JSON.stringify({ ...row, destinations: row.destinations.map(summaryText) }));
   return output.summary("integ plan", planView, texts);
 }
 
-/** A summary has more readers than the policy: a command is shown as a digest. */
+/** A destination in a job's summary. The summary has more readers than the policy, so it shows only a digest of a command. */
 function summaryText(destination: string): string {
   if (!destination.startsWith("command: ")) return destination;
   return `command ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}`;
@@ -52,7 +52,7 @@ export function reportPlanNotes(
     output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
   if (unmanaged.length === 0) return;
   const next = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
-  // The page lists them.
+  // The page of the plan lists the unmanaged clients and keys.
   if (isPage) output.note(`Adopt or revoke the clients and keys in no item: ${next}`);
   else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
 }
@@ -78,12 +78,12 @@ function adoption(
 export function assertSlots({ refusals }: Plan): void {
   const [first] = refusals;
   if (first === undefined) return;
-  const said = refusals.map(
+  const reasons = refusals.map(
     ({ account, used, needed, limit }) =>
       `${account}: ${used} used, ${needed} more needed, ${limit} of ${maxClients} allowed`,
   );
   throw new Failure("conflict", `The plan needs more clients of ${first.account} than it may have.`, {
-    meaning: `${said.join("; ")}. Nothing was sent.`,
+    meaning: `${reasons.join("; ")}. Nothing was sent.`,
     nextCommand: shell`integ oauth-clients list --service-account ${first.account}`,
   });
 }

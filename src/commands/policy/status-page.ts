@@ -1,4 +1,4 @@
-// The status for a terminal: a headline, items that need a person, waiting items, and the expiry of each credential. Pure.
+// The status on a terminal: a headline, the items that need a person, the waiting items, and the expiry of each credential. Pure.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { PageLine } from "../../output/output.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
@@ -10,7 +10,7 @@ export interface StatusItem {
   readonly what: string;
   readonly state: string;
   readonly command?: string | null | undefined;
-  /** When it is or was due, ISO 8601; undefined: now. */
+  /** The time that orders the items, ISO 8601: of the next step, else of the last change; undefined: now. */
   readonly at?: string | null | undefined;
 }
 
@@ -28,13 +28,13 @@ export interface Status {
   readonly headline: readonly string[];
   readonly needed: readonly StatusItem[];
   readonly waiting: readonly StatusItem[];
-  /** Something was not looked at, because the profile cannot. */
+  /** True if access keys are left out, because the profile cannot list them. */
   readonly isPartial?: boolean | undefined;
   readonly credentials: readonly LiveCredential[];
   /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly nowMs: number;
-  /** Marks keys that expire within this time, milliseconds. */
+  /** Keys that expire within this time are marked, milliseconds. */
   readonly soonMs: number;
 }
 
@@ -47,8 +47,8 @@ export interface Screen {
 }
 
 const day = 86_400_000;
-/** Maximum of lines per section; the others are counted. */
-const most = { items: 10, credentials: 30 };
+/** The largest number of lines per section; the last line counts the others. */
+const maximum = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
 const blank: PageLine = { margin: 0, text: "" };
@@ -78,7 +78,7 @@ function dateOf({ at }: StatusItem, { nowMs }: Status): number {
 }
 
 function section(title: string, all: readonly StatusItem[], screen: Screen & { readonly more: string }): PageLine[] {
-  const items = all.slice(0, most.items);
+  const items = all.slice(0, maximum.items);
   const [whats, states] = [columnOf(items, ({ what }) => what, screen), columnOf(items, ({ state }) => state, screen)];
   const commands = Math.max(0, ...items.map(({ command }) => command?.length ?? 0));
   const isBeside = 4 + whats.width + 2 + states.width + 2 + commands <= screen.width;
@@ -91,7 +91,7 @@ function section(title: string, all: readonly StatusItem[], screen: Screen & { r
     const next: PageLine[] = command ? [{ margin: 6, isWhole: true, text: command }] : [];
     return [{ ...marked, text: `${what}: ${state}` }, ...next];
   });
-  const { length: left } = all.slice(most.items);
+  const { length: left } = all.slice(maximum.items);
   const rest = left === 0 ? [] : [{ margin: 4, text: `and ${left} more: ${screen.more}` }];
   return [{ margin: 0, text: title }, ...lines, ...rest];
 }
@@ -113,7 +113,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     return [{ margin: 0, text: "No credential is known: integ lists access keys, and clients of its journal." }];
   const timed = { nowMs, time: screen.time };
   const sorted = all.toSorted((a, b) => endOf(a, nowMs) - endOf(b, nowMs));
-  const shown = sorted.slice(0, most.credentials);
+  const shown = sorted.slice(0, maximum.credentials);
   const rest: PageLine[] =
     sorted.length === shown.length
       ? []
@@ -123,7 +123,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     columnOf(["", ...shown], (one) => (typeof one === "string" ? heading : text(one)), screen);
   const ids = column("Credentials", ({ id }) => `    ${id}`);
   const expiries = column("expires", (one) => expiryOf(one, timed));
-  // The timeline matters most: where there is no space for it, these are left out from the first on.
+  // The timeline matters most: if it does not fit, these columns are left out, the first one first.
   const optional = [
     column("", name),
     column("last used", (one) => usedOf(one, timed)),
@@ -151,7 +151,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     { margin: 0, isWhole: true, text: `${lineOf(0)}  ${scale}` },
     ...shown.map((one, index): PageLine => {
       const bar = barOf(one, { nowMs, columns: scale.length });
-      // The cells of the first column leave space for the mark.
+      // The first column starts with four spaces, which the mark replaces.
       return {
         ...markOf(one, { nowMs, soonMs }),
         isWhole: true,
@@ -211,7 +211,7 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }
 
-/** A bar for the remaining part of the next 90 days, below the scale. */
+/** A bar as long as the credential remains valid, on the scale of the next 90 days. */
 function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
   if (one.expiresAt === undefined) return "";
   const left = endOf(one, nowMs);

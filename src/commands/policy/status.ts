@@ -18,7 +18,7 @@ import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../runn
 import { noteMissing } from "../running/missing.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
-import { actingFor, chosen, missingForItems } from "./acting.ts";
+import { actingFor, planOptions, missingForItems } from "./acting.ts";
 import { stepForHeld } from "./held.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { type LiveCredential, type Status, type StatusItem, statusPage } from "./status-page.ts";
@@ -72,7 +72,7 @@ export const command = defineVerb({
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
     const { due, slots, clients, covered } = policy
-      ? await planned(context, { policy, account, file })
+      ? await policyStatus(context, { policy, account, file })
       : { due: [], covered: [], ...(await knownClients(context, account)) };
     const listed = await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
@@ -119,7 +119,7 @@ export const command = defineVerb({
   },
 });
 
-/** The policy; if the folder's own file cannot be used, a row about it, since status has more to show. */
+/** The policy. If the default file is unusable, returns a row that says so, because status has more to show. */
 async function policyOf(
   context: Context,
   typed: string | undefined,
@@ -171,13 +171,13 @@ const noPolicy: Policy = {
   unmanaged: "ignore",
 };
 
-interface Wanted {
+interface SampleOptions {
   readonly policy: Policy | undefined;
   readonly account: Account;
   readonly out: string | undefined;
 }
 
-async function printSamples(context: Context, { policy = noPolicy, account, out }: Wanted): Promise<void> {
+async function printSamples(context: Context, { policy = noPolicy, account, out }: SampleOptions): Promise<void> {
   const { observed, entries } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const { samplesOf } = await import("./metrics.ts");
@@ -189,7 +189,7 @@ async function printSamples(context: Context, { policy = noPolicy, account, out 
     areKeysRead: nowMs > 0,
     unfinished: await unfinishedOf(context),
     slots: slotsOf(observed),
-    actions: planPolicy(policy, observed, chosen({})).items.map(({ row }) => row.action),
+    actions: planPolicy(policy, observed, planOptions({})).items.map(({ row }) => row.action),
     lastChange: changes
       .map(({ updated_at }) => updated_at)
       .toSorted()
@@ -214,7 +214,7 @@ async function unfinishedOf(context: Context): Promise<readonly Entry[]> {
 interface Unfinished {
   readonly entry: Entry;
   readonly row: Row;
-  /** During an overlap by use: when the old key was last used. */
+  /** During an overlap that ends by use: words for the last use of the old key; otherwise empty. */
   readonly used: string;
 }
 
@@ -240,7 +240,7 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
-/** Ids of the keys that unfinished changes work on: their expiry needs no row of its own. */
+/** Ids of the keys of unfinished changes: their expiry needs no row of its own. */
 function keysOfChanges(unfinished: readonly Unfinished[]): (string | undefined)[] {
   return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
 }
@@ -260,7 +260,7 @@ const stateWords: Readonly<Record<string, string>> = {
   undelivered: "its secret is kept, not delivered",
 };
 
-/** What is known of an unfinished entry, with the time of its last or next step. */
+/** Words for the progress of an unfinished entry. @param about.at the time of its next or last step */
 function progressWords(entry: Entry, { at, used }: { readonly at: string; readonly used: string }): string {
   const { state } = entry;
   if (dueAt(entry) !== undefined)
@@ -273,7 +273,7 @@ interface Rows {
   readonly unfinished: readonly Unfinished[];
   readonly due: readonly Row[];
   readonly ending: readonly Row[];
-  /** What could not be read. */
+  /** Rows for the policy or the keys if they could not be read. */
   readonly unseen: readonly Row[];
 }
 
@@ -314,15 +314,15 @@ function itemsOf(
     state: detail,
     command: next_step,
   });
-  const found = due.filter(({ state, next_step }) => state === "adopt" && next_step?.startsWith("integ adopt "));
-  const adopted: StatusItem = {
+  const toAdopt = due.filter(({ state, next_step }) => state === "adopt" && next_step?.startsWith("integ adopt "));
+  const adoption: StatusItem = {
     mark: "!",
-    what: `${found.length} items`,
+    what: `${toAdopt.length} items`,
     state: "exist, and are not adopted",
     command: "integ adopt --all",
   };
   const ofPolicies =
-    found.length > 1 ? [adopted, ...due.filter((row) => !found.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
+    toAdopt.length > 1 ? [adoption, ...due.filter((row) => !toAdopt.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
   const items = [...unseen.map(ofUnseen), ...unfinished.map(ofEntry), ...ofPolicies, ...ending.map(ofEnd)];
   return {
     needed: items.filter(({ mark }) => mark !== "·"),
@@ -334,27 +334,27 @@ function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expire
   return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
-/** Items that need a change, each with its command. Reports a missing credential once for each kind. */
+/** Rows for the items whose action is not `none`, each with its command. Reports a missing credential once for each kind. */
 async function dueRows(
   context: Context,
   { items }: Plan,
   { profile, file }: { readonly profile: string; readonly file: string },
 ): Promise<Row[]> {
   const due = items.filter(({ row }) => row.action !== "none");
-  const lacks = new Map<ItemKind, Failure | undefined>();
+  const missing = new Map<ItemKind, Failure | undefined>();
   for (const { row } of due)
-    if (row.action !== "wait" && !lacks.has(row.kind)) {
-      const lack = await missingForItems(context, profile, row.kind);
-      lacks.set(row.kind, lack);
-      if (lack !== undefined) context.output.note(`${row.name}: ${lack.message} ${lack.details.hint ?? ""}`.trim());
+    if (row.action !== "wait" && !missing.has(row.kind)) {
+      const failure = await missingForItems(context, profile, row.kind);
+      missing.set(row.kind, failure);
+      if (failure) context.output.note(`${row.name}: ${failure.message} ${failure.details.hint ?? ""}`.trim());
     }
   return due.map(({ row: { name, kind, action, reason, due_at }, decision, postponed }) => {
-    const lack = lacks.get(kind);
-    const applied: NextStep = { nextCommand: shell`integ apply ${fileWords(file)} --only ${name}` };
+    const failure = missing.get(kind);
+    const apply: NextStep = { nextCommand: shell`integ apply ${fileWords(file)} --only ${name}` };
     const step: NextStep =
       action === "wait" || postponed !== undefined
         ? {}
-        : (lack?.details ?? (decision.hold === undefined ? applied : stepForHeld(decision, file)));
+        : (failure?.details ?? (decision.hold === undefined ? apply : stepForHeld(decision, file)));
     const more = decision.hold === undefined ? postponed : step.hint?.replace(/\.$/, "");
     return {
       topic: "policy",
@@ -367,20 +367,20 @@ async function dueRows(
   });
 }
 
-/** Changes that a policy requires, and clients per service account; reads each client from the service. */
-async function planned(
+/** The changes that a policy requires, and its clients, which are read from the service. */
+async function policyStatus(
   context: Context,
   { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
 ): Promise<{
   readonly due: readonly Row[];
   readonly slots: Slots;
   readonly clients: readonly LiveCredential[];
-  /** Ids of the credentials that a due item replaces or revokes: they need no step of their own. */
+  /** Ids of the credentials that the policy replaces or revokes: their expiry needs no row of its own. */
   readonly covered: readonly (string | undefined)[];
 }> {
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
-  const plan = planPolicy(policy, observed, chosen({}));
+  const plan = planPolicy(policy, observed, planOptions({}));
   const due = await dueRows(context, plan, { profile: account.profile, file });
   const covered = plan.items
     .filter(({ row: { action } }) => action !== "none" && action !== "adopt")
@@ -429,22 +429,22 @@ function keyRows(
     const end = Date.parse(expiresAt ?? "");
     if (status === "revoked" || except.has(id) || Number.isNaN(end) || end - nowMs > withinMs) return [];
     const state = end <= nowMs ? "expired" : "expiring";
-    const renewed = shell`integ keys rotate ${id} --by-replacement --expires-in 90d`;
-    const next_step = state === "expired" ? shell`integ keys revoke ${id}` : renewed;
+    const renewal = shell`integ keys rotate ${id} --by-replacement --expires-in 90d`;
+    const next_step = state === "expired" ? shell`integ keys revoke ${id}` : renewal;
     return [{ topic: "key", name: id, state, detail: name, due_at: expiresAt, next_step }];
   });
 }
 
 interface ListedKeys {
   readonly keys: readonly AccessKey[];
-  /** By the service's clock, milliseconds since 1970; 0 if the keys could not be listed. */
+  /** The service's time, milliseconds since 1970; 0 if the keys could not be listed. */
   readonly nowMs: number;
-  /** The profile has no way to the legacy contract, so that it has no keys. */
+  /** True if the profile cannot use the legacy contract, which lists the keys. */
   readonly isWithoutKeys?: boolean;
   readonly unread?: readonly Row[];
 }
 
-/** Lists the keys; returns none for a profile without the legacy contract, and a row that says so if they cannot be read. */
+/** Lists the keys. Returns none for a profile that cannot use the legacy contract, and a row that says why if the request fails. */
 async function listedKeys(context: Context): Promise<ListedKeys> {
   const none = { keys: [], nowMs: 0 };
   const profile = await context.profiles.active();
@@ -456,7 +456,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     return { keys: value.rows.map((row) => readAccessKey(row.value)), nowMs: serviceNow(context, service) };
   } catch (error) {
-    // A monitoring system must not take missing samples for an account without keys.
+    // Fail instead of leaving out samples: a monitoring system would take them for an account without keys.
     if (
       !(error instanceof Failure) ||
       isInterruption(error) ||

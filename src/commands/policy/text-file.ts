@@ -1,4 +1,4 @@
-// Reads a regular file as text. A pipe or device is refused: reading it may never end.
+// Reads a regular file as text. Refuses a pipe or device, because reading it may never end.
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { errorCode, systemWords } from "../../disk/error-words.ts";
 

@@ -1,10 +1,10 @@
-// Offers to revoke clients and keys without an item of the policy, one question each, at a terminal.
+// Asks for each client and key that is in no item of the policy whether to revoke it.
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { Unmanaged } from "../../policy/plan.ts";
 import { actingAs } from "../running/change.ts";
 
-/** Leaves out credentials that the caller may use. */
+/** Keeps every credential that the profile may use itself. */
 export async function revokeUnmanaged(
   { output }: Context,
   bench: Workbench,

@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { addProfileOptions, askSecret, settingsOf, withLearnedKey } from "./settings.ts";
+import { addProfileOptions, askSecret, settingsOf, learnKeyId } from "./settings.ts";
 import { warnOfHiddenEntries } from "./unfinished.ts";
 import { tryCredential } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
@@ -32,7 +32,7 @@ export const command = defineVerb({
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
-    // Refuse an invalid profile before the first question.
+    // Refuse an invalid or existing name before the first question.
     const { checkProfileName, nameTaken } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name)) throw nameTaken(name);
@@ -60,7 +60,7 @@ export const command = defineVerb({
     if (options.verify !== false) await tryCredential(context, name, { mustAnswer: options.verify === true });
     if (profile.journal !== undefined) await warnOfHiddenEntries(context, { now: profile.journal });
     const isKnown = options.apiKeyId !== undefined || options.apiKeyCommand !== undefined;
-    const shown = options.verify === false && isKnown ? profile : await withLearnedKey(context, profile);
+    const shown = options.verify === false && isKnown ? profile : await learnKeyId(context, profile);
     const store = await context.profiles.store();
     await output.resource(profileRow(shown, store.default), profileView(shown));
     const { oauthOf } = await import("../../profiles/profile.ts");

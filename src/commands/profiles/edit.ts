@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
-import { addProfileOptions, settingsOf, withLearnedKey } from "./settings.ts";
+import { addProfileOptions, settingsOf, learnKeyId } from "./settings.ts";
 import { testCall } from "./test-call.ts";
 import { isBoundElsewhere, warnOfHiddenEntries, warnOfUnfinished } from "./unfinished.ts";
 import { profileRow, profileView } from "./view.ts";
@@ -33,8 +33,8 @@ export const command = defineVerb({
     await warnOfHiddenEntries(context, { before: before.journal, now: profile.journal });
     if (isBoundElsewhere(before, profile)) await warnOfUnfinished(context, profile, "moved");
     const hasNewKey = options.apiKeyStdin === true || options.accessTokenEndpoint !== undefined;
-    const isAsked = hasNewKey && options.apiKeyId === undefined;
-    const shown = isAsked ? await withLearnedKey(context, profile) : profile;
+    const isIdUnknown = hasNewKey && options.apiKeyId === undefined;
+    const shown = isIdUnknown ? await learnKeyId(context, profile) : profile;
     await context.output.resource(profileRow(shown, (await context.profiles.store()).default), profileView(shown));
     if (options.verify) await testCall(context, name);
   },

@@ -62,11 +62,11 @@ export const addProfileOptions = sharedOptions((command) =>
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
 /**
- * The checked settings of the typed flags, with the secret. A setting without a flag is absent.
- * @param before the profile to change: settings without a flag stay
+ * Checks the typed flags, reads the secret, and returns the settings. A setting without a flag is absent.
+ * @param before the profile to change, which completes the flags: a new secret needs its client and its endpoint
  */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
-  const flags = before === undefined ? typed : await withKnown(typed, before);
+  const flags = before === undefined ? typed : await withStored(typed, before);
   refuseBoth(flags, "apiKeyStdin", "apiKeyCommand");
   for (const [index, one] of clientProofs.entries())
     for (const other of clientProofs.slice(index + 1)) refuseBoth(flags, one, other);
@@ -127,25 +127,25 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 
 /**
  * Completes flags with the profile's settings: a new secret keeps its client and endpoint, an audience keeps the endpoint. For
- * another origin nothing is kept, because settings trusted with the old host must be typed again.
+ * another origin only the Basic style is kept, because settings trusted with the old host must be typed again.
  */
-async function withKnown(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
+async function withStored(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;
-  const known: ProfileFlags = {};
+  const stored: ProfileFlags = {};
   const givesKey = flags.apiKeyStdin !== undefined || flags.apiKeyCommand !== undefined;
-  if (credential?.kind === "api_key" && givesKey) known.basicStyle = credential.basic_style;
-  if (await movesAway(before.base_url, flags.baseUrl)) return { ...known, ...flags };
-  if (credential?.kind === "client_credentials" && wantsClient(flags)) known.clientId = credential.client_id;
-  return { ...known, ...(await knownEndpoint(flags, before)), ...flags };
+  if (credential?.kind === "api_key" && givesKey) stored.basicStyle = credential.basic_style;
+  if (await movesAway(before.base_url, flags.baseUrl)) return { ...stored, ...flags };
+  if (credential?.kind === "client_credentials" && wantsClient(flags)) stored.clientId = credential.client_id;
+  return { ...stored, ...(await storedEndpoint(flags, before)), ...flags };
 }
 
-/** The profile's token endpoint, for a change that does not name it. Another origin has its own audience and issuer. */
-async function knownEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
+/** The profile's token endpoint, for a change that does not name one. Another origin has its own audience and issuer. */
+async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
   const { audience, issuer, tokenScope, clientAuth, tokenEndpoint } = flags;
-  const isAsked = [audience, issuer, tokenScope, clientAuth, tokenEndpoint].some((value) => value !== undefined);
-  if (endpoint === undefined || !(isAsked || wantsClient(flags))) return {};
+  const isTyped = [audience, issuer, tokenScope, clientAuth, tokenEndpoint].some((value) => value !== undefined);
+  if (endpoint === undefined || !(isTyped || wantsClient(flags))) return {};
   if (await movesAway(endpoint.token_endpoint, tokenEndpoint)) return {};
   return {
     tokenEndpoint: endpoint.token_endpoint,
@@ -162,7 +162,7 @@ async function movesAway(from: string, to: string | undefined): Promise<boolean>
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
-/** Changes to the present key; undefined with another key. */
+/** The new id or Basic style of the present key; undefined for another key, or without a change. */
 function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
   if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
@@ -173,7 +173,7 @@ function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   };
 }
 
-/** Refuses addresses that a profile cannot store. */
+/** Refuses addresses, token scopes and organization ids that a profile cannot store. */
 async function checkAddresses(flags: ProfileFlags): Promise<void> {
   const { baseUrl, tokenEndpoint, tokenScope, accessTokenEndpoint, organizationId } = flags;
   const { checkTypedBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
@@ -189,13 +189,13 @@ async function checkAddresses(flags: ProfileFlags): Promise<void> {
 
 async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Profile | undefined): Promise<void> {
   const base = baseUrl ?? before?.base_url;
-  const meant = region ?? before?.region;
+  const expected = region ?? before?.region;
   const isTyped = region !== undefined || baseUrl !== undefined;
-  if (verify === false || !isTyped || base === undefined || meant === undefined) return;
-  (await import("../../profiles/address.ts")).checkRegionOfHost(base, meant);
+  if (verify === false || !isTyped || base === undefined || expected === undefined) return;
+  (await import("../../profiles/address.ts")).checkRegionOfHost(base, expected);
 }
 
-/** How a client authenticates. */
+/** The flags that say how a client authenticates: only one of them may be given. */
 const clientProofs = ["clientSecretStdin", "clientSecretCommand", "clientAssertionCommand", "clientKeyFile"] as const;
 
 function wantsClient(flags: ProfileFlags): boolean {
@@ -259,12 +259,12 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
     client_auth: flags.clientAuth ?? "client_secret_basic",
     ...(flags.audience !== undefined && { audience: flags.audience }),
     ...(flags.issuer !== undefined && { issuer: flags.issuer }),
-    // An empty scope means none.
+    // An empty --token-scope means that the profile has no scope.
     ...(flags.tokenScope && { scope: flags.tokenScope }),
   };
 }
 
-/** The token endpoint beside an API key, which proves new clients. */
+/** The token endpoint of a profile with an API key, with which new clients are proven. */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [
@@ -301,8 +301,8 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
   throw new Failure("usage", `${spelled.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
 }
 
-/** Adds the id of the profile's own key if the service's list leaves no doubt; else advises the person to set it. */
-export async function withLearnedKey(context: Context, profile: Profile): Promise<Profile> {
+/** Stores the id of the profile's own key if the service's list leaves no doubt; otherwise advises the user to set it. */
+export async function learnKeyId(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;
   const key = await learnKey(context, profile);

@@ -8,8 +8,9 @@ import { flags, shell } from "../../next-step.ts";
 const limitMs = 5_000;
 
 /**
- * Tests a new profile. Removes it again if its credential is refused, or if a person does not want it untested.
- * @param options.mustAnswer a service that cannot be reached is a failure too
+ * Tests a new profile. Removes it if its credential is refused or cannot be tested, unless a person keeps it; without a terminal, an
+ * untested profile stays.
+ * @param options.mustAnswer true to fail if the service cannot be reached; the profile stays
  * @throws Failure of the test if the profile was removed
  */
 export async function tryCredential(
@@ -51,8 +52,8 @@ export async function testCall(context: Context, name: string): Promise<void> {
     .send({ method: "GET", path: "/v1/entities?limit=1" })
     .finally(() => progress.done());
   // A 403 shows that the credential is valid (§5.1 rule 5).
-  const isKnown = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
-  if (isKnown)
+  const isAccepted = attempt.kind === "answered" || (attempt.kind === "refused" && attempt.status === 403);
+  if (isAccepted)
     return context.output.note(`The service accepts the credential (${profile.region}, ${profile.baseUrl}).`);
   const failure = failureOf(attempt, { what: "list entities", change: false });
   throw new Failure(failure.kind, failure.message, {

@@ -3,7 +3,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
-/** The address or organization changes: entries of the old one can no longer be finished with this profile. */
+/** True if the address or organization changes: the profile can no longer finish entries of the old one. */
 export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   return (
     before.base_url !== now.base_url || before.organization_id?.toLowerCase() !== now.organization_id?.toLowerCase()

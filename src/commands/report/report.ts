@@ -1,4 +1,4 @@
-// `integ report`: the access review, with all known credentials and a row for each fact that the report lacks.
+// `integ report`: the access review, with all credentials that integ can find and a row for each kind of fact that it cannot.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, extname, join, parse, resolve } from "node:path";
@@ -45,7 +45,7 @@ const columns: readonly Column[] = [
 export const view: ListView = { columns, singular: "row", plural: "access review" };
 
 interface Row {
-  /** `report`: the whole; `unknown`: a fact that the report lacks; `change`: since the date. */
+  /** `report`: about the report itself; `unknown`: facts that the report lacks; `change`: a change since `--since`. */
   readonly kind: "report" | "oauth_client" | "access_key" | "policy_item" | "change" | "unknown";
   readonly id: string;
   readonly name?: string | null | undefined;
@@ -96,7 +96,7 @@ export const command = defineVerb({
   },
 });
 
-/** A date is its first moment, UTC. */
+/** The time of `--since`; a date means its first moment, UTC. */
 function pastTime(text: string, now: number): string {
   const since = isDate(text) ? new Date(text).toISOString() : sinceOf(text, now);
   if (Date.parse(since) <= now) return since;
@@ -125,7 +125,7 @@ function formatOf(path: string, { typedFormat }: Context["output"]): Format {
   });
 }
 
-/** Refuses, before anything is requested, a file that could not be created at the end. */
+/** Refuses a file that could not be created after the requests. */
 function assertNew(typed: string, cwd: string): void {
   const path = resolve(cwd, typed);
   const { dir, name, ext } = parse(typed);
@@ -154,15 +154,15 @@ async function writeReport({ output, settings }: Context, path: string, text: st
   output.note(`The report is in ${path}.`);
 }
 
-interface Wanted {
+interface ReportOptions {
   readonly file: string;
   readonly since: string | undefined;
   readonly waivers: readonly Waiver[] | undefined;
 }
 
 /** Rows as JSON text, the summary first. */
-async function rowsOf(context: Context, wanted: Wanted): Promise<string[]> {
-  const { file, since, waivers } = wanted;
+async function rowsOf(context: Context, options: ReportOptions): Promise<string[]> {
+  const { file, since, waivers } = options;
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
@@ -171,20 +171,20 @@ async function rowsOf(context: Context, wanted: Wanted): Promise<string[]> {
   const entries = (await journal.entries()).filter((entry) => isOf(entry, scopeOf(account)));
   const untrusted = await journal.untrusted(entries.map(({ id }) => id));
   if (untrusted.size > 0) context.output.warn(untrustedWords([...untrusted].slice(0, 5), untrusted.size));
-  const known = knownOf(entries);
-  const clients = await clientRows(context, { account, entries, known, untrusted });
-  const credentials = [...clients, ...(await keyRows(context, known))];
+  const facts = factsIn(entries);
+  const clients = await clientRows(context, { account, entries, facts, untrusted });
+  const credentials = [...clients, ...(await keyRows(context, facts))];
   const nowMs = serviceNow(context, account.service);
   const rows = [
     ...withWaivers(credentials, waivers ?? [], nowMs),
     ...itemRows(policy, { works: worksByName(entries, scopeOf(account)), credentials }),
     ...changesSince(entries, since),
-    ...unknownRows(policy, wanted),
+    ...unknownRows(policy, options),
   ];
-  const doubted = new Set(
+  const untrustedIds = new Set(
     entries.flatMap((entry) => (untrusted.has(entry.id) ? [entry.id, ...resourcesOf(entry), entry.policy?.item] : [])),
   );
-  const texts = rows.map((row) => JSON.stringify(doubted.has(row.id) ? withDoubt(row) : row));
+  const texts = rows.map((row) => JSON.stringify(untrustedIds.has(row.id) ? withWarning(row) : row));
   const digest = createHash("sha256")
     .update(`[${texts.join(",")}]`)
     .digest("hex");
@@ -201,23 +201,23 @@ async function rowsOf(context: Context, wanted: Wanted): Promise<string[]> {
   return [JSON.stringify(about), ...texts];
 }
 
-function withDoubt({ note = "", proof, ...row }: Row): Row {
-  const doubt = "Untrusted: what the journal says of it is not proven by this machine's journal key.";
-  return { ...row, proof: proof && `untrusted: ${proof}`, note: `${doubt} ${note}`.trim() };
+function withWarning({ note = "", proof, ...row }: Row): Row {
+  const warning = "Untrusted: what the journal says of it is not proven by this machine's journal key.";
+  return { ...row, proof: proof && `untrusted: ${proof}`, note: `${warning} ${note}`.trim() };
 }
 
-interface Found {
+interface ClientSources {
   readonly account: Account;
   readonly entries: readonly Entry[];
-  readonly known: ReadonlyMap<string, Known>;
+  readonly facts: ReadonlyMap<string, JournalFacts>;
   readonly untrusted: ReadonlySet<string>;
 }
 
 /** Kinds of failures that end the report. Any other failure of a client becomes a row. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
-/** All clients that the journal names. It may name thousands that were revoked, which are not requested. */
-async function clientRows(context: Context, { account, entries, known, untrusted }: Found): Promise<Row[]> {
+/** A row for each client of the journal. Revoked clients are not requested from the service: there may be thousands. */
+async function clientRows(context: Context, { account, entries, facts, untrusted }: ClientSources): Promise<Row[]> {
   const ofClients = entries.filter((entry) => kindOf(entry) === "oauth_client");
   const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
   const revoked = new Map(ofClients.flatMap((entry) => (untrusted.has(entry.id) ? [] : [[revokedBy(entry), entry]])));
@@ -230,42 +230,42 @@ async function clientRows(context: Context, { account, entries, known, untrusted
     const created = operation.endsWith(".create") ? { created_at } : {};
     const note = `From the journal, which has its revocation of ${end.updated_at}.`;
     rows.set(id, {
-      ...(rows.get(id) ?? { kind: "oauth_client", id, status: "revoked", ...known.get(id), note }),
+      ...(rows.get(id) ?? { kind: "oauth_client", id, status: "revoked", ...facts.get(id), note }),
       ...(owner && { owner, permissions }),
       ...created,
     });
   }
-  const asked = [...ids].filter((id) => typeof id === "string").filter((id) => !rows.has(id));
+  const requested = [...ids].filter((id) => typeof id === "string").filter((id) => !rows.has(id));
   const where = await whereOf(context);
   const progress = context.output.progress("Reading the clients");
   try {
-    await eachInParallel(asked, 16, async (id) => {
+    await eachInParallel(requested, 16, async (id) => {
       const what = { what: `get OAuth client ${id}`, where };
       try {
         const { value } = await readAnswer(context, what, () => account.service.oauthClients.get(id));
         const { status, service_account_id: owner, scopes: permissions, created_at } = value;
         const note = "The API does not say when a client was last used, nor when it expires.";
-        rows.set(id, { kind: "oauth_client", id, owner, permissions, status, created_at, ...known.get(id), note });
+        rows.set(id, { kind: "oauth_client", id, owner, permissions, status, created_at, ...facts.get(id), note });
       } catch (error) {
         if (!(error instanceof Failure) || fatalKinds.has(error.kind)) throw error;
         if (error.kind === "not_found") {
           const note = "The service does not know this client, which the journal names.";
-          rows.set(id, { kind: "oauth_client", id, status: "absent", ...known.get(id), note });
+          rows.set(id, { kind: "oauth_client", id, status: "absent", ...facts.get(id), note });
           return;
         }
         const note = `The client ${id} could not be read: ${error.message}`;
         context.output.warn(note);
-        rows.set(id, { kind: "unknown", id, ...known.get(id), note });
+        rows.set(id, { kind: "unknown", id, ...facts.get(id), note });
       }
     });
   } finally {
     progress.done();
   }
-  // Sorted, because the digest covers the rows and responses arrive in any order.
+  // The digest covers the order of the rows, and responses arrive in any order.
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Adds each waiver to the note of its key; a waiver of a key that is not listed gets its own row. */
+/** Adds each waiver to the note of its key. A waiver whose key has no row gets its own row. */
 function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
   const words = ({ rule, until, endsAt, reason }: Waiver): string =>
     `${rule}: ${endsAt > nowMs ? "accepted until" : "was accepted until"} ${until}: ${reason ?? "no reason given"}.`;
@@ -281,7 +281,7 @@ function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: nu
   ];
 }
 
-/** What the policy says of each item, with the status of its credential. */
+/** A row for each policy item, with the status of its credential. */
 function itemRows(
   policy: Policy | undefined,
   { works, credentials }: { readonly works: ReadonlyMap<string, ItemWorks>; readonly credentials: readonly Row[] },
@@ -307,26 +307,26 @@ function itemRows(
   });
 }
 
-type Known = Pick<Row, "delivered_to" | "proof" | "policy_item">;
+type JournalFacts = Pick<Row, "delivered_to" | "proof" | "policy_item">;
 
-/** The journal's facts about each credential: destination and item. Later entries win. */
-function knownOf(entries: readonly Entry[]): Map<string, Known> {
-  const known = new Map<string, Known>();
+/** The last destination and policy item of each credential in the journal. */
+function factsIn(entries: readonly Entry[]): Map<string, JournalFacts> {
+  const facts = new Map<string, JournalFacts>();
   for (const entry of [...entries].sort((a, b) => a.updated_at.localeCompare(b.updated_at))) {
     const id = entry.resource_id;
     if (id === null) continue;
-    const before = known.get(id);
+    const earlier = facts.get(id);
     const places = entry.state === "done" ? placesOf(entry.destination).map(describeDestination) : [];
-    known.set(id, {
-      delivered_to: places.length > 0 ? places.map(({ name }) => name) : before?.delivered_to,
-      proof: places.length > 0 ? places.map(({ proof }) => proof).join("; ") : before?.proof,
-      policy_item: entry.policy?.item ?? before?.policy_item,
+    facts.set(id, {
+      delivered_to: places.length > 0 ? places.map(({ name }) => name) : earlier?.delivered_to,
+      proof: places.length > 0 ? places.map(({ proof }) => proof).join("; ") : earlier?.proof,
+      policy_item: entry.policy?.item ?? earlier?.policy_item,
     });
   }
-  return known;
+  return facts;
 }
 
-async function keyRows(context: Context, known: ReadonlyMap<string, Known>): Promise<Row[]> {
+async function keyRows(context: Context, facts: ReadonlyMap<string, JournalFacts>): Promise<Row[]> {
   try {
     await (await context.profiles.active()).legacy();
     const service = await context.connect();
@@ -339,10 +339,10 @@ async function keyRows(context: Context, known: ReadonlyMap<string, Known>): Pro
         lastUsedAt === undefined && "The service does not say when it was last used.",
         lastUsedAt === null && "Never used.",
         expiresAt === null && "It does not expire.",
-        !known.get(id)?.delivered_to && "This journal does not know where its secret went.",
+        !facts.get(id)?.delivered_to && "This journal does not know where its secret went.",
       ];
-      const found = { id, name, owner, permissions, status, ...times, ...known.get(id) };
-      return { kind: "access_key", ...found, note: note.filter(Boolean).join(" ") || undefined };
+      const fields = { id, name, owner, permissions, status, ...times, ...facts.get(id) };
+      return { kind: "access_key", ...fields, note: note.filter(Boolean).join(" ") || undefined };
     });
     const more: Row = { kind: "unknown", id: "access_keys", note: "The service has more keys than it listed." };
     return value.saysMore ? [...rows, more] : rows;
@@ -368,7 +368,7 @@ function changesSince(entries: readonly Entry[], since: string | undefined): Row
     }));
 }
 
-function unknownRows(policy: Policy | undefined, { waivers, since }: Wanted): Row[] {
+function unknownRows(policy: Policy | undefined, { waivers, since }: ReportOptions): Row[] {
   const changes =
     since === undefined
       ? "Changes are not included: add --since."

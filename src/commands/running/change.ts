@@ -1,4 +1,4 @@
-// The frame of all commands that change the account: the workbench, the notes before the change, the result after it.
+// Shared by all commands that change the account: the workbench, the notes before the change, and the result.
 import { createHmac } from "node:crypto";
 import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
@@ -29,7 +29,7 @@ import { shell } from "../../next-step.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 
-/** The account of the chosen profile, or of an entry with its profile and service version. */
+/** The account of an entry, with its profile and service version; without an entry, of the active profile. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
@@ -52,13 +52,13 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
   };
 }
 
-/** A digest under the API key or the client id, which stays the same when the secret is renewed. */
+/** A keyed digest of a text. Its key is the API key, or the client id, which stays the same when the secret is renewed. */
 function digestUnder(credential: Credential, text: string): string {
   const key = credential.kind === "api_key" ? credential.key : credential.clientId;
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** An in-process sandbox has a new port each time: its logical address replaces the token endpoint. */
+/** How a client of the profile is proven. An in-process sandbox has a new port each time: its logical address is recorded. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
@@ -71,7 +71,7 @@ function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | n
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** Exchanges a key. A command is the profile's current one: the entry does not contain its text. */
+/** Exchanges a key for a token. The journal does not record a command's text: the profile's current command is used. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -101,7 +101,7 @@ async function prove(
   },
 ): Promise<void> {
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, scope, clientAuth };
-  // The profile that started the work, which may not be the active one.
+  // Name the profile of this change, which may not be the active one.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
   const { readAnswer } = await import("./read.ts");
   await readAnswer(context, about, async () => {
@@ -112,7 +112,7 @@ async function prove(
 }
 
 /**
- * @param options.entry to continue; without it, the account is the chosen profile's
+ * @param options.entry the entry to continue; without it, the account is the active profile's
  * @param options.disk shared by all work of the process: after a failed sync, nothing more is written
  * @param options.account returns the entry's account; by default a new one
  */
@@ -164,9 +164,9 @@ export function actingAs({ account }: Workbench): string {
 export async function mayReplace(
   { output, settings, secrets }: Context,
   { question, entry }: { readonly question: string; readonly entry: Entry },
-  asked = false,
+  isPermitted = false,
 ): Promise<boolean> {
-  if (asked) return true;
+  if (isPermitted) return true;
   if (mayBeMadeElsewhere(entry) || otherPlaces(entry, (await secrets.undelivered()).place).length > 0) return false;
   return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
 }
@@ -185,19 +185,19 @@ export async function mayRevokeUnproven(
   return isAccepted || (!settings.yes && output.interactive && output.confirm(question, { destructive: true }));
 }
 
-/** Prints the request for `--dry-run`. @param headers besides those of every request */
+/** Prints the request for `--dry-run`. @param headers headers that only this request has */
 export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
   context.output.note("Nothing was sent, and nothing is in the journal.");
   const { method, base_url, path, request_text } = intent;
   await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
-/** Prints the planned creation, without a question because it destroys nothing. */
+/** Notes the planned creation at a terminal. A creation destroys nothing, so it needs no question. */
 export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** Warns of a damaged or emptied journal: no list shows its missing entries. */
+/** Warns of a damaged or emptied journal, whose missing entries no list shows. */
 export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
@@ -210,31 +210,31 @@ export async function mentionDamage(context: Context): Promise<void> {
   );
 }
 
-/** Warns readers of a moved journal that it is out of date. Changes are refused elsewhere. */
+/** Warns that a moved journal is out of date. It can still be read; the journal itself refuses changes. */
 export async function mentionMove(context: Context): Promise<void> {
   const { moved } = await (await context.journal()).condition();
   if (moved === undefined) return;
   context.output.warn(`${movedWords(moved)} It shows the entries as of then.`);
 }
 
-/** Mentions unfinished work and damage once, at the start of a command that changes something. */
+/** Mentions unfinished changes and damage of the journal, before a command changes something. */
 export async function mentionUnfinished(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
   await mentionDamage(context);
-  const found = (await journal.unsettled()).filter(
+  const due = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
-  // Entries that another machine works on need nothing here.
-  const held = found.length > 0 && journal.isShared ? await journal.holders() : undefined;
-  const unsettled = found.filter(({ id }) => !held?.has(id));
-  if (unsettled.length === 0) return;
-  const what = unsettled.length === 1 ? "1 change needs" : `${unsettled.length} changes need`;
+  // An entry that another process works on needs nothing here.
+  const holders = due.length > 0 && journal.isShared ? await journal.holders() : undefined;
+  const unfinished = due.filter(({ id }) => !holders?.has(id));
+  if (unfinished.length === 0) return;
+  const what = unfinished.length === 1 ? "1 change needs" : `${unfinished.length} changes need`;
   context.output.note(`${what} attention. Next: integ journal list`);
 }
 
-/** Prints a created credential. @throws the failure of standard output, worded so that no one repeats the change */
-export async function showMade(print: () => Promise<void>): Promise<void> {
+/** Prints the receipt of a change. @throws Failure of standard output, with the warning not to repeat the change */
+export async function printReceipt(print: () => Promise<void>): Promise<void> {
   try {
     await print();
   } catch (error) {
@@ -249,26 +249,26 @@ export async function showMade(print: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Prints while work continues; a failure to print is thrown after the work. */
+/** Prints receipts during a change, and keeps a print error until the change has ended. */
 export class DeferredPrintErrors {
   #error: Error | undefined;
 
-  async show(print: () => Promise<void>): Promise<void> {
+  async print(print: () => Promise<void>): Promise<void> {
     try {
-      await showMade(print);
+      await printReceipt(print);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       this.#error = error;
     }
   }
 
-  /** Call at the end of the work. @throws the failure of `show` */
-  settle(): void {
+  /** Call after the change. @throws the last error of `print`, if any */
+  throwError(): void {
     if (this.#error !== undefined) throw this.#error;
   }
 }
 
-/** Sentences on the place of a delivered secret; undefined if it was printed with the result. */
+/** Sentences that say where a secret was delivered; undefined if it was printed with the result. */
 export function deliveryWords(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   return deliveredTo(entry.destination);
@@ -286,23 +286,23 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
 }
 
 /**
- * Sentences on the place of a secret, which may have been delivered earlier: checks files, and mentions a missing file.
- * @param about.known the secret, if available
- * @param about.isNew whether this command delivered to the destination
+ * As `deliveryWords`, for a secret that may have been delivered earlier: looks at files, and mentions a missing file.
+ * @param about.secret the secret, if available
+ * @param about.isNew true if this command delivered the secret to the destination
  */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
   entry: Entry,
-  about: { readonly known?: string; readonly isNew?: (place: SingleRecord) => boolean } = {},
+  about: { readonly secret?: string; readonly isNew?: (place: SingleRecord) => boolean } = {},
 ): Promise<string | undefined> {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   const sentences: string[] = [];
   for (const place of placesOf(entry.destination)) {
     const { name, delivered } = describeDestination(place);
-    const seen = await readDelivered(secrets, place);
-    const isSeen = about.isNew?.(place) === true || (about.known !== undefined && seen === about.known);
-    if (delivered === undefined || isSeen || place.kind === "command") sentences.push(delivered ?? "");
-    else if (place.kind === "file" && seen === undefined)
+    const content = await readDelivered(secrets, place);
+    const isThere = about.isNew?.(place) === true || (about.secret !== undefined && content === about.secret);
+    if (delivered === undefined || isThere || place.kind === "command") sentences.push(delivered ?? "");
+    else if (place.kind === "file" && content === undefined)
       sentences.push(`The secret was delivered to ${name}, and the file is missing now.`);
     else sentences.push(`The secret was delivered to ${name}.`);
   }
@@ -365,29 +365,28 @@ export async function profileOf(context: Context, entry: Entry): Promise<ActiveP
   return (isShared ? await fittingProfile(context, entry) : undefined) ?? context.profiles.named(entry.profile);
 }
 
-/** The profile of the entry's name, else the chosen one, else any other, if it is bound to the entry's account. */
+/** A profile of the entry's account: the one with the name in the entry, else the active one, else any other. */
 export async function fittingProfile(context: Context, entry: Entry): Promise<ActiveProfile | undefined> {
   const { profiles } = context;
   const stored = (await profiles.store()).list().map(({ name }) => name);
   const names = [entry.profile, ...stored.filter((name) => name !== entry.profile)];
   const [ofName, ...others] = names.map((name) => () => profiles.named(name));
   for (const find of [ofName, () => profiles.active(), ...others]) {
-    const profile = await find?.().catch(unusable);
-    if (profile && isOfAccount(entry, boundTo(profile))) return profile;
+    const profile = await find?.().catch(skipUnusable);
+    if (profile && isOfAccount(entry, accountIn(profile))) return profile;
   }
   return undefined;
 }
 
-/** Skips an unusable profile. */
-const unusable = onFailure(() => undefined);
+const skipUnusable = onFailure(() => undefined);
 
-function boundTo({ baseUrl, organizationId, principal }: ActiveProfile): EntryAccount {
+function accountIn({ baseUrl, organizationId, principal }: ActiveProfile): EntryAccount {
   return { base_url: baseUrl, organization_id: organizationId ?? null, principal };
 }
 
 /**
- * The entries of `--profile <name>`. In a team's journal, names of profiles differ between machines, so the profile's account
- * selects the entries; a name that is only in the journal selects by name.
+ * Selects the entries of `--profile <name>`. In a team's journal, profile names differ between machines, so the profile's account
+ * selects the entries; if this machine has no usable profile of that name, the name does.
  */
 export async function entriesOfProfile(
   { journal, profiles }: Context,
@@ -395,6 +394,6 @@ export async function entriesOfProfile(
 ): Promise<Pick<EntryFilter, "profile" | "account">> {
   if (name === undefined) return {};
   if (!(await journal()).isShared) return { profile: name };
-  const found = await profiles.named(name).catch(unusable);
-  return found === undefined ? { profile: name } : { account: boundTo(found) };
+  const profile = await profiles.named(name).catch(skipUnusable);
+  return profile === undefined ? { profile: name } : { account: accountIn(profile) };
 }

@@ -1,4 +1,4 @@
-// The steps of each change, as its real run sends them if nothing fails.
+// The steps that `--dry-run` prints for each change: what the real run does if nothing fails.
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
@@ -14,12 +14,12 @@ import { currentChild, laterRotation } from "../../journal/rotations.ts";
 import { segment } from "../../api/call/request.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
-import { deliverySteps, type DryStep, notFixed, requestStep } from "./dry-run.ts";
+import { deliverySteps, type DryStep, placeholders, requestStep } from "./dry-run.ts";
 
 type ClientRequest = Parameters<typeof creationIntent>[1];
 
 export function clientCreationSteps(bench: Workbench, request: ClientRequest, destination: Destination): DryStep[] {
-  const headers = { "Idempotency-Key": notFixed.key };
+  const headers = { "Idempotency-Key": placeholders.key };
   return [requestStep("create the client", creationIntent(bench, request), { headers }), ...deliverySteps(destination)];
 }
 
@@ -31,38 +31,38 @@ export function clientRotationSteps(
   const creation = clientCreationSteps(bench, { service_account_id, scopes }, destination);
   const proof = proofSteps(bench.account.proof, "client");
   if (keepOld) return creation;
-  return [...creation, ...proof, endStep(revocationIntent(bench, "client", id), { id, overlapMs })];
+  return [...creation, ...proof, revocationStep(revocationIntent(bench, "client", id), { id, overlapMs })];
 }
 
-/** A token exchange does not change the account. */
+/** The proof of a new client by a token exchange, if the profile has a token endpoint. */
 function proofSteps(proof: ClientProof | null, noun: string): DryStep[] {
   if (proof === null) return [];
   return [{ what: `prove the new ${noun} by a token exchange`, method: "POST", url: proof.token_endpoint }];
 }
 
-function endStep(intent: Intent, { id, overlapMs, unusedMs }: Overlap & { readonly id: string }): DryStep {
+function revocationStep(intent: Intent, { id, overlapMs, unusedMs }: Overlap & { readonly id: string }): DryStep {
   const unused = unusedMs === undefined ? "" : `, or earlier, once it was not used for ${unusedMs / 1000}s`;
   const when = overlapMs > 0 ? ` when the overlap ends (${overlapMs / 1000}s after the proof${unused})` : "";
   return requestStep(`revoke ${id}${when}`, intent, { body: "" });
 }
 
-/** @param expiresIn as requested: its time is not known before the run */
+/** @param expiresIn the requested lifetime: the time of expiry is not known before the run */
 export function keyCreationStep(
   bench: Workbench,
   { creation, expiresIn }: { readonly creation: KeyCreation; readonly expiresIn?: string | undefined },
 ): DryStep {
   return requestStep(
     "create the key",
-    keyCreationIntent(bench, creation, { mark: creation.marked ? notFixed.mark : "" }),
+    keyCreationIntent(bench, creation, { mark: creation.marked ? placeholders.mark : "" }),
     {
       body: keyBody(creation, expiresIn),
     },
   );
 }
 
-/** The body, with values in parentheses that are not known before the run. */
+/** The request body. Values that are not known before the run are in parentheses. */
 export function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
-  const name = marked ? `${request.name}${notFixed.mark}` : request.name;
+  const name = marked ? `${request.name}${placeholders.mark}` : request.name;
   const expiresAt = expiresIn === undefined ? request.expiresAt : `(${expiresIn} from the request)`;
   return accessKeyBody({ ...request, name, expiresAt });
 }
@@ -81,7 +81,7 @@ export function keyReplacementSteps(
     keyCreationStep(bench, { creation, expiresIn }),
     ...deliverySteps(destination),
     { what: "prove the new key by exchanging its secret, if the profile can" },
-    endStep(revocationIntent(bench, "key", oldId), { ...request, id: oldId }),
+    revocationStep(revocationIntent(bench, "key", oldId), { ...request, id: oldId }),
   ];
 }
 
@@ -92,22 +92,22 @@ export function keyRotationSteps({ account }: Workbench, id: string, destination
 }
 
 export interface RecoveryChoice {
-  /** Ends an active overlap. */
+  /** The run ends an active overlap. */
   readonly isEnded: boolean;
-  /** Replaces a lost secret. */
+  /** The run replaces a lost secret. */
   readonly replaces: boolean;
   readonly nowMs: number;
   readonly secrets: Pick<SecretKeeping, "isKept">;
 }
 
-/** The steps that finish an entry, as planned now: responses may change them. */
+/** The steps that finish an entry. Responses of the service may change them. */
 export async function recoverySteps(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   if (isSettled(entry.state)) return [];
   const steps = await stepsOf(journal, entry, choice);
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** The next step, from the same decision as the real run, and its successors. */
+/** The steps from the entry's next one on, which `next` chooses as in the real run. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;
@@ -123,9 +123,9 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
     case "look":
       return [{ what: "look for the key in the list; the next request depends on it" }];
     case "send":
-      if (operation.endsWith(".revoke")) return [stored("revoke it again", entry, "")];
-      if (isInPlace(entry)) return [stored("rotate the key", entry)];
-      return [stored("send the stored creation, under its key", entry), ...deliveriesOf(entry)];
+      if (operation.endsWith(".revoke")) return [storedRequest("revoke it again", entry, "")];
+      if (isInPlace(entry)) return [storedRequest("rotate the key", entry)];
+      return [storedRequest("send the stored creation, under its key", entry), ...deliveriesOf(entry)];
     case "replace":
       return replacementSteps(entry, choice);
     case "wait":
@@ -139,8 +139,8 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
       ];
     case "make the new one": {
       const isOpen = child !== undefined && !isSettled(child.state);
-      const made = isOpen ? await stepsOf(journal, child, choice) : [{ what: "create the new one under a new key" }];
-      return [...made, ...(detail.keep_old === true ? [] : [revocationOf(entry, rotatedBy(entry))])];
+      const create = isOpen ? await stepsOf(journal, child, choice) : [{ what: "create the new one under a new key" }];
+      return [...create, ...(detail.keep_old === true ? [] : [revocationOf(entry, rotatedBy(entry))])];
     }
     default:
       return [revocationOf(entry, rotatedBy(entry))];
@@ -148,7 +148,7 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
 }
 
 /** The stored request, byte for byte. */
-function stored(what: string, entry: Entry, body = entry.request_text): DryStep {
+function storedRequest(what: string, entry: Entry, body = entry.request_text): DryStep {
   const { method = "POST", path = "", base_url, idempotency_key, service_version, organization_id } = entry;
   const legacy = path.startsWith("/api/");
   const headers: Record<string, string | null> = legacy
@@ -160,7 +160,7 @@ function stored(what: string, entry: Entry, body = entry.request_text): DryStep 
 
 function revocationOf(entry: Entry, id: string | null | undefined): DryStep {
   const path = entry.operation.startsWith("access_key.") ? `/api/v1/access-keys/${id}` : `/v1/oauth_clients/${id}`;
-  return stored(`revoke ${id}`, { ...entry, method: "DELETE", path, idempotency_key: null }, "");
+  return storedRequest(`revoke ${id}`, { ...entry, method: "DELETE", path, idempotency_key: null }, "");
 }
 
 function deliveriesOf({ destination }: Entry): DryStep[] {
@@ -171,10 +171,10 @@ function deliveriesOf({ destination }: Entry): DryStep[] {
 function replacementSteps(entry: Entry, { replaces }: RecoveryChoice): DryStep[] {
   if (isInPlace(entry))
     return replaces
-      ? [stored("rotate the key", entry)]
+      ? [storedRequest("rotate the key", entry)]
       : [{ what: "the outcome stays unknown: --replace-lost-secret rotates again" }];
   if (!replaces) return [{ what: "its secret is lost: --replace-lost-secret revokes and creates" }];
-  const idempotency_key = entry.operation === "access_key.create" ? null : notFixed.key;
-  const again = stored("create it again", { ...entry, idempotency_key });
+  const idempotency_key = entry.operation === "access_key.create" ? null : placeholders.key;
+  const again = storedRequest("create it again", { ...entry, idempotency_key });
   return [revocationOf(entry, entry.resource_id), again, ...deliveriesOf(entry)];
 }

@@ -16,8 +16,8 @@ export interface DryStep {
   readonly body?: string;
 }
 
-/** Values that are not known before the run. */
-export const notFixed = {
+/** Printed in place of values that are not known before the run. */
+export const placeholders = {
   key: "(a new random UUID)",
   mark: "-(a random mark)",
   newId: "(id of the new one)",
@@ -25,7 +25,7 @@ export const notFixed = {
 
 const columns: readonly Column[] = [
   { path: "step", heading: "step" },
-  // In full, to be read and compared.
+  // The kind `id` prints the text in full.
   { path: "what", heading: "what", kind: "id" },
   { path: "method", heading: "method" },
   { path: "url", heading: "url", kind: "id" },
@@ -43,7 +43,7 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
   output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
 }
 
-/** The request of an intent. @param headers besides those of the contract */
+/** The step that sends an intent's request. @param headers headers in addition to those of its contract */
 export function requestStep(
   what: string,
   { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Intent,
@@ -62,7 +62,6 @@ export function requestStep(
   };
 }
 
-/** The steps that deliver a secret. */
 export function deliverySteps({ record }: Destination): DryStep[] {
   return placesOf(record).map((place) => ({ what: `deliver the secret to ${describeDestination(place).name}` }));
 }

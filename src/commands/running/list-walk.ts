@@ -47,7 +47,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   noteMore(walk);
 }
 
-/** All requested rows are in the file; only the end of its format may be missing. */
+/** True if all requested rows are in the file: only the end of its format may be missing. */
 function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
   return !hasMore || rows >= (max ?? Infinity);
 }
@@ -117,14 +117,14 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
     for await (const page of pages) {
       refuseSurplus(walk, page);
       const { nextPageToken, hasMore } = page;
-      overlaps.see(page.rows);
+      overlaps.add(page.rows);
       await writer.page(unique ? unique.of(page.rows) : page.rows);
       walk.last = { nextPageToken, hasMore };
       out?.mark({ rows: writer.rowsWritten, nextPageToken, hasMore });
       progress.update(progressWords(walk, { rowsBefore, ms: context.clock.elapsed() - began }));
     }
     await finish(walk);
-    if (unique === undefined) overlaps.tell(context);
+    if (unique === undefined) overlaps.report(context);
   } catch (error) {
     await writer.abandon();
     out?.abandon({ forGood: error instanceof Failure && error.details.endsList === true });
@@ -134,28 +134,28 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   }
 }
 
-/** Counts pages that repeat the last row of the previous page, because rows changed meanwhile (§4.3 rule 4). */
+/** Counts pages that repeat the last row of the previous page, because the list changed between the requests (§4.3 rule 4). */
 class Overlaps {
   /** Id of the last row so far, as JSON text. */
   #last: string | undefined;
   #pages = 0;
 
-  /** Call before the rows are printed, which may overwrite the bytes between them. */
-  see(rows: RowPage): void {
+  /** Call before the rows are printed: printing may overwrite the bytes between them. */
+  add(rows: RowPage): void {
     const end = rows.at(-1);
     if (end === undefined) return;
     if (this.#last !== undefined && hasId(rows, this.#last)) this.#pages += 1;
     this.#last = idOf(end);
   }
 
-  tell({ output }: Pick<Context, "output">): void {
+  report({ output }: Pick<Context, "output">): void {
     if (this.#pages === 0) return;
     const pages = this.#pages === 1 ? "1 page has" : `${this.#pages} pages have`;
     output.note(`${pages} rows of the page before again: the list changed meanwhile. --unique skips repeated rows.`);
   }
 }
 
-/** Parses only rows that contain the id's bytes. @param id JSON text */
+/** True if a row has this id. Parses only rows that contain the id's bytes. @param id JSON text */
 function hasId(rows: RowPage, id: string): boolean {
   const { bytes } = rows[0]!.source;
   let found = bytes.indexOf(id, rows[0]!.start);
@@ -201,7 +201,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** Adds to a failure where the list can continue: the printed rows are correct. */
+/** Adds to a failure how the list can be continued: the printed rows are correct. */
 function withResumeStep(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
@@ -214,17 +214,17 @@ function withResumeStep(walk: Walk, error: unknown): unknown {
       : token
         ? { add: ["--page-token", token] }
         : undefined;
-  // A failure of every request, such as a refused credential, has to be fixed first.
+  // A refused credential would fail every request: it has to be fixed first.
   const mustFixFirst = error.kind === "auth" || resumeCommand === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
-    meaning: brokenAfter(walk),
+    meaning: incompleteWords(walk),
     hint: mustFixFirst ? error.details.hint : "Continue from there.",
     ...(resumeCommand && { nextCommand: resumeCommand }),
   });
 }
 
-function brokenAfter({ writer, view }: Walk): string {
+function incompleteWords({ writer, view }: Walk): string {
   return `The list stopped after ${writer.rowsWritten} ${view.plural}; the output is valid but incomplete.`;
 }
 
@@ -233,7 +233,7 @@ function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Fa
   const { out } = walk.plan;
   return new Failure(kind, message, {
     ...details,
-    meaning: `${brokenAfter(walk)} It cannot continue from there: the token leads back to earlier rows.`,
+    meaning: `${incompleteWords(walk)} It cannot continue from there: the token leads back to earlier rows.`,
     hint: "Start again; if it breaks again, report the request id to the service's operator.",
     nextCommand: { add: out ? ["--force"] : [], without: ["--resume"] },
   });
@@ -250,10 +250,10 @@ function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows
 }
 
 export interface ListPlan {
-  /** Rows per page; absent: the service's default (25). */
+  /** Rows per page; undefined: the service's default (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
-  /** Continue after the first page. */
+  /** True if the list continues after the first page. */
   readonly walks: boolean;
   /** Maximum of rows. */
   readonly max: number | undefined;

@@ -1,9 +1,9 @@
-// Finds out why this machine cannot finish an entry. Sends nothing and reads no secret.
+// Finds out why this machine cannot finish an entry. Sends nothing, runs no command and reads no stored secret.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../operations/entry-account.ts";
 import { type Entry, isSettled, nextStep } from "../../journal/entry.ts";
-import type { Beside } from "../journal/view.ts";
+import type { EntryExtras } from "../journal/view.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
@@ -35,18 +35,18 @@ function accountWords({ base_url, organization_id, principal }: Entry): string {
   return [base_url, organization, ...(principal === undefined ? [] : [`client ${principal}`])].join(", ");
 }
 
-/** As `missingAccount`, and why its credential cannot be used: for lists, before any attempt. */
+/** As `missingAccount`, and also why the account's credential cannot be used, as far as integ can see without a request. */
 export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
   if (missing !== undefined) return missing;
   const contract = entry.operation.startsWith("access_key.") ? "legacy" : "v1";
   const { isShared } = await context.journal();
   const name = (isShared ? await fittingProfile(context, entry) : undefined)?.name ?? entry.profile;
-  const lack = await missingCredential(context, name, contract);
-  return lack && name === "env" ? withDetails(lack, setEnvironment(entry)) : lack;
+  const failure = await missingCredential(context, name, contract);
+  return failure && name === "env" ? withDetails(failure, setEnvironment(entry)) : failure;
 }
 
-/** Why a profile cannot use a contract, judged without reading its secret; undefined if it can. */
+/** Why a profile cannot use a contract, decided without a stored secret; undefined if it can. */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -57,9 +57,9 @@ export async function missingCredential(
     const stored = (await profiles.store()).get(name);
     return stored && missingCredentialOf(stored, contract);
   }
-  // Uses only variables: runs no command.
-  const found = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
-  return found.then(
+  // The environment's credential comes from variables: no command runs.
+  const usable = profiles.named(name).then<unknown>((env) => (contract === "legacy" ? env.legacy() : env.credential()));
+  return usable.then(
     () => undefined,
     onFailure((failure) => failure),
   );
@@ -88,9 +88,11 @@ async function profileFailure({ profiles }: Context, entry: Entry): Promise<Fail
   return otherAccount(entry, { ...profile, profileId: profile.id }, false);
 }
 
+type RequiredStep = EntryExtras["first"];
+
 /** The step that a failure requires before the entry's own step. */
-export function stepBefore(entry: Entry, { message, details: { nextCommand, hint } }: Failure): Beside["first"] {
-  // A changed command line repeats the failed command; it is not a step of the entry.
+export function stepBefore(entry: Entry, { message, details: { nextCommand, hint } }: Failure): RequiredStep {
+  // An object stands for the typed command with other options, which is not a step of the entry.
   if (typeof nextCommand === "object" || (nextCommand === undefined && hint === undefined)) return undefined;
   const isOwn = nextCommand === undefined || nextCommand === nextStep(entry);
   if (isOwn && hint === undefined) return undefined;
@@ -103,9 +105,9 @@ export async function localStep(context: Context, entry: Entry): Promise<NextSte
   return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
 }
 
-/** The steps that entries of a list need first on this machine, by id; prints each reason once. */
-export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, Beside["first"]>> {
-  const missing = new Map<string, Beside["first"]>();
+/** The steps that this machine needs before those of the entries, by entry id. Prints each reason once. */
+export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, RequiredStep>> {
+  const missing = new Map<string, RequiredStep>();
   const reasons = new Map<string, string[]>();
   const usable = new Set<string>();
   for (const entry of entries) {

@@ -1,4 +1,4 @@
-// Words for the old credential of a rotation: before, during its overlap, and in the result.
+// What happens to the old credential of a rotation, in words: for the question, for the result, and during the overlap.
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
@@ -11,7 +11,7 @@ export function oldCredentialWords(old: string, { overlapMs, unusedMs }: Overlap
     return `leave ${old} working until it was not used for ${durationWords(unusedMs)}, for ${durationWords(overlapMs)} at most: then integ journal recover revokes it`;
   if (overlapMs === 0) return `revoke ${old} once the new one works`;
   if (isWaitedFor(overlapMs)) return `revoke ${old} ${durationWords(overlapMs)} after the new one works`;
-  // A longer overlap outlasts the command.
+  // The command does not wait for a longer overlap.
   return `leave ${old} working for ${durationWords(overlapMs)}, until integ journal recover revokes it`;
 }
 
@@ -37,7 +37,7 @@ export function withDueTime(receipt: string, dueAt: string | undefined): string 
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
 }
 
-/** The result of a rotation in a list, without the secret: it is only at its destination. */
+/** The row of a rotation's result in a list. The secret is only at its destination. */
 export function rotatedRow(
   { output }: Context,
   { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,
@@ -49,7 +49,7 @@ export function rotatedRow(
   return withDueTime(JSON.stringify({ ...shown, id: newId, [secretField]: null }), dueAt);
 }
 
-/** The note on an active overlap. @param nowMs by the service's clock, which decides when it ends */
+/** The note on an active overlap. @param nowMs the service's time, which decides when the overlap ends */
 export function overlapNote(
   about: Pick<Overlap, "unusedMs"> & { readonly entry: string; readonly old: string; readonly dueAt: string },
   nowMs: number,

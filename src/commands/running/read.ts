@@ -56,18 +56,18 @@ export async function readAnswer<T>(
   }
 }
 
-/** The profile, for a failure. */
+/** The active profile, for the message of a failure. */
 export async function whereOf(context: Context): Promise<string> {
   const profile = await context.profiles.active();
   return `profile ${profile.name} (${profile.region})`;
 }
 
 /** Number of rows that determine the columns. */
-const sample = 200;
-/** More columns are not readable. */
+const sampleSize = 200;
+/** A table with more columns is not readable. */
 const mostColumns = 10;
 
-/** @param view `columns`: the expected fields in their order */
+/** @param view.columns the documented fields in their order */
 export async function printRows(
   context: Context,
   rows: Pick<Rows, "saysMore"> & { readonly rows: Iterable<Row> },
@@ -79,9 +79,9 @@ export async function printRows(
   },
 ): Promise<void> {
   const first: Value[] = [];
-  for (const { value } of rows.rows) if (first.push(value) === sample) break;
+  for (const { value } of rows.rows) if (first.push(value) === sampleSize) break;
   const columns = columnsFor(first, view.columns);
-  const writer = context.output.list({ ...view, columns, further: view.columns, isWhole: first.length < sample });
+  const writer = context.output.list({ ...view, columns, further: view.columns, isWhole: first.length < sampleSize });
   for await (const page of inPages(rows.rows)) await writer.page(pageOf(page.map(({ text }) => text)));
   await writer.end({ nextPageToken: null, hasMore: rows.saysMore });
   if (rows.saysMore)
@@ -94,7 +94,7 @@ type Value = Readonly<Record<string, unknown>>;
 
 /** The documented columns that occur in a row; without any, all fields in order of appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
-  const seen = rows.slice(0, sample);
+  const seen = rows.slice(0, sampleSize);
   const present = documented.filter(({ path }) => seen.some((row) => Object.hasOwn(row, path)));
   if (present.length > 0) return present;
   if (seen.length === 0) return [...documented];
@@ -122,7 +122,7 @@ export async function printFindings(
   await list.end({ nextPageToken: null, hasMore: false });
 }
 
-/** The time by the service's clock, from its last response: for comparison with times in its rows. */
+/** The time by the service's clock, which its last response shows: for comparison with times in its rows. */
 export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
   return clock.now() + (service.clockOffset() ?? 0);
 }

@@ -9,16 +9,16 @@ import type { Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
-/** Runs cleanup after the work: if the journal cannot be read, it only warns. */
+/** Runs cleanup after the work of a command. A failure is only a warning: the outcome of the work does not change. */
 export async function cleanUp<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
-  const unread = onFailure(({ message }): undefined => {
+  const warn = onFailure(({ message }): undefined => {
     context.output.warn(`After the work the journal could not be read: ${message}`);
   });
-  return work().catch(unread);
+  return work().catch(warn);
 }
 
 /**
- * Releases the space that finished work reserved for a secret.
+ * Releases the space that finished entries reserved for a secret, and destroys their unneeded copies.
  * @param about.ids entries of this run
  * @param about.newestCount number of newest entries to check as well
  */

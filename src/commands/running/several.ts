@@ -1,10 +1,10 @@
-// Repeats a change for several ids of one command: a failure does not stop the others.
+// Repeats a change for several ids of one command. A failure does not stop the others; an interruption does.
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import type { NextCommand } from "../../next-step.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
 import { pageOf } from "../../output/row-page.ts";
-import { showMade } from "./change.ts";
+import { printReceipt } from "./change.ts";
 
 interface Changes {
   readonly ids: readonly string[];
@@ -20,7 +20,7 @@ export async function changeEach(context: Context, { ids, view, change, states }
   const [only, ...more] = ids;
   if (only !== undefined && more.length === 0) {
     const receipt = await change(only);
-    return showMade(() => output.resource(receipt, view));
+    return printReceipt(() => output.resource(receipt, view));
   }
   const receipts: string[] = [];
   const failures: { id: string; failure: Failure }[] = [];
@@ -42,7 +42,7 @@ export async function changeEach(context: Context, { ids, view, change, states }
   } finally {
     table.done();
   }
-  await showMade(async () => {
+  await printReceipt(async () => {
     const { list } = output.report({ columns: view.columns, singular: "resource", plural: "resources" });
     await list.page(pageOf(receipts));
     await list.end({ nextPageToken: null, hasMore: false });
@@ -54,7 +54,7 @@ export async function changeEach(context: Context, { ids, view, change, states }
   if (worst !== undefined) throw worst.failure;
 }
 
-/** @throws Failure `usage` for an empty id */
+/** The typed ids without duplicates. @throws Failure `usage` for an empty id */
 export function eachOnce(typed: readonly string[], nextCommand: NextCommand): string[] {
   if (typed.some((id) => id.trim() === ""))
     throw new Failure("usage", "An id is empty.", { meaning: "Nothing was sent.", nextCommand });

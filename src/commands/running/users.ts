@@ -1,18 +1,18 @@
-// Warns of profiles of this machine that use a client or key which is about to stop working.
 import type { Context } from "../../context.ts";
 import { placesOf, type Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 /**
- * Warns of every other profile that uses one of these clients or keys. There is a separate question for the acting profile.
+ * Warns of other profiles of this machine that use one of these clients or keys. A command asks about the acting profile itself.
  * @param to the destination of the new secret: a profile that receives it is not affected
  */
 export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {
   const acting = await context.profiles.active();
-  const taking = to === undefined ? [] : placesOf(to.record).flatMap((at) => (at.kind === "profile" ? [at.name] : []));
+  const receiving =
+    to === undefined ? [] : placesOf(to.record).flatMap((at) => (at.kind === "profile" ? [at.name] : []));
   const others = (await context.profiles.store())
     .list()
-    .filter(({ name, credential }) => credential !== null && name !== acting.name && !taking.includes(name));
+    .filter(({ name, credential }) => credential !== null && name !== acting.name && !receiving.includes(name));
   if (others.length === 0) return;
   const journal = await context.journal();
   for (const id of ids) {

@@ -1,9 +1,9 @@
-// Errors of the sandbox are caused by its settings, never by the service.
+// Converts errors of the sandbox to failures: its settings or files cause them, never the service.
 import { failedCall, fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 
-const fromSettings: ReadonlySet<unknown> = new Set([
+const settingsErrors: ReadonlySet<unknown> = new Set([
   "settings_differ",
   "state_damaged",
   "bad_fault",
@@ -11,7 +11,7 @@ const fromSettings: ReadonlySet<unknown> = new Set([
   "EADDRINUSE",
 ]);
 
-/** @param error of the sandbox; its message is a sentence for a person */
+/** @param error from the sandbox; its message is a sentence for the user */
 export function throwSandboxFailure(error: unknown): never {
   if (error instanceof Failure || !(error instanceof Error)) throw error;
   const { code, path } = error as NodeJS.ErrnoException;
@@ -19,9 +19,9 @@ export function throwSandboxFailure(error: unknown): never {
     const hint = "Remove the folder, or set INTEG_STATE_DIR to another one.";
     throw new Failure("usage", error.message, { hint, nextCommand: shell`rmdir ${path ?? ""}`, cause: error });
   }
-  if (!fromSettings.has(code) && path !== undefined && failedCall(error))
+  if (!settingsErrors.has(code) && path !== undefined && failedCall(error))
     throw fileFailure(error, "write the sandbox's state to", { path });
-  if (!fromSettings.has(code)) throw error;
+  if (!settingsErrors.has(code)) throw error;
   const isStale = code === "settings_differ" || code === "state_damaged";
   const nextCommand = isStale ? shell`integ sandbox reset` : shell`integ help sandbox start`;
   throw new Failure("usage", error.message, { nextCommand, cause: error });

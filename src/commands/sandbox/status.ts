@@ -1,8 +1,8 @@
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
-/** One line per id or credential, with its region, so that each can be copied. */
-const names = [
+/** The labels of ids and credentials. Each value is on a line of its own, so that it can be copied. */
+const labels = [
   ["service account, all rights", "service_account_id"],
   ["service account, few rights", "poor_service_account_id"],
   ["organization", "organization_id"],
@@ -33,7 +33,7 @@ export const command = defineVerb({
     const { format, fields } = context.output;
     if (format !== "table" || fields !== undefined) return context.output.document(description, { isRead: true });
     const { us, eu } = description;
-    const rows = names.map(([label, key]) => `  ${label}\n    us  ${us[key]}\n    eu  ${eu[key]}\n`).join("");
+    const rows = labels.map(([label, key]) => `  ${label}\n    us  ${us[key]}\n    eu  ${eu[key]}\n`).join("");
     await context.output.text(`The sandbox of this machine: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.
 
 ${rows}  cohorts

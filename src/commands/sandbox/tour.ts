@@ -1,5 +1,5 @@
-// `integ sandbox tour`: a rotation in a few screens. Every step runs this program in a new process, against a sandbox of the tour
-// that fails on demand.
+// `integ sandbox tour`: the main job in a few screens. Every step runs this program in a new process, against a sandbox that exists
+// only for the tour and fails on demand.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ export const command = defineVerb({
   },
 });
 
-/** The reader declined the next scene. */
+/** Thrown if the reader declines the next scene. */
 class TourLeft extends Error {}
 
 async function tour(guide: Guide): Promise<void> {
@@ -62,7 +62,7 @@ async function tour(guide: Guide): Promise<void> {
   const exchange = ["oauth-clients", "token", "--client-id", clientId, "--client-secret-stdin"];
   await guide.run([...exchange, "--fields", "token_type,expires_in,scope"], 0, "second.secret");
   await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
-  // Uses another key of the sandbox: rotating the tour's own would lock it out.
+  // The sandbox has another key for this step: rotating the tour's own key would lock the tour out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
   await guide.step("Which keys are a risk? Exit code 10 means that the audit found something.", [
     "(without --fields the audit also says what it saw and what to do)",
@@ -103,11 +103,11 @@ class Guide {
     await this.say(`${this.#step}. ${text}`, lines);
   }
 
-  /** @param expected the exit code; `input`: a file of the tour for standard input */
+  /** @param expected the exit code @param input a file of the tour, for standard input */
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
-    await this.#context.output.text(`\n${typed(words, from)}\n`);
-    // At a terminal, the command gets its width, as if the person had typed it.
+    await this.#context.output.text(`\n${commandLine(words, from)}\n`);
+    // At a terminal, the command writes to it directly, so that its output has the terminal's width.
     const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
@@ -130,7 +130,7 @@ class Guide {
     await fetch(us.control_url!, { method: "POST", body: JSON.stringify({ fault: spec }) });
   }
 
-  /** The id for the token exchange, read from the program's output as in a script. */
+  /** The `client_id` of the newest active client, read from the program's output as in a script. */
   async newestClientId(): Promise<string> {
     const { text } = await this.#spawn(["oauth-clients", "list", "--offline", "--quiet", "--json"]);
     const { data } = JSON.parse(text) as { data: { client_id: string; status: string }[] };
@@ -174,8 +174,8 @@ class Guide {
   }
 }
 
-/** A command as typed: a long one on several lines, split between options. */
-function typed(words: readonly string[], from: string): string {
+/** A command line as typed. A long one is split into several lines, each of which starts with an option. */
+function commandLine(words: readonly string[], from: string): string {
   const parts = `${words.map(quoted).join(" ")}${from}`.split(/ (?=--|< )/);
   const lines = ["$ integ"];
   for (const part of parts) {

@@ -23,7 +23,7 @@ const finding = z.looseObject({
 
 const keyFinding = finding.extend({ key_id: textOrNull, key_name: textOrNull });
 
-const auditedKey = z.looseObject({ rule: text, key: text, until: text });
+const waiver = z.looseObject({ rule: text, key: text, until: text });
 
 const journalEntry = z.looseObject({
   id: text,
@@ -83,7 +83,7 @@ const planRow = z.looseObject({
   entry: textOrNull,
 });
 
-const merged = { added: count, extended: count, unchanged: count };
+const mergeCounts = { added: count, extended: count, unchanged: count };
 
 interface Output {
   readonly schema: z.ZodType;
@@ -91,7 +91,7 @@ interface Output {
   readonly printedBy: readonly string[];
   /** With `json`, the command prints this instead of the envelope. */
   readonly isDocument?: true;
-  /** The service's object: integ checks the fields that it needs and prints the whole object. */
+  /** An object of the service: integ checks the fields that it needs, and prints the whole object. */
   readonly isOfService?: true;
 }
 
@@ -101,7 +101,7 @@ const ofService = (shape: z.ZodRawShape, printedBy: readonly string[]): Output =
   isOfService: true,
 });
 
-/** By the names of `integ schema`. */
+/** Outputs by the name that `integ schema` takes. */
 export const outputs: Readonly<Record<string, Output>> = {
   access_key: ofService(
     {
@@ -219,12 +219,12 @@ export const outputs: Readonly<Record<string, Output>> = {
     printedBy: ["journal verify"],
   },
   journal_import: {
-    schema: z.looseObject({ object: z.literal("journal_import"), ...merged }),
+    schema: z.looseObject({ object: z.literal("journal_import"), ...mergeCounts }),
     printedBy: ["journal import"],
     isDocument: true,
   },
   journal_move: {
-    schema: z.looseObject({ object: z.literal("journal_move"), from: text, to: text, ...merged }),
+    schema: z.looseObject({ object: z.literal("journal_move"), from: text, to: text, ...mergeCounts }),
     printedBy: ["journal move"],
     isDocument: true,
   },
@@ -287,8 +287,8 @@ export const outputs: Readonly<Record<string, Output>> = {
       }),
       unjudged: z.array(z.looseObject({ rule: text, key_id: textOrNull, key_name: textOrNull, reason: text })),
       waived: z.array(z.looseObject({})),
-      waivers_ended: z.array(auditedKey),
-      waivers_unused: z.array(auditedKey),
+      waivers_ended: z.array(waiver),
+      waivers_unused: z.array(waiver),
     }),
     printedBy: ["keys audit"],
     isDocument: true,

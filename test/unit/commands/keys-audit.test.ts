@@ -31,7 +31,7 @@ const sound = {
   scopes: ["push-ingest:*"],
 };
 
-const caller: Caller = { name: "profile p", takesSecret: true, ownership: () => "other" };
+const caller: Caller = { name: "profile p", isSecretStored: true, ownership: () => "other" };
 
 interface Judgement {
   readonly findings: Finding[];
@@ -225,7 +225,7 @@ describe("the caller's own key", () => {
     for (const remedy of own)
       expect(remedy).toMatch(/ --update-profile|^Keep its scope: profile p administers keys with it\.$/);
     for (const remedy of own) expect(remedy).not.toContain("push-ingest");
-    for (const remedy of remedies({ ownership: () => "own", takesSecret: false, name: "the environment" }))
+    for (const remedy of remedies({ ownership: () => "own", isSecretStored: false, name: "the environment" }))
       expect(remedy).toMatch(/^(Give the environment another key, then|Keep its scope): /);
   });
 

@@ -19,7 +19,7 @@ const { findings } = judgeKey(
     keyType: "service_account",
   },
   1,
-  { now, limits, caller: { name: "profile p", takesSecret: true, ownership: () => "other" } },
+  { now, limits, caller: { name: "profile p", isSecretStored: true, ownership: () => "other" } },
 )!;
 
 function file(...waivers: object[]): string {

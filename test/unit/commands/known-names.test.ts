@@ -54,7 +54,7 @@ describe("completed names", () => {
       "e2: access_key.create, unknown, 2026-11-20",
       "e1: oauth_client.create, sa_1, done, 2026-11-19",
     ]);
-    expect((await ask("unsettled")).names).toEqual(["e2: access_key.create, unknown, 2026-11-20"]);
+    expect((await ask("unfinished")).names).toEqual(["e2: access_key.create, unknown, 2026-11-20"]);
     expect((await ask("clients")).names).toEqual(["oac_1: oauth_client.revoke, done, 2026-11-21"]);
     expect((await ask("keys")).names).toEqual([]);
     expect((await ask("claimable")).names).toEqual([]);
@@ -72,7 +72,7 @@ describe("completed names", () => {
     expect((await ask("items")).names).toEqual(["reporting: client", "nightly: key"]);
   });
 
-  it.each(["entries", "unsettled", "clients", "keys"] as const)(
+  it.each(["entries", "unfinished", "clients", "keys"] as const)(
     "of %s do not come from a shared journal, which is across the network",
     async (what) => {
       expect(await ask(what, { journalPath: "postgresql://db.example.com/journal" })).toEqual({
