@@ -55,8 +55,7 @@ export interface WholeTree {
   readonly verbOf: (command: DeclaredCommand) => Verb | undefined;
 }
 
-// `--dry-run` for all commands that change something: they print their requests and local changes instead of making them.
-
+/** `--dry-run`, for all commands that change something: they print their requests and local changes instead of making them. */
 export const addDryRun = sharedOptions((command) =>
   command.option("--dry-run", "Show what would be sent and changed, and change nothing"),
 );

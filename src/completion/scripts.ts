@@ -9,7 +9,7 @@ export type Shell = (typeof shells)[number];
 const origin = (shell: Shell): string =>
   `# ${shell} completion for integ, printed by "integ completion ${shell}": change the program, not this file.\n`;
 
-/** 3.2 and later. */
+/** For bash 3.2 and later. */
 const bash = `${origin("bash")}
 _integ() {
   local IFS=$' \\t\\n' rest=\${COMP_LINE:0:COMP_POINT} cur= kind= prefix= typed= as_is= i gap word program breaks head=
@@ -97,7 +97,7 @@ else
 fi
 `;
 
-/** 3.0 and later. */
+/** For fish 3.0 and later. */
 const fish = `${origin("fish")}
 # True unless the word is a file: fish completes files itself, with quotes, variables and ~.
 function __integ_completes
@@ -120,7 +120,7 @@ end
 complete -c integ -n __integ_completes -f -a '$__integ_found'
 `;
 
-/** 5.1 and later. */
+/** For PowerShell 5.1 and later. */
 const powershell = `${origin("powershell")}
 Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)

@@ -81,7 +81,7 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   [`apply ${flags.only}`]: live("items"),
   [`oauth-clients rotate ${flags.name}`]: live("items"),
   [`keys rotate ${flags.name}`]: live("items"),
-  // §2.4
+  // The scopes that §2.4 names.
   [`keys create ${flags.scope}`]: examples("*", "push-ingest:*"),
   [`keys rotate ${flags.scope}`]: examples("*", "push-ingest:*"),
   // Paths without an id (§4.3 to §4.5).

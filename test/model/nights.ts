@@ -258,14 +258,14 @@ class Nights {
         finish: none,
         includeOwn: false,
       });
-      const known = new Set(entries.map(({ id }) => id));
+      const entriesAtPlan = new Set(entries.map(({ id }) => id));
       const isLeft = ({ decision: { hold } }: (typeof plan.items)[number]): boolean => hold !== undefined;
       for (const { decision } of plan.items.filter(isLeft))
         this.#left(name, `${decision.item.name} ${decision.reason}`);
       for (const { decision } of runnable(plan)) {
         const place = `${machine.name}:profile:${policy.id}-${decision.item.name}`;
         if (decision.step.do === "create") this.#reliance.consents(process, [place]);
-        const options = { context, bench, disk: bench.disk, scope, known, waitMs: 60_000 };
+        const options = { context, bench, disk: bench.disk, scope, entriesAtPlan, waitMs: 60_000 };
         const outcome = await applyItem(decision, options);
         if (!this.#isUnseen(decision.item)) this.#judge(`${name} ${decision.item.name}`, outcome);
       }
@@ -401,7 +401,7 @@ class Nights {
           const options = optionsFor(entry, asked);
           if (options === undefined) return refusingDestination(entry, asked);
           const place = await context.secrets.destination({ ...options, mayBeOwn: true }, async () => {});
-          return taken.once(place, entry.parent ?? entry.id);
+          return taken.exclusive(place, entry.parent ?? entry.id);
         },
         mayReplace: (entry) => mayReplace(context, { question: "?", entry }),
         mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry),

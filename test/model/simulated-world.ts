@@ -511,7 +511,7 @@ export class World {
     const path = this.chance.is(0.3) ? `/recovered by ${process.name}` : undefined;
     return {
       destinationOf: async (entry: Entry): Promise<Destination> =>
-        taken.once(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
+        taken.exclusive(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
       // With the consent of `--yes`.
       mayReplace: async (entry: Entry) =>
         answer(entry, agrees && !mayBeMadeElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),

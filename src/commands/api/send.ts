@@ -110,16 +110,17 @@ const pageToken = /page_?token$/i;
 
 /** The secrets of a response, recognized by the names of its members. */
 function secretsIn({ body }: RawAnswer): string[] {
-  const found = new Set<string>();
+  const secrets = new Set<string>();
   try {
     JSON.parse(body.toString("utf8"), (name, value: unknown) => {
-      if (typeof value === "string" && value !== "" && secretName.test(name) && !pageToken.test(name)) found.add(value);
+      if (typeof value === "string" && value !== "" && secretName.test(name) && !pageToken.test(name))
+        secrets.add(value);
       return value;
     });
   } catch {
     // Not JSON: secrets cannot be recognized.
   }
-  return [...found];
+  return [...secrets];
 }
 
 async function print(context: Context, { body }: RawAnswer, isRead: boolean): Promise<void> {
@@ -273,12 +274,12 @@ function bodyOf(fields: readonly Field[]): string {
   for (const { name, json } of fields) {
     const isArray = name.endsWith("[]") && name.length > 2;
     const key = isArray ? name.slice(0, -2) : name;
-    const known = members.get(key);
-    if (known && !(isArray && known.isArray))
+    const earlier = members.get(key);
+    if (earlier && !(isArray && earlier.isArray))
       throw new Failure("usage", `The field "${key}" is given twice.`, {
         hint: `Write it as ${quotedWord(`${key}[]=<value>`)} for an array.`,
       });
-    if (known) known.values.push(json);
+    if (earlier) earlier.values.push(json);
     else members.set(key, { values: [json], isArray });
   }
   const texts = [...members].map(([key, { values, isArray }]) => {
@@ -295,7 +296,7 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // Names are case-insensitive (RFC 9110 §5.1): lower case prevents that a header is sent twice.
+  // Names are case-insensitive (RFC 9110 §5.1): in lower case, equal names are found and no header is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

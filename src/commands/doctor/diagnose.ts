@@ -26,8 +26,8 @@ export const command = defineVerb({
     const names = isAll ? await storedNames(context) : [undefined];
     const rows: ProfileDiagnosis[] = [];
     for (const name of names) {
-      const found = await runChecks(subjectOf(context, name), [...profileChecks, ...serviceChecks]);
-      rows.push(...(name === undefined ? found : found.map((row) => ({ profile: name, ...row }))));
+      const ofProfile = await runChecks(subjectOf(context, name), [...profileChecks, ...serviceChecks]);
+      rows.push(...(name === undefined ? ofProfile : ofProfile.map((row) => ({ profile: name, ...row }))));
     }
     const ofMachine = await runChecks(subjectOf(context), machineChecks);
     rows.push(...(isAll ? ofMachine.map((row) => ({ profile: null, ...row })) : ofMachine));
@@ -35,7 +35,7 @@ export const command = defineVerb({
   },
 });
 
-/** With `--all-profiles`, each row has its profile; null if it is about this machine. */
+/** With `--all-profiles`, each row names its profile; null for a row about this machine. */
 type ProfileDiagnosis = Diagnosis & { readonly profile?: string | null };
 
 async function printRows(
@@ -87,13 +87,13 @@ async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Di
       rows.push(service.status === "problem" ? notChecked(name, service) : { ...service, check: name });
       continue;
     }
-    const { found, failure } = await runCheck({ name, run }, subject);
+    const { diagnoses, failure } = await runCheck({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
-    // Report a failure that affects several checks once; the others say "not checked".
+    // Report a failure that affects several checks once; the other checks say "not checked".
     const first = failure && reported.get(failure);
-    rows.push(...(first ? [notChecked(name, first)] : found));
-    if (failure && !first) reported.set(failure, found[0]!);
+    rows.push(...(first ? [notChecked(name, first)] : diagnoses));
+    if (failure && !first) reported.set(failure, diagnoses[0]!);
   }
   return rows;
 }
@@ -118,19 +118,19 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
 async function runCheck(
   { name, run }: Check,
   subject: Subject,
-): Promise<{ readonly found: readonly Diagnosis[]; readonly failure?: Failure }> {
+): Promise<{ readonly diagnoses: readonly Diagnosis[]; readonly failure?: Failure }> {
   const problem = (message: string, step: NextStep): Diagnosis[] => [
     { check: name, status: "problem", message, ...todo(step) },
   ];
   try {
-    return { found: await run(subject) };
+    return { diagnoses: await run(subject) };
   } catch (error) {
     const system = systemWords(error);
-    if (system !== undefined) return { found: problem(system, {}) };
+    if (system !== undefined) return { diagnoses: problem(system, {}) };
     if (!(error instanceof Failure)) throw error;
     const { kind, message, details } = error;
     if (kind === "interrupted" || kind === "terminated") throw error;
-    return { found: problem(message, details), failure: error };
+    return { diagnoses: problem(message, details), failure: error };
   }
 }
 

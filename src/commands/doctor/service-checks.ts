@@ -72,13 +72,13 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const attempt = await service.raw.send({ method: "GET", path: "/v1/entities?limit=1" });
   const tookMs = Math.round(clock.elapsed() - began);
   if (!isForbidden(attempt)) await assertAnswered(subject, "list entities", attempt);
-  const found = [ok("service", `reached, credential accepted (${tookMs} ms)`)];
+  const reached = [ok("service", `reached, credential accepted (${tookMs} ms)`)];
   const date = attempt.kind === "answered" ? Date.parse(attempt.value.headers.date ?? "") : Number.NaN;
-  if (Number.isNaN(date)) return found;
+  if (Number.isNaN(date)) return reached;
   const skewMs = Math.abs(date - clock.now());
   const message = `differs by ${Math.round(skewMs / 1000)} s from the service's`;
   return [
-    ...found,
+    ...reached,
     skewMs <= skewLimitMs
       ? ok("clock", "agrees with the service's")
       : { check: "clock", status: "warning", message, ...todo({ hint: "Set this machine's clock." }) },

@@ -44,8 +44,8 @@ export const command = defineVerb({
       const remembered = claimOptions(lease.entry, typed);
       const isKnown = remembered.to.length > 0 || remembered.remembered !== undefined;
       const { options: named } = isKnown ? { options: remembered } : await askDestination(context, remembered);
-      const chosen = { ...named, ...issuedAs(lease.entry), mayBeOwn: true };
-      const destination = await context.secrets.destination(chosen, (receipt) => show(context, receipt, kept));
+      const secretOptions = { ...named, ...issuedAs(lease.entry), mayBeOwn: true };
+      const destination = await context.secrets.destination(secretOptions, (receipt) => show(context, receipt, kept));
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
       const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
       const isThere = (await takeUp(work))?.secret === undefined;
@@ -59,13 +59,13 @@ export const command = defineVerb({
 
 async function showClaim(context: Context, entry: Entry, typed: SecretOptions): Promise<void> {
   await keptSecret(context, entry);
-  const chosen = { ...claimOptions(entry, typed), ...issuedAs(entry) };
+  const secretOptions = { ...claimOptions(entry, typed), ...issuedAs(entry) };
   const { deliverySteps, showSteps } = await import("../running/dry-run.ts");
-  const destination = await context.secrets.destination(chosen, async () => {});
+  const destination = await context.secrets.destination(secretOptions, async () => {});
   await showSteps(context, [...deliverySteps(destination), { what: `destroy the copy that is kept for ${entry.id}` }]);
 }
 
-/** Refuses a secret whose client id is not known yet: a profile needs both. */
+/** Refuses a secret whose client id is not known yet: a profile needs the client id too. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
   const message = "The response that contained the secret was incomplete: its client id is not known yet.";

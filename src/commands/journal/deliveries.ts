@@ -26,7 +26,7 @@ export const deliveriesView: ListView = {
   plural: "destinations",
 };
 
-/** The deliveries of an entry's secret; a rotation's are in its creation's entry. */
+/** The deliveries of an entry's secret. The entry of a rotation's creation contains those of the rotation. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
   const delivering = (await creationOf(journal, entry)) ?? entry;
   const steps = await journal.history(delivering.id);
@@ -51,7 +51,7 @@ async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undef
   return currentChild(journal, entry);
 }
 
-/** The state of each destination. Several destinations have their own states; the entry's state says that of a single one. */
+/** The state of each destination. Several destinations have their own states; that of a single one follows from the entry's. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

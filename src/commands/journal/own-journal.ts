@@ -13,7 +13,7 @@ export async function ownJournal(context: Context): Promise<Journal | undefined>
 
 export interface HiddenEntries {
   readonly words: string;
-  /** The command that moves them to the journal in use. */
+  /** The command that moves the entries to the journal in use. */
   readonly move: NextCommand;
 }
 

@@ -267,7 +267,7 @@ async function destinationOf(
   const own = { ...options, ...issuedAs(entry), mayBeOwn: true };
   if (requested.isNamed) await checkTyped(context, entry, { ...requested.options, ...issuedAs(entry) });
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
-  return taken.once(place, entry.parent ?? entry.id);
+  return taken.exclusive(place, entry.parent ?? entry.id);
 }
 
 /**
@@ -278,14 +278,14 @@ async function checkTyped({ secrets, settings }: Context, entry: Entry, options:
   const places = placesOf(entry.destination);
   for (const option of options.to) {
     if (places.some((place) => isOptionFor(option, place, settings.cwd))) continue;
-    const typed = await secrets.destination({ ...options, to: [option] }, async () => {});
-    await typed.check();
+    const destination = await secrets.destination({ ...options, to: [option] }, async () => {});
+    await destination.check();
     // Files and commands are not prepared here: a crash would leave behind the space that they reserve.
     if (option.kind !== "profile" && option.kind !== "store") continue;
     try {
-      await typed.prepare(entry.id);
+      await destination.prepare(entry.id);
     } finally {
-      await typed.release();
+      await destination.release();
     }
   }
 }
@@ -300,11 +300,11 @@ function questionOf({ operation, resource_id, detail, profile, region }: Entry):
 
 /** Adds the entries that replaced the recovered ones. */
 async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {
-  const shown = new Set<string | null>([null, ...results.map(({ entry }) => entry.id)]);
+  const listed = new Set<string | null>([null, ...results.map(({ entry }) => entry.id)]);
   const all: Recovered[] = [];
   for (const result of results) {
     const { replaced_by: id } = result.entry;
-    const [by] = id === null || shown.has(id) ? [] : await journal.select({ all: true, ids: [id] });
+    const [by] = id === null || listed.has(id) ? [] : await journal.select({ all: true, ids: [id] });
     all.push(result, ...(by ? [{ entry: by }] : []));
   }
   return all;

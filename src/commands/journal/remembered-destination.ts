@@ -1,5 +1,5 @@
-// The destination for the secret of an unfinished entry: the recorded one, unless the entry was named. Options are for named
-// entries and for entries without a recorded destination.
+// Chooses the destination for the secret of an unfinished entry: the recorded one, unless the user names the entry by its id and types
+// another one. For other entries, typed destinations apply only if the entry records none.
 import { resolve } from "node:path";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -19,7 +19,7 @@ import { type Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
-  /** The entry was named by its id, so the options are for it. */
+  /** True if the user named the entry by its id: then the options are for this entry. */
   readonly isNamed: boolean;
   readonly replaces: boolean;
 }
@@ -73,7 +73,7 @@ function isAnotherCommand(record: RecordOf<"command">, { to }: SecretOptions): b
   return commands.length > 0 && !commands.some((option) => isOptionFor(option, record, ""));
 }
 
-/** The note that an entry ignores the typed destinations; undefined if it does not. */
+/** The note that an entry ignores typed destinations; undefined if it ignores none. */
 export function ignoredNote(
   entry: Entry,
   { options: { to }, isNamed }: RecoveryOptions,

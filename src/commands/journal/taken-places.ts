@@ -13,7 +13,7 @@ export class TakenPlaces {
   readonly #taken: { readonly place: SingleRecord; readonly by: string }[] = [];
 
   /** Wraps a destination, which then refuses the secret if this command delivers another entry's secret there. */
-  once(destination: Destination, entry: string): Destination {
+  exclusive(destination: Destination, entry: string): Destination {
     const refuse = (): void => {
       const places = placesOf(destination.record);
       const other = this.#taken.find(({ place, by }) => by !== entry && places.some((own) => isSamePlace(own, place)));

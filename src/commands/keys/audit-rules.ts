@@ -102,11 +102,11 @@ function unjudged(reason: string): Verdict {
 }
 
 /**
- * @param row of the list, of any shape
- * @param place of the row in the list, from 1
+ * @param row a row of the list, of any shape
+ * @param index the position of the row in the list, from 1
  * @returns undefined for a revoked key
  */
-export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, at: AuditedAt): JudgedKey | undefined {
+export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, at: AuditedAt): JudgedKey | undefined {
   const key = readAccessKey(row);
   if (key.status === "revoked") return undefined;
   // Plain literals, because spread objects take three times as long for a hundred thousand keys, and only a full garbage collection
@@ -135,7 +135,7 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, place: number, 
   const remedies = verdicts.map(({ verdict }) => verdict.remedy);
   const remedy = verdicts.length === 0 ? noId : mergedRemedy(subject, remedies);
   const findings = verdicts.map(({ rule, verdict: { severity, message } }): Finding => {
-    const id = `${rule}:${key.id ?? `row-${place}`}`;
+    const id = `${rule}:${key.id ?? `row-${index}`}`;
     return { object: "finding", id, rule, severity, key_id, key_name, message, remedy };
   });
   return { findings: findings.sort(worstFirst), unjudged: unjudgedRules, isJudged: undocumented === undefined };
@@ -177,7 +177,7 @@ function statusVerdict({ key: { status }, has }: Case): Verdict | undefined {
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
-/** A younger key may not have been used yet. */
+/** An unused key is a finding only if it is older: a new key may be used soon. */
 const firstUseMs = 86_400_000;
 
 const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {

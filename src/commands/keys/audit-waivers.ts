@@ -70,27 +70,28 @@ export function readWaivers(text: string, at: { readonly path: string; readonly 
   const list = typeof file === "object" && file !== null ? (file as { waivers?: unknown }).waivers : undefined;
   if (!Array.isArray(list)) throw refuse('a list under "waivers" is missing');
   return list.map((item: unknown, index) => {
-    const found = readWaiver(item, at.now);
-    if (typeof found === "string") throw refuse(`waiver ${index + 1}: ${found}`);
-    return found;
+    const waiver = readWaiver(item, at.now);
+    if (typeof waiver === "string") throw refuse(`waiver ${index + 1}: ${waiver}`);
+    return waiver;
   });
 }
 
 const members = new Set(["rule", "key", "until", "reason"]);
 
+/** @returns what is wrong, if the item is not a waiver */
 function readWaiver(item: unknown, now: number): Waiver | string {
   if (typeof item !== "object" || item === null || Array.isArray(item)) return "it is not an object";
   const { rule, key, until, reason = null } = item as Record<string, unknown>;
-  const stranger = Object.keys(item).find((name) => !members.has(name));
-  if (stranger !== undefined) return `it has an unknown member "${stranger}"`;
-  const known = ruleNames.find((name) => name === rule);
-  if (known === undefined) return `unknown rule "${String(rule)}"; the rules are ${ruleNames.join(", ")}`;
+  const unknown = Object.keys(item).find((name) => !members.has(name));
+  if (unknown !== undefined) return `it has an unknown member "${unknown}"`;
+  const ruleName = ruleNames.find((name) => name === rule);
+  if (ruleName === undefined) return `unknown rule "${String(rule)}"; the rules are ${ruleNames.join(", ")}`;
   if (typeof key !== "string" || key === "") return '"key" must be the id of a key';
   if (reason !== null && typeof reason !== "string") return '"reason" must be a text';
   const endsAt = typeof until === "string" ? endOf(until) : undefined;
   if (typeof until !== "string" || endsAt === undefined) return '"until" must be a date like 2027-01-31: a waiver ends';
   if (endsAt - now > longestMs) return `it lasts until ${until}: a year is the longest`;
-  return { rule: known, key, until, endsAt, reason };
+  return { rule: ruleName, key, until, endsAt, reason };
 }
 
 function endOf(until: string): number | undefined {

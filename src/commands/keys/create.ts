@@ -98,7 +98,7 @@ function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
   return expiresAt === undefined && expiresIn === undefined;
 }
 
-/** Asks about scopes and expiry: their defaults would be findings of `keys audit`. */
+/** At a terminal, asks about scopes and expiry: their defaults would be findings of `keys audit`. */
 async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
   if (!output.interactive) return flags;
   const scope = flags.scope ?? [
@@ -112,12 +112,12 @@ async function withChoices(output: Context["output"], flags: KeyFlags): Promise<
 /** Without a terminal, notes the defaults, so that the log of a job contains them. */
 function noteDefaults({ output }: Context, flags: KeyFlags): void {
   if (output.interactive) return;
-  const lacking = [
+  const defaults = [
     flags.scope === undefined && "full access (no --scope)",
     lacksExpiry(flags) && "no expiry (no --expires-in)",
   ];
-  const chosen = lacking.filter((one) => one !== false).join(" and ");
-  if (chosen !== "") output.note(`The key has ${chosen}.`);
+  const words = defaults.filter((one) => one !== false).join(" and ");
+  if (words !== "") output.note(`The key has ${words}.`);
 }
 
 const scopes = [

@@ -48,7 +48,7 @@ function candidatesIn({ rows, now }: OwnKey): Candidates {
   return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
 }
 
-/** @returns a function for each key of a list, which may have 100,000 keys: the list is read only once */
+/** @returns a function from a key's id to its ownership; the list, which may have 100,000 keys, is read only once */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
@@ -86,15 +86,15 @@ export interface LearnedKey {
 /** Finds the key of a profile: the key with the profile's key id, or the only key of the list that may be the profile's. */
 export async function learnKey(context: Context, { name, credential }: Profile): Promise<LearnedKey | undefined> {
   if (credential?.kind !== "api_key") return undefined;
-  const seen = await listKeysOnce(context, await context.profiles.named(name));
-  const candidates = credential.source === "command" ? [] : [...(candidatesIn(seen).ids ?? [])];
+  const listed = await listKeysOnce(context, await context.profiles.named(name));
+  const candidates = credential.source === "command" ? [] : [...(candidatesIn(listed).ids ?? [])];
   const id = credential.key_id ?? (candidates.length === 1 ? candidates[0] : undefined);
   if (id === undefined) return undefined;
-  const row = [...(seen.rows?.rows ?? [])].map(({ value }) => readAccessKey(value)).find((key) => key.id === id);
+  const row = [...(listed.rows?.rows ?? [])].map(({ value }) => readAccessKey(value)).find((key) => key.id === id);
   if (row === undefined) return { id, words: "" };
   const { expiresAt, boundEmail } = row;
   const expiry =
-    expiresAt === null ? "it does not expire" : expiresAt && `expires ${relativeTime(expiresAt, seen.now)}`;
+    expiresAt === null ? "it does not expire" : expiresAt && `expires ${relativeTime(expiresAt, listed.now)}`;
   const words = [row.name && `"${row.name}"`, boundEmail && `of ${boundEmail}`, expiry].filter(Boolean).join(", ");
   return { id, words: words && ` (${words})` };
 }
@@ -114,8 +114,8 @@ export async function refuseToLockOut(context: Context, profile: ActiveProfile, 
   const { id, updateProfile, secretProfile } = choice;
   if (updateProfile || context.settings.yes || secretProfile === profile.name) return;
   const { keyId } = profile;
-  const seen = keyId === undefined ? await listKeysOnce(context, profile) : { now: context.clock.now() };
-  const ownership = ownershipOf(id, { keyId, ...seen });
+  const listed = keyId === undefined ? await listKeysOnce(context, profile) : { now: context.clock.now() };
+  const ownership = ownershipOf(id, { keyId, ...listed });
   if (ownership === "own") throw ownKeyFailure(profile, { ...choice, isAsked: context.output.interactive });
   if (ownership === "other") return;
   if (!context.output.interactive) throw maybeOwnKeyFailure(profile, choice);

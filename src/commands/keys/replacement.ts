@@ -170,12 +170,12 @@ function timeFor(bench: Workbench): number {
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
-  const found = keys.find((key) => key.id === id);
-  if (found?.status === "revoked")
+  const oldKey = keys.find((key) => key.id === id);
+  if (oldKey?.status === "revoked")
     throw new Failure("unusable", `The key ${id} is revoked: there is nothing to replace.`, {
       hint: "Create a key with integ keys create, then revoke the old one.",
     });
-  if (found !== undefined) return found;
+  if (oldKey !== undefined) return oldKey;
   if (rows.saysMore || keys.some((key) => key.id === undefined) || keys.length === 0) return {};
   throw new Failure("not_found", `No key of the list has the id ${id}.`, { nextCommand: shell`integ keys list` });
 }

@@ -23,6 +23,7 @@ export const oauthClientView: ResourceView = {
   secretField: "client_secret",
 };
 
+/** A client of the journal. */
 export interface KnownClient {
   readonly id: string;
   readonly service_account_id: string;
@@ -85,9 +86,9 @@ export class KnownClients {
 
 /** @param entries the newest first */
 export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
-  const known = new KnownClients(baseUrl);
-  for (const entry of entries) known.add(entry);
-  return [...known.all()];
+  const clients = new KnownClients(baseUrl);
+  for (const entry of entries) clients.add(entry);
+  return [...clients.all()];
 }
 
 /** The clients of one service account. Does not read the whole journal. */

@@ -30,14 +30,14 @@ export const command = defineVerb({
     await mentionMove(context);
     const { baseUrl } = profile;
     const { serviceAccount } = options;
-    const known =
+    const clients =
       serviceAccount === undefined
         ? await clientsAt(journal, baseUrl)
         : await clientsOf(journal, { baseUrl, serviceAccount });
     const service = options.offline ? undefined : await context.connect(profile);
     const rows: string[] = [];
     const slots = new Slots();
-    for (const client of known) {
+    for (const client of clients) {
       const row = service ? await currentRow(context, client, service.oauthClients) : lastKnownRow(client);
       slots.add(row);
       rows.push(row.text);
@@ -105,9 +105,9 @@ async function currentRow(context: Context, client: KnownClient, clients: OAuthC
 
 /** The journal's clients at an address. Reads the journal entry by entry. */
 async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promise<Iterable<KnownClient>> {
-  const known = new KnownClients(baseUrl);
-  for await (const entry of journal.each({ all: true })) known.add(entry);
-  return known.all();
+  const clients = new KnownClients(baseUrl);
+  for await (const entry of journal.each({ all: true })) clients.add(entry);
+  return clients.all();
 }
 
 /** Counts slots. A revoked client uses one until its cleanup is confirmed (§3.1), which the service does not show. */

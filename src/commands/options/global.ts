@@ -178,7 +178,7 @@ function chooseFormat(
   if (typed.length > 1)
     throw new Failure("usage", `Two output formats: ${typed.join(" and ")}.`, { hint: "Keep one of them." });
   const text = typed[0] ?? (env.INTEG_OUTPUT || standardFormat(env));
-  const format = formats.find((known) => known === text);
+  const format = formats.find((name) => name === text);
   if (!format)
     throw invalidValue(typed.length === 1 ? "output format" : "INTEG_OUTPUT", text, {
       hint: `Choose one of ${formats.join(", ")}.`,

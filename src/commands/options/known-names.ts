@@ -8,14 +8,14 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ProfileName } from "../../profiles/names.ts";
 
-/** The sources of names. */
+/** Where the names come from. */
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
   /** The text of the policy file in the working folder; undefined without one. */
   policyText(): string | undefined;
   /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
-  /** The newest first. */
+  /** The entries that match, the newest first. */
   entries(filter: NameFilter): Promise<readonly Entry[]>;
 }
 
@@ -102,7 +102,7 @@ function resourceChoices(entries: readonly Entry[], operations: string): Choice[
 
 /**
  * Asks for an entry of the journal.
- * @param states of the entries to choose from; by default all
+ * @param options.states the states of the entries to choose from; by default all
  * @returns undefined if there is no such entry
  */
 export async function askEntry(

@@ -209,14 +209,14 @@ export const screenOverlapMs = 24 * 3_600_000;
 
 export interface AskedDestination {
   readonly options: SecretOptions;
-  /** The person chose the screen. */
+  /** True if the person chose to see the secret on the screen. */
   readonly isScreen: boolean;
 }
 
 interface AskOptions {
-  /** Only announces the question. */
+  /** True to announce the question instead of asking it. */
   readonly dryRun?: boolean | undefined;
-  /** The command's overlap depends on the answer. */
+  /** True if the default overlap of the command depends on the answer. */
   readonly overlaps?: boolean;
 }
 
@@ -237,7 +237,7 @@ async function confirmOwnProfile(context: Context, options: SecretOptions): Prom
   return { ...options, to };
 }
 
-/** @returns the typed options if they name a destination, on a dry run, or without a terminal */
+/** Asks for the destination. @returns the typed options if they name one, on a dry run, or without a terminal */
 export async function askDestination(
   context: Context,
   given: SecretOptions,

@@ -1,12 +1,10 @@
 // The context with a policy's own profile, and the checks that all policy commands start with.
-import type { Account } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { PlanOptions } from "../../policy/plan.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ItemKind } from "../../policy/works.ts";
-import { accountOf } from "../running/change.ts";
 import { missingCredential } from "../running/missing.ts";
 
 /** The context whose active profile is the policy's, unless `--profile` names one. */
@@ -23,11 +21,6 @@ export function actingFor(context: Context, { profile: name }: Policy): Context 
     profiles: { ...context.profiles, active },
     connect: async (profile, options) => context.connect(profile ?? (await active()), options),
   };
-}
-
-/** The policy's account. */
-export async function policyAccount(context: Context): Promise<Account> {
-  return accountOf(context);
 }
 
 /** The failure if this machine lacks a credential for items of this kind; undefined if it has one. */
@@ -53,8 +46,8 @@ export function planOptions({ only, retry, redeliver, finish, includeOwn = false
 export function assertNames({ items }: Policy, names: readonly string[], flag: string): void {
   const unknown = names.find((name) => !items.some((item) => item.name === name));
   if (unknown === undefined) return;
-  const known = items.map(({ name }) => name);
+  const itemNames = items.map(({ name }) => name);
   throw new Failure("usage", `${flag}: no item of the policy is named "${unknown}".`, {
-    meaning: `Nothing was sent. Items: ${known.slice(0, 20).join(", ") || "none"}${known.length > 20 ? ", …" : ""}.`,
+    meaning: `Nothing was sent. Items: ${itemNames.slice(0, 20).join(", ") || "none"}${itemNames.length > 20 ? ", …" : ""}.`,
   });
 }

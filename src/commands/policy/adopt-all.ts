@@ -30,10 +30,10 @@ export const command = defineVerb({
     const plan = { ...whole, items };
     if (options.dryRun) return (await import("./dry-run.ts")).showPlan(context, { bench, plan });
     await confirmPlan(context, { plan, as: actingAs(bench), file });
-    const known = new Set(entries.map(({ id }) => id));
+    const entriesAtPlan = new Set(entries.map(({ id }) => id));
     const applied = await applyPlan(
       plan,
-      { context, bench, disk, scope: scopeOf(bench.account), known, waitMs: 0 },
+      { context, bench, disk, scope: scopeOf(bench.account), entriesAtPlan, waitMs: 0 },
       { parallel: 1, watch: () => {} },
     );
     await printApplied(context, applied, { file, empty: "Nothing to adopt." });

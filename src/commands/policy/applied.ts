@@ -128,8 +128,8 @@ export function conclude(
     outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
   );
   const interrupted = failures.find(({ failure }) => isInterruption(failure))?.failure;
-  const found = worstOf(failures.filter(({ failure }) => !isInterruption(failure)));
-  const worst = found?.kind === "outcome_unknown" ? found : (interrupted ?? found);
+  const severest = worstOf(failures.filter(({ failure }) => !isInterruption(failure)));
+  const worst = severest?.kind === "outcome_unknown" ? severest : (interrupted ?? severest);
   for (const { name, failure } of failures) if (failure !== worst) output.warn(`${name}: ${failure.message}`);
   if (worst !== undefined) throw worst;
   const left = applied.filter((item) => ["stalled", "left"].includes(resultOf(item)));

@@ -31,7 +31,7 @@ export interface ApplyOptions {
   readonly disk: DiskHealth;
   readonly scope: WorkScope;
   /** Ids of the journal's entries when the plan was made. */
-  readonly known: ReadonlySet<string>;
+  readonly entriesAtPlan: ReadonlySet<string>;
   /** Time to wait for a pending client, milliseconds. */
   readonly waitMs: number;
 }
@@ -47,7 +47,7 @@ export interface ItemOutcome {
 /** Applies one decision. Never throws a Failure: the outcome contains it. */
 export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
   const { item, step } = decision;
-  const { bench, scope, known } = options;
+  const { bench, scope, entriesAtPlan } = options;
   const current = decision.current?.id;
   const continued = step.do === "finish" ? step.entry : undefined;
   const isWork = (entry: Entry): boolean => {
@@ -56,7 +56,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     const isItems = named === undefined ? change?.old !== undefined && change.old === current : isSameItem(named, item);
     return change?.kind === item.kind && (isItems || entry.id === continued);
   };
-  const named = namedJournal(bench.journal, { item, known, current, continued, isWork });
+  const named = namedJournal(bench.journal, { item, entriesAtPlan, current, continued, isWork });
   const work: ItemWork = {
     decision,
     options,
@@ -84,12 +84,12 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
 
 /** Adopts a client or key, unless an entry after the plan is about it: another item may have adopted it. */
 async function adoptAs(
-  { decision: { item }, options: { known, scope }, bench, named }: ItemWork,
+  { decision: { item }, options: { entriesAtPlan, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
 ): Promise<ItemOutcome> {
   const { id } = credential;
   const entries = await bench.journal.select({ all: true, resource: id });
-  const other = entries.find((entry) => !known.has(entry.id) && isOf(entry, scope));
+  const other = entries.find((entry) => !entriesAtPlan.has(entry.id) && isOf(entry, scope));
   if (other !== undefined) return { result: "elsewhere", entry: other };
   const intent = adoptionIntent(bench, { item, credential });
   return { result: "done", entry: await adopt(named.journal, intent, id) };
@@ -159,14 +159,15 @@ async function destinationOf(
   const isOwn =
     current?.ownership === "own" && !to.some((one) => one.kind === "profile" && one.name === ownProfile.name);
   const record = entry?.destination;
-  const chosen: SecretOptions = {
+  const secretOptions: SecretOptions = {
     mayBeOwn: true,
     to: isOwn ? [...to, ownProfile] : to,
     yields: item.kind,
     remembered: record?.kind === "several" ? record : undefined,
     ...(entry && issuedAs(entry)),
   };
-  return context.secrets.destination(chosen, () => Promise.reject(new Error("a policy has no secret for the screen")));
+  const print = (): Promise<void> => Promise.reject(new Error("a policy has no secret for the screen"));
+  return context.secrets.destination(secretOptions, print);
 }
 
 /**

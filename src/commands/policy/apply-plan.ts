@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
 }
 
-/** The items that `apply` changes, without finished, held and postponed items. */
+/** The items that `apply` changes: those with a step, unless they are held or postponed. */
 export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
   return items.filter(
     ({ decision: { step, hold }, postponed }) => step.do !== "nothing" && hold === undefined && postponed === undefined,

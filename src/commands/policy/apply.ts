@@ -80,10 +80,10 @@ export const command = defineVerb({
       "Applying",
       runnable(plan).map(({ row }) => row.name),
     );
-    const known = new Set(entries.map(({ id }) => id));
+    const entriesAtPlan = new Set(entries.map(({ id }) => id));
     const applied = await applyPlan(
       plan,
-      { context, bench, disk, scope: scopeOf(bench.account), known, waitMs },
+      { context, bench, disk, scope: scopeOf(bench.account), entriesAtPlan, waitMs },
       { parallel, watch: updateRows(table) },
     ).finally(() => table.done());
     // This run may have ended unfinished entries of earlier runs: release what they reserved.

@@ -22,8 +22,8 @@ export async function showPlan(
 ): Promise<void> {
   const steps: DryStep[] = [];
   for (const planned of runnable(plan)) {
-    const found = await stepsOf(context, { bench, planned });
-    steps.push(...found.map((step) => ({ ...step, what: `${planned.row.name}: ${step.what}` })));
+    const itemSteps = await stepsOf(context, { bench, planned });
+    steps.push(...itemSteps.map((step) => ({ ...step, what: `${planned.row.name}: ${step.what}` })));
   }
   await showSteps(context, steps);
 }
@@ -40,8 +40,8 @@ async function stepsOf(
     const choice = { isEnded: action === "revoke_old", replaces: true, nowMs, secrets: bench.secrets };
     return recoverySteps(bench.journal, await bench.journal.find(step.entry), choice);
   }
-  const chosen = { ...destinationOptions(item.destinations), yields: item.kind };
-  const destination = await context.secrets.destination(chosen, async () => {});
+  const secretOptions = { ...destinationOptions(item.destinations), yields: item.kind };
+  const destination = await context.secrets.destination(secretOptions, async () => {});
   if (item.kind === "oauth_client")
     return step.do === "replace"
       ? clientRotationSteps(bench, { ...clientRotation(item, step.old), destination })

@@ -172,11 +172,11 @@ interface JournalFacts {
 async function factsOf(context: Context, folder: string): Promise<JournalFacts> {
   const { baseUrl, organizationId = null } = await context.profiles.active();
   const [clients, destinations] = [new KnownClients(baseUrl), new KnownDestinations()];
-  const seen = each(await context.journal(), (entry) => {
+  const entries = each(await context.journal(), (entry) => {
     clients.add(entry);
     destinations.add(entry);
   });
-  const works = await worksIn(seen, { baseUrl, organizationId });
+  const works = await worksIn(entries, { baseUrl, organizationId });
   const others = new Map(
     [...works].flatMap(([key, { candidates }]) => candidates.map((id) => [id, itemOf(key).policy])),
   );

@@ -23,7 +23,7 @@ export interface NamedJournal {
 export interface JournalItem {
   readonly item: ItemRef;
   /** Ids of the journal's entries when the plan was made. */
-  readonly known: ReadonlySet<string>;
+  readonly entriesAtPlan: ReadonlySet<string>;
   /** Id of the item's present client or key: an entry that replaces it is the item's. */
   readonly current: string | undefined;
   /** Id of the entry to continue. */
@@ -43,7 +43,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
   const others = async (): Promise<Entry[]> =>
     (await works()).filter(
-      (entry) => isRoot(entry) && !item.known.has(entry.id) && !admitted.has(entry.id) && !isWithdrawn(entry),
+      (entry) => isRoot(entry) && !item.entriesAtPlan.has(entry.id) && !admitted.has(entry.id) && !isWithdrawn(entry),
     );
   // The entry with the lowest id continues: in a file, ids follow the order of admission. In a team's journal, the process of a
   // higher id may have started without seeing this entry: wait until it withdraws its entry or records a step.
@@ -96,7 +96,7 @@ async function rivalWork({ journal, item, intent }: RivalSearch): Promise<Entry[
           .flatMap((at) => placeIn(at, about) ?? []);
   const own = new Set(placesOfWork(intent));
   if (own.size === 0) return [];
-  const newest = [...item.known].reduce((newer, id) => (id > newer ? id : newer), "");
+  const newest = [...item.entriesAtPlan].reduce((newer, id) => (id > newer ? id : newer), "");
   const since = await journal.select({ all: true, ...(newest === "" ? {} : { after: newest }) });
   return since
     .filter((entry) => isRoot(entry) && !item.isWork(entry) && mayHold(entry))

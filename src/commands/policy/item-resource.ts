@@ -4,31 +4,31 @@ import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { ItemKind } from "../../policy/works.ts";
 
-/** @throws Failure `not_found` if the journal has no such item */
+/** The id of an item's client or key. @throws Failure `not_found` if the journal has no such item, `usage` if several policies do */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
   const works = await worksIn((await context.journal()).each({ all: true }), { baseUrl, organizationId });
-  const found = [...works].flatMap(([key, { candidates }]) => {
+  const matches = [...works].flatMap(([key, { candidates }]) => {
     const item = itemOf(key);
     return item.kind === kind && item.name === name && candidates[0] !== undefined
       ? [[candidates[0], item.policy]]
       : [];
   });
   const noun = kind === "oauth_client" ? "client" : "key";
-  if (found.length > 1)
-    throw new Failure("usage", `${found.length} policies have a ${noun} of an item "${name}".`, {
+  if (matches.length > 1)
+    throw new Failure("usage", `${matches.length} policies have a ${noun} of an item "${name}".`, {
       meaning: "Nothing was sent.",
-      hint: `Name the ${noun} by its id: ${found.map(([id, policy]) => `${id} (policy ${policy})`).join(" or ")}.`,
+      hint: `Name the ${noun} by its id: ${matches.map(([id, policy]) => `${id} (policy ${policy})`).join(" or ")}.`,
     });
-  if (found[0]?.[0] !== undefined) return found[0][0];
+  if (matches[0]?.[0] !== undefined) return matches[0][0];
   throw new Failure("not_found", `The journal knows no ${noun} of an item "${name}".`, {
     meaning: "Nothing was sent.",
     nextCommand: kind === "oauth_client" ? shell`integ oauth-clients list` : shell`integ keys list`,
   });
 }
 
-/** Follows finished rotations from a client or key to its newest successor. Asks or warns if that has another id. */
+/** Follows finished rotations from a client or key to its newest successor. Asks or warns before another id is used. */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();

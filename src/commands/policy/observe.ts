@@ -91,8 +91,8 @@ async function seenClients(
   account: Account,
   ids: readonly string[],
 ): Promise<Map<string, SeenCredential>> {
-  const found = new Map<string, SeenCredential>();
-  if (ids.length === 0) return found;
+  const clients = new Map<string, SeenCredential>();
+  if (ids.length === 0) return clients;
   const where = await whereOf(context);
   const own = await ownClientId(context);
   const progress = context.output.progress(`Reading ${ids.length} ${ids.length === 1 ? "client" : "clients"}`);
@@ -101,16 +101,16 @@ async function seenClients(
       const what = { what: `get OAuth client ${id}`, where };
       try {
         const { value } = await readAnswer(context, what, () => account.service.oauthClients.get(id));
-        found.set(id, seenClient(value, own));
+        clients.set(id, seenClient(value, own));
       } catch (error) {
         if (!(error instanceof Failure) || error.kind !== "not_found") throw error;
-        found.set(id, { id, status: "absent", ownership: "other" });
+        clients.set(id, { id, status: "absent", ownership: "other" });
       }
     });
   } finally {
     progress.done();
   }
-  return found;
+  return clients;
 }
 
 /** The `client_id` of the profile's credential, if that is an OAuth client. */
@@ -132,11 +132,11 @@ async function seenKeys(
 ): Promise<Map<string, SeenCredential>> {
   const { value: rows } = await read(context, "list access keys", () => account.service.accessKeys.list());
   const ownership = ownershipIn({ keyId: account.keyId, rows, now: serviceNow(context, account.service) });
-  const found = new Map<string, SeenCredential>();
+  const keys = new Map<string, SeenCredential>();
   for (const key of keysOf(rows))
     if (key.id !== undefined)
-      found.set(key.id, { ...seenKey(key, rotatedAtMs.get(key.id)), id: key.id, ownership: ownership(key.id) });
-  return found;
+      keys.set(key.id, { ...seenKey(key, rotatedAtMs.get(key.id)), id: key.id, ownership: ownership(key.id) });
+  return keys;
 }
 
 function keysOf(rows: Rows): AccessKey[] {

@@ -4,10 +4,10 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { PlanDocument } from "../../policy/digest.ts";
 import type { Plan } from "../../policy/plan.ts";
-import { mentionDamage } from "../running/change.ts";
+import { accountOf, mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
 import { readTextFile } from "./text-file.ts";
-import { actingFor, assertNames, planOptions, missingForItems, policyAccount } from "./acting.ts";
+import { actingFor, assertNames, planOptions, missingForItems } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { planPage } from "./plan-page.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
@@ -36,7 +36,7 @@ export const command = defineVerb({
     assertNames(policy, only, "--only");
     if (options.out !== undefined) await assertReplaceable(given, options.out);
     const context = actingFor(given, policy);
-    const account = await policyAccount(context);
+    const account = await accountOf(context);
     await mentionDamage(context);
     const { observed } = await observe(context, { policy, account });
     const [{ isSomethingDue, planPolicy }, { planDocument }] = await Promise.all([
@@ -82,10 +82,10 @@ async function reportDue({ output, ...context }: Context, { plan, profile, sourc
     missing ??= await missingForItems({ output, ...context }, profile, kind);
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
   // If apply can do nothing, a person has to take the next step.
-  const held = runnable.length === 0 ? stepForAllHeld(due, file) : {};
-  const step = missing?.details ?? { nextCommand: shell`integ apply ${source}`, ...held };
+  const personStep = runnable.length === 0 ? stepForAllHeld(due, file) : {};
+  const step = missing?.details ?? { nextCommand: shell`integ apply ${source}`, ...personStep };
   if (step.hint !== undefined) output.note(step.hint);
-  if (typeof step.nextCommand === "string" && held.hint === undefined) output.next(step.nextCommand);
+  if (typeof step.nextCommand === "string" && personStep.hint === undefined) output.next(step.nextCommand);
 }
 
 function writePlan({ settings, output }: Context, path: string, document: PlanDocument): void {

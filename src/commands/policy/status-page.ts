@@ -112,7 +112,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   if (all.length === 0)
     return [{ margin: 0, text: "No credential is known: integ lists access keys, and clients of its journal." }];
   const timed = { nowMs, time: screen.time };
-  const sorted = all.toSorted((a, b) => endOf(a, nowMs) - endOf(b, nowMs));
+  const sorted = all.toSorted((a, b) => validFor(a, nowMs) - validFor(b, nowMs));
   const shown = sorted.slice(0, maximum.credentials);
   const rest: PageLine[] =
     sorted.length === shown.length
@@ -164,7 +164,8 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
 
 type Timed = Pick<Status, "nowMs"> & Pick<Screen, "time">;
 
-function endOf({ expiresAt }: LiveCredential, nowMs: number): number {
+/** Milliseconds until the credential expires. */
+function validFor({ expiresAt }: LiveCredential, nowMs: number): number {
   const end = Date.parse(expiresAt ?? "");
   return Number.isNaN(end) ? Number.POSITIVE_INFINITY : end - nowMs;
 }
@@ -173,8 +174,8 @@ function markOf(
   one: LiveCredential,
   { nowMs, soonMs }: Pick<Status, "nowMs" | "soonMs">,
 ): Pick<PageLine, "mark" | "tone" | "margin"> {
-  const left = endOf(one, nowMs);
-  const mark = left <= 0 ? "✗" : left <= soonMs ? "!" : "·";
+  const validMs = validFor(one, nowMs);
+  const mark = validMs <= 0 ? "✗" : validMs <= soonMs ? "!" : "·";
   return { mark, tone: tones[mark], margin: 4 };
 }
 
@@ -214,9 +215,9 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
 /** A bar as long as the credential remains valid, on the scale of the next 90 days. */
 function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
   if (one.expiresAt === undefined) return "";
-  const left = endOf(one, nowMs);
-  if (left === Number.POSITIVE_INFINITY) return "∞";
-  const blocks = Math.ceil((Math.min(left, 90 * day) / (90 * day)) * columns);
+  const validMs = validFor(one, nowMs);
+  if (validMs === Number.POSITIVE_INFINITY) return "∞";
+  const blocks = Math.ceil((Math.min(validMs, 90 * day) / (90 * day)) * columns);
   return "█".repeat(Math.max(0, blocks));
 }
 

@@ -153,8 +153,8 @@ function assertReplaceable(path: string, typed: string): void {
       meaning: "It was not changed.",
       hint: "Name the file that it leads to.",
     });
-  const found = readTextFile(path, 16 * 1024 * 1024);
-  const isOurs = "text" in found ? found.text.startsWith("# TYPE integ_") : found.isMissing;
+  const existing = readTextFile(path, 16 * 1024 * 1024);
+  const isOurs = "text" in existing ? existing.text.startsWith("# TYPE integ_") : existing.isMissing;
   if (isOurs) return;
   throw new Failure("usage", `${typed} exists, and is not an earlier output of this command.`, {
     meaning: "It was not changed.",

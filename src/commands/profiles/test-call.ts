@@ -41,7 +41,8 @@ export async function tryCredential(
 }
 
 /**
- * @param name of a stored profile, which stays
+ * Sends the test request.
+ * @param name the name of a stored profile, which stays even if the request fails
  * @throws Failure `auth` if the service refuses the credential, or another kind without a response
  */
 export async function testCall(context: Context, name: string): Promise<void> {

@@ -1,4 +1,4 @@
-// Warnings about unfinished changes before a profile is removed or gets another address.
+// Warnings about unfinished changes and hidden entries, when a profile is removed or gets another address or journal.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Profile } from "../../profiles/profile.ts";

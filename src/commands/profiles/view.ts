@@ -1,4 +1,4 @@
-// The view of a profile: everything except secrets, which only show where they are stored.
+// The view of a profile: all its settings, and for a secret only where it is stored.
 import type { ResourceView } from "../../output/formats/format.ts";
 import { type Profile, credentialPlace } from "../../profiles/profile.ts";
 
@@ -66,7 +66,7 @@ export function profileRow(profile: Profile, defaultName: string | null): string
   });
 }
 
-/** The profiles that always exist. */
+/** A sandbox profile, which always exists, as JSON text. */
 export function sandboxRow(name: string, region: string, defaultName: string | null): string {
   return JSON.stringify({
     object: "profile",

@@ -189,14 +189,14 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
     .update(`[${texts.join(",")}]`)
     .digest("hex");
   const { profile, region, baseUrl, principal, keyId, organizationId } = account;
-  const made = new Date(nowMs).toISOString();
+  const madeAt = new Date(nowMs).toISOString();
   const as = principal === undefined ? `access key ${keyId ?? "(id not known)"}` : `client ${principal}`;
   const about: Row = {
     kind: "report",
     id: digest.slice(0, 16),
     owner: `profile ${profile} (${region})`,
-    created_at: made,
-    note: `Made ${made} as ${as}, organization ${organizationId ?? "not known"}, against ${baseUrl}, with the journal ${journal.path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
+    created_at: madeAt,
+    note: `Made ${madeAt} as ${as}, organization ${organizationId ?? "not known"}, against ${baseUrl}, with the journal ${journal.path}${since === undefined ? "" : `, changes since ${since}`}. Digest of the other rows: sha256:${digest}.`,
   };
   return [JSON.stringify(about), ...texts];
 }

@@ -315,8 +315,7 @@ export async function readDelivered(secrets: Context["secrets"], place: SingleRe
   return secrets.reread(place).catch(onFailure(() => undefined));
 }
 
-// Kept secrets of unfinished work: on this machine, and encrypted in a team's journal.
-
+/** The kept secrets that operations use: those of this machine, and those encrypted in a team's journal. */
 export async function keepingOf(context: Context): Promise<SecretKeeping> {
   const { secrets } = context;
   const undelivered = await secrets.undelivered();
@@ -353,8 +352,6 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
     },
   };
 }
-
-// The profile of this machine that an entry belongs to.
 
 /**
  * The profile that finishes an entry. A journal of this machine names it. A team's journal names profiles of other machines, so

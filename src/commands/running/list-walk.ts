@@ -158,12 +158,12 @@ class Overlaps {
 /** True if a row has this id. Parses only rows that contain the id's bytes. @param id JSON text */
 function hasId(rows: RowPage, id: string): boolean {
   const { bytes } = rows[0]!.source;
-  let found = bytes.indexOf(id, rows[0]!.start);
+  let at = bytes.indexOf(id, rows[0]!.start);
   for (const row of rows) {
-    if (found === -1) return false;
-    if (found >= row.end) continue;
+    if (at === -1) return false;
+    if (at >= row.end) continue;
     if (idOf(row) === id) return true;
-    found = bytes.indexOf(id, row.end);
+    at = bytes.indexOf(id, row.end);
   }
   return false;
 }
@@ -279,8 +279,8 @@ export function formatOfFile(
   path: string,
   { format, typedFormat }: { readonly format: Format; readonly typedFormat?: Format },
 ): Format {
-  const found = typedFormat ?? formatOfSuffix[extname(path).toLowerCase()] ?? format;
-  if (found !== "table") return found;
+  const fileFormat = typedFormat ?? formatOfSuffix[extname(path).toLowerCase()] ?? format;
+  if (fileFormat !== "table") return fileFormat;
   throw new Failure("usage", `--out: ${path} would be a table, which cannot be resumed.`, {
     hint: `Choose -o ndjson, json, csv or yaml${typedFormat ? "" : `, or use a file name that ends in .ndjson, .json, .csv or .yaml: --out ${quotedWord(`${path}.ndjson`)}`}.`,
   });

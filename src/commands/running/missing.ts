@@ -92,7 +92,7 @@ type RequiredStep = EntryExtras["first"];
 
 /** The step that a failure requires before the entry's own step. */
 export function stepBefore(entry: Entry, { message, details: { nextCommand, hint } }: Failure): RequiredStep {
-  // An object stands for the typed command with other options, which is not a step of the entry.
+  // If nextCommand is an object, it repeats the typed command with other options: that is not a step of the entry.
   if (typeof nextCommand === "object" || (nextCommand === undefined && hint === undefined)) return undefined;
   const isOwn = nextCommand === undefined || nextCommand === nextStep(entry);
   if (isOwn && hint === undefined) return undefined;

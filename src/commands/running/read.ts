@@ -94,14 +94,14 @@ type Value = Readonly<Record<string, unknown>>;
 
 /** The documented columns that occur in a row; without any, all fields in order of appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
-  const seen = rows.slice(0, sampleSize);
-  const present = documented.filter(({ path }) => seen.some((row) => Object.hasOwn(row, path)));
+  const sample = rows.slice(0, sampleSize);
+  const present = documented.filter(({ path }) => sample.some((row) => Object.hasOwn(row, path)));
   if (present.length > 0) return present;
-  if (seen.length === 0) return [...documented];
+  if (sample.length === 0) return [...documented];
   // A dot in a name would be read as a path.
-  const names = [...new Set(seen.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
-  const plain = names.filter((name) => seen.some((row) => typeof row[name] !== "object" || row[name] === null));
-  return (plain.length > 0 ? plain : names).slice(0, mostColumns).map((name) => columnOf(name, seen));
+  const names = [...new Set(sample.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
+  const plain = names.filter((name) => sample.some((row) => typeof row[name] !== "object" || row[name] === null));
+  return (plain.length > 0 ? plain : names).slice(0, mostColumns).map((name) => columnOf(name, sample));
 }
 
 function columnOf(name: string, rows: readonly Value[]): Column {

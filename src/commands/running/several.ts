@@ -10,7 +10,7 @@ interface Changes {
   readonly ids: readonly string[];
   readonly view: ResourceView;
   readonly change: (id: string) => Promise<string>;
-  /** The words for the states of each change: `["revoking", "revoked"]`. */
+  /** Words for a change in progress and for a finished one: `["revoking", "revoked"]`. */
   readonly states: readonly [doing: string, done: string];
 }
 

@@ -32,7 +32,7 @@ function journalWith(rival: Entry, { isShared = true } = {}) {
   } as unknown as Journal;
   const named = namedJournal(journal, {
     item: { policy: "pol_of_this_test", kind: "oauth_client", name: "a" },
-    known: new Set(),
+    entriesAtPlan: new Set(),
     current: undefined,
     continued: undefined,
     isWork: () => true,
