@@ -139,7 +139,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
     }
     const isUnknownId = attempt.kind === "refused" && attempt.status === 404;
     if (!isUnknownId) await assertAnswered(subject, `check ${permission.name}`, attempt);
-    rows.push(isUnknownId ? await withoutClient(subject, check) : ok(check, "granted"));
+    rows.push(isUnknownId ? await notFoundDiagnosis(subject, check) : ok(check, "granted"));
   }
   return rows;
 }
@@ -152,7 +152,7 @@ async function knownClient(subject: Subject): Promise<string | undefined> {
 }
 
 /** The finding for a 404, which means an unknown client or no OAuth access (§7). */
-async function withoutClient(subject: Subject, check: string): Promise<Diagnosis> {
+async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagnosis> {
   const id = await knownClient(subject);
   if (id !== undefined)
     return {

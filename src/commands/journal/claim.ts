@@ -35,7 +35,7 @@ export const command = defineVerb({
     const lease = await journal.lease(entry.id);
     await holding(lease, async () => {
       if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
-      const kept = await keptSecret(context, lease.entry);
+      const kept = await readKeptSecret(context, lease.entry);
       const typed = secretOptionsOf(options);
       if (typed.to.some(({ kind }) => kind === "profile")) refuseUnnamed(lease.entry, kept);
       const bench = await deliveryBenchOf(context);
@@ -58,7 +58,7 @@ export const command = defineVerb({
 });
 
 async function showClaim(context: Context, entry: Entry, typed: SecretOptions): Promise<void> {
-  await keptSecret(context, entry);
+  await readKeptSecret(context, entry);
   const secretOptions = { ...claimOptions(entry, typed), ...issuedAs(entry) };
   const { deliverySteps, showSteps } = await import("../running/dry-run.ts");
   const destination = await context.secrets.destination(secretOptions, async () => {});
@@ -131,7 +131,7 @@ async function entryWithSecret(journal: Journal, entry: Entry): Promise<Entry> {
   return below ?? above ?? entry;
 }
 
-async function keptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
+async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {
   refuseRevoked(entry);
   const keeping = await keepingOf(context);
   if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);

@@ -117,7 +117,7 @@ export const command = defineVerb({
     const all = (await cleanUp(context, () => withReplacements(journal, results))) ?? results;
     await print(context, shown, all);
     await cleanUp(context, () => reportDeliveries(context, benches, all));
-    if (results.length > 1) context.output.ending(`Recovered: ${countsOf(results)}.`);
+    if (results.length > 1) context.output.ending(`Recovered: ${countWords(results)}.`);
     reportFailures(context, all);
   },
 });
@@ -169,7 +169,7 @@ function resultWords({ entry, failure, isSkipped }: Recovered): string {
 }
 
 /** `2 done, 1 waiting, 1 failed` */
-function countsOf(results: readonly Recovered[]): string {
+function countWords(results: readonly Recovered[]): string {
   const counts = new Map<string, number>();
   for (const { entry, failure, isSkipped } of results) {
     const end = isSkipped ? "skipped" : failure === undefined ? entry.state : "failed";

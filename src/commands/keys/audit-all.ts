@@ -1,6 +1,6 @@
 // Audits a list of keys: applies the rules to each key, and the waivers to the findings.
 import {
-  type AuditedAt,
+  type AuditInput,
   type Finding,
   type JudgedKey,
   judgeKey,
@@ -25,7 +25,7 @@ type KeyRow = Readonly<Record<string, unknown>>;
  * @param rows the list's rows, of any shape
  * @returns findings grouped by key, the worst key first
  */
-export function auditKeys(rows: readonly KeyRow[], at: AuditedAt, waivers: readonly Waiver[] = []): KeysAudit {
+export function auditKeys(rows: readonly KeyRow[], at: AuditInput, waivers: readonly Waiver[] = []): KeysAudit {
   const keys = rows.flatMap((row, index) => judgeKey(row, index + 1, at) ?? []);
   const findings = keys.toSorted((one, other) => worstOf(one) - worstOf(other)).flatMap((key) => key.findings);
   const waived = applyWaivers(findings, waivers, at.now);

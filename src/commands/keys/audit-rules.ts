@@ -55,8 +55,8 @@ export interface JudgedKey {
   readonly isJudged: boolean;
 }
 
-/** The parameters of an audit. */
-export interface AuditedAt {
+/** The time of an audit, its limits and its caller. */
+export interface AuditInput {
   /** Milliseconds since 1970, by the service's clock. */
   readonly now: number;
   readonly limits: Thresholds;
@@ -75,7 +75,7 @@ interface FindingVerdict {
 
 type Verdict = FindingVerdict | { readonly kind: "fine" } | { readonly kind: "unjudged"; readonly reason: string };
 
-interface Case extends KeyAt {
+interface JudgedCase extends KeyAt {
   readonly id: string | undefined;
   readonly limits: Thresholds;
   readonly ownership: Ownership;
@@ -106,7 +106,7 @@ function unjudged(reason: string): Verdict {
  * @param index the position of the row in the list, from 1
  * @returns undefined for a revoked key
  */
-export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, at: AuditedAt): JudgedKey | undefined {
+export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, at: AuditInput): JudgedKey | undefined {
   const key = readAccessKey(row);
   if (key.status === "revoked") return undefined;
   // Plain literals, because spread objects take three times as long for a hundred thousand keys, and only a full garbage collection
@@ -114,7 +114,7 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, 
   const [key_id, key_name] = [key.id ?? null, key.name ?? null];
   const { now, limits, caller } = at;
   const ownership = key.id === undefined ? "maybe" : caller.ownership(key.id);
-  const subject: Case = {
+  const subject: JudgedCase = {
     now,
     limits,
     caller,
@@ -172,7 +172,7 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
 }
 
 /** §3.2 has two statuses. Any other text has no known meaning, even another spelling of these, so the key is not judged. */
-function statusVerdict({ key: { status }, has }: Case): Verdict | undefined {
+function statusVerdict({ key: { status }, has }: JudgedCase): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
@@ -180,7 +180,7 @@ function statusVerdict({ key: { status }, has }: Case): Verdict | undefined {
 /** An unused key is a finding only if it is older: a new key may be used soon. */
 const firstUseMs = 86_400_000;
 
-const rules: Readonly<Record<RuleName, (subject: Case) => Verdict>> = {
+const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
   expired_active(subject) {
     const expiry = expiryOf(subject);
     // `no_expiry` reports an unknown expiry.
@@ -254,7 +254,7 @@ const noId: Advice = "Ask the service's operator for the id of this key.";
  * One remedy for all findings of a key: if one finding needs a revocation, it fixes the others too; a replacement has the flags of all
  * findings. The caller's own key is replaced in its profile, not revoked.
  */
-function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand | Advice {
+function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
   if (id === undefined) return noId;
   if (remedies.every((remedy) => remedy === "keep")) return `Keep its scope: ${caller.name} administers keys with it.`;
@@ -271,7 +271,7 @@ function mergedRemedy(subject: Case, remedies: readonly Remedy[]): NextCommand |
 }
 
 /** The command; if it might lock the caller out, advice to check first, which no one pastes as a command. */
-function orAdviceToCheck({ ownership, caller }: Case, command: NextCommand): NextCommand | Advice {
+function orAdviceToCheck({ ownership, caller }: JudgedCase, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 

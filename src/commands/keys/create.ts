@@ -59,7 +59,7 @@ export const command = defineVerb({
       const request_text = keyBody(creation, options.expiresIn);
       return showRequest(context, { ...intent, request_text }, { "x-organization-id": intent.organization_id });
     }
-    reportPlan(context, planOf(bench, creation.request));
+    reportPlan(context, planWords(bench, creation.request));
     noteDefaults(context, options);
     await mentionUnfinished(context);
     const { receipt } = await createAccessKey(bench, creation, { destination, fresh: options.new === true });
@@ -71,7 +71,7 @@ export const command = defineVerb({
 });
 
 /** Describes the key that will be created: by default it has full access and no expiry (§2.4). */
-function planOf(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
+function planWords(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
   const may = scopes === undefined || scopes.includes("*") ? "full access" : scopes.join(", ");
   return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
 }

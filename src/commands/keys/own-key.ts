@@ -77,14 +77,14 @@ export async function listKeysOnce(context: Context, profile: ActiveProfile): Pr
   }
 }
 
-export interface LearnedKey {
+export interface ProfileKey {
   readonly id: string;
   /** The key's owner and expiry, in parentheses; empty if the list does not have the key. */
   readonly words: string;
 }
 
 /** Finds the key of a profile: the key with the profile's key id, or the only key of the list that may be the profile's. */
-export async function learnKey(context: Context, { name, credential }: Profile): Promise<LearnedKey | undefined> {
+export async function findProfileKey(context: Context, { name, credential }: Profile): Promise<ProfileKey | undefined> {
   if (credential?.kind !== "api_key") return undefined;
   const listed = await listKeysOnce(context, await context.profiles.named(name));
   const candidates = credential.source === "command" ? [] : [...(candidatesIn(listed).ids ?? [])];

@@ -22,7 +22,7 @@ interface Typed {
 
 let typedCount = 0;
 
-function inOrder(value: string, before: readonly Typed[] = []): readonly Typed[] {
+function ordered(value: string, before: readonly Typed[] = []): readonly Typed[] {
   typedCount += 1;
   return [...before, { value, at: typedCount }];
 }
@@ -35,10 +35,10 @@ const stores = Object.keys(storeKinds)
 /** Declares the secret options on a command that receives a one-time secret. */
 export const addSecretOptions = sharedOptions((command) =>
   command
-    .option("--secret-file <path>", "Write the secret to a new file, readable by you alone; repeatable", inOrder)
-    .option("--secret-command <command>", "Pass the secret to a command on standard input; repeatable", inOrder)
-    .option("--secret-profile <name>", "Make the secret an existing profile's credential; repeatable", inOrder)
-    .option("--secret-to <store>", `Write the secret to a store (${stores}: integ help secrets); repeatable`, inOrder)
+    .option("--secret-file <path>", "Write the secret to a new file, readable by you alone; repeatable", ordered)
+    .option("--secret-command <command>", "Pass the secret to a command on standard input; repeatable", ordered)
+    .option("--secret-profile <name>", "Make the secret an existing profile's credential; repeatable", ordered)
+    .option("--secret-to <store>", `Write the secret to a store (${stores}: integ help secrets); repeatable`, ordered)
     .option(
       "--escrow <recipient...>",
       "Encrypt the secret to age public keys and keep it in the team's journal until it is delivered [env: INTEG_ESCROW]",
@@ -50,17 +50,17 @@ export const addSecretOptions = sharedOptions((command) =>
           `Format for the preceding --secret-file or --secret-command (one of: ${secretFormats.join(", ")}, template:<text>; default: raw, only the secret's bytes)`,
         )
         .choices(secretFormats)
-        .argParser(inOrder),
+        .argParser(ordered),
     )
     .option(
       "--secret-env <names>",
       "Variables to write for the preceding --secret-file or --secret-command (NAME=field,…)",
-      inOrder,
+      ordered,
     )
     .option(
       "--secret-check-command <command>",
       "Command that prints the stored secret, so that integ can compare it; follows its --secret-command",
-      inOrder,
+      ordered,
     )
     .addOption(
       command
@@ -69,7 +69,7 @@ export const addSecretOptions = sharedOptions((command) =>
           "How the preceding check confirms the delivery (one of: output, it prints the secret; exit, it exits with 0; default: output)",
         )
         .choices(["output", "exit"] satisfies SecretCheck["by"][])
-        .argParser(inOrder),
+        .argParser(ordered),
     )
     .option("--secret-command-timeout <duration>", "Time limit for each --secret-command and each check (default: 60s)")
     .option("--force", "Replace the current content of the destinations"),

@@ -123,7 +123,7 @@ export function conclude(
   applied: readonly AppliedItem[],
   { file, isAdoption = false }: { readonly file: string; readonly isAdoption?: boolean },
 ): void {
-  if (applied.length > 1) output.ending(countsOf(applied, isAdoption));
+  if (applied.length > 1) output.ending(countWords(applied, isAdoption));
   const failures = applied.flatMap(({ outcome, planned }) =>
     outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
   );
@@ -154,7 +154,7 @@ export function conclude(
 }
 
 /** `Applied: 2 created, 1 rotated, 0 failed, 4 unchanged.` */
-function countsOf(applied: readonly AppliedItem[], isAdoption: boolean): string {
+function countWords(applied: readonly AppliedItem[], isAdoption: boolean): string {
   const count = (is: (item: AppliedItem, result: string) => boolean): number =>
     applied.filter((item) => is(item, resultOf(item))).length;
   const done = (actions: readonly string[]): number =>

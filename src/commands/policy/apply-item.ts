@@ -78,7 +78,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return failed(work, withoutForceAdvice(error));
+    return handleFailure(work, withoutForceAdvice(error));
   }
 }
 
@@ -269,7 +269,7 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   });
 }
 
-async function failed(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
+async function handleFailure(work: ItemWork, failure: Failure): Promise<ItemOutcome> {
   const other = await work.named.newestElsewhere();
   if (other !== undefined) return { result: "elsewhere", entry: other };
   await countFailure(work, failure);

@@ -172,7 +172,7 @@ interface JournalFacts {
 async function factsOf(context: Context, folder: string): Promise<JournalFacts> {
   const { baseUrl, organizationId = null } = await context.profiles.active();
   const [clients, destinations] = [new KnownClients(baseUrl), new KnownDestinations()];
-  const entries = each(await context.journal(), (entry) => {
+  const entries = watchedEntries(await context.journal(), (entry) => {
     clients.add(entry);
     destinations.add(entry);
   });
@@ -184,7 +184,7 @@ async function factsOf(context: Context, folder: string): Promise<JournalFacts> 
 }
 
 /** All entries, the newest first; calls `watch` for each. */
-async function* each(journal: Journal, watch: (entry: Entry) => void): AsyncIterable<Entry> {
+async function* watchedEntries(journal: Journal, watch: (entry: Entry) => void): AsyncIterable<Entry> {
   for await (const entry of journal.each({ all: true })) {
     watch(entry);
     yield entry;

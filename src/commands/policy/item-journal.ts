@@ -88,7 +88,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
 
 /** Entries of other items that were admitted after the plan and deliver to one of the intent's destinations. */
 async function rivalWork({ journal, item, intent }: RivalSearch): Promise<Entry[]> {
-  const placesOfWork = ({ destination = null, ...about }: Placed): string[] =>
+  const placesOfWork = ({ destination = null, ...about }: WithDestination): string[] =>
     destination === null
       ? []
       : placesOf(destination)
@@ -109,7 +109,7 @@ interface RivalSearch {
   readonly intent: Intent;
 }
 
-type Placed = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
+type WithDestination = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
 /** Time to wait for another process to withdraw its entry or record a step. */
 const rivalLimitMs = 10_000;

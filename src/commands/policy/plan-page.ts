@@ -38,7 +38,7 @@ function itemLines(
   const { decision, row } = item;
   const [mark, tone] = marks[kindOf(item)];
   const named = { mark, tone, lead: row.name, margin };
-  const text = words(item);
+  const text = itemWords(item);
   const targets = decision.hold === "not_adopted" || decision.step.do === "adopt" ? [] : arrows(item);
   const beside = `${text}  ${targets.join("")}`;
   if (targets.length === 1 && margin + beside.length <= width) return [{ ...named, text: beside }];
@@ -71,18 +71,19 @@ function kindOf({ decision: { action, hold }, row }: PlannedItem): Kind {
   return action === "revoke_old" ? "revoke" : action;
 }
 
-function words({ decision: { item, action, step, hold, current }, row: { reason }, postponed }: PlannedItem): string {
+function itemWords({ decision, row: { reason }, postponed }: PlannedItem): string {
+  const { item, action, step, hold, current } = decision;
   const later = postponed === undefined ? "" : `; ${postponed}`;
   if (hold !== undefined) return reason;
   if (action === "create" && step.do === "create" && reason === "it does not exist yet")
-    return `create a ${whatOf(item)}${later}`;
+    return `create a ${credentialWords(item)}${later}`;
   if (step.do === "replace")
     return `${action === "change_scopes" ? "replace" : "rotate"} ${nounOf(item.kind)}${current === undefined ? "" : ` ${current.id}`}: ${reason}${later}`;
-  if (action === "create") return `create a ${whatOf(item)}: ${reason}${later}`;
+  if (action === "create") return `create a ${credentialWords(item)}: ${reason}${later}`;
   return `${reason}${later}`;
 }
 
-function whatOf(item: PolicyItem): string {
+function credentialWords(item: PolicyItem): string {
   const scopes = `with ${item.scopes.join(", ")}`;
   return item.kind === "oauth_client" ? `client of ${item.serviceAccount} ${scopes}` : `${item.type} key ${scopes}`;
 }

@@ -122,12 +122,12 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const column = (heading: string, text: (one: LiveCredential) => string): ReturnType<typeof columnOf> =>
     columnOf(["", ...shown], (one) => (typeof one === "string" ? heading : text(one)), screen);
   const ids = column("Credentials", ({ id }) => `    ${id}`);
-  const expiries = column("expires", (one) => expiryOf(one, timed));
+  const expiries = column("expires", (one) => expiryWords(one, timed));
   // The timeline matters most: if it does not fit, these columns are left out, the first one first.
   const optional = [
     column("", name),
-    column("last used", (one) => usedOf(one, timed)),
-    column("age", (one) => ageOf(one, nowMs)),
+    column("last used", (one) => lastUseWords(one, timed)),
+    column("age", (one) => ageWords(one, nowMs)),
   ];
   const widthOf = (columns: readonly { readonly width: number }[]): number =>
     columns.reduce((sum, { width }) => sum + width + 2, 0);
@@ -179,17 +179,17 @@ function markOf(
   return { mark, tone: tones[mark], margin: 4 };
 }
 
-function ageOf({ createdAt }: LiveCredential, nowMs: number): string {
+function ageWords({ createdAt }: LiveCredential, nowMs: number): string {
   const created = Date.parse(createdAt ?? "");
   return Number.isNaN(created) ? "" : roundedDuration(Math.max(0, nowMs - created));
 }
 
-function usedOf({ lastUsedAt }: LiveCredential, { nowMs, time }: Timed): string {
+function lastUseWords({ lastUsedAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (lastUsedAt === null) return "never";
   return lastUsedAt === undefined ? "not shown" : time(lastUsedAt, nowMs);
 }
 
-function expiryOf({ expiresAt }: LiveCredential, { nowMs, time }: Timed): string {
+function expiryWords({ expiresAt }: LiveCredential, { nowMs, time }: Timed): string {
   if (expiresAt === null) return "never";
   if (expiresAt === undefined) return "not shown";
   return Date.parse(expiresAt) <= nowMs ? `expired ${time(expiresAt, nowMs)}` : time(expiresAt, nowMs);
@@ -197,7 +197,7 @@ function expiryOf({ expiresAt }: LiveCredential, { nowMs, time }: Timed): string
 
 function sentenceOf(one: LiveCredential, timed: Timed): string {
   const { id, name } = one;
-  const [age, used, expiry] = [ageOf(one, timed.nowMs), usedOf(one, timed), expiryOf(one, timed)];
+  const [age, used, expiry] = [ageWords(one, timed.nowMs), lastUseWords(one, timed), expiryWords(one, timed)];
   const parts = [
     age === "" ? "" : `${age} old`,
     used === "not shown" ? "" : used === "never" ? "never used" : `used ${used}`,

@@ -91,7 +91,7 @@ export const command = defineVerb({
             region,
             baseUrl.replace(/^https:\/\//, ""),
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
-            ...(policy ? [`policy ${file}, ${countOf(due)} due`] : []),
+            ...(policy ? [`policy ${file}, ${changeCount(due)} due`] : []),
           ],
           ...itemsOf({ unfinished, due, ending, unseen }, { nowMs, time }),
           isPartial: listed.isWithoutKeys,
@@ -135,7 +135,7 @@ async function policyOf(
   }
 }
 
-function countOf({ length }: readonly Row[]): string {
+function changeCount({ length }: readonly Row[]): string {
   return length === 0 ? "nothing" : length === 1 ? "1 change" : `${length} changes`;
 }
 
@@ -389,7 +389,7 @@ async function policyStatus(
 }
 
 function slotsOf(observed: Observed): Slots {
-  return countsOf(liveClients(observed), observed.unresolved);
+  return clientCounts(liveClients(observed), observed.unresolved);
 }
 
 function liveClients({ clients }: Observed): readonly SeenCredential[] {
@@ -404,13 +404,13 @@ async function knownClients(
   const inventory = new ClientInventory(scopeOf(account));
   for await (const entry of (await context.journal()).each({ all: true })) inventory.add(entry);
   const { known, unresolved } = inventory;
-  return { slots: countsOf(known, unresolved), clients: known };
+  return { slots: clientCounts(known, unresolved), clients: known };
 }
 
 /** Number of clients per service account. */
 type Slots = ReadonlyMap<string, number>;
 
-function countsOf(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {
+function clientCounts(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {
   const counts = new Map(unresolved);
   for (const { serviceAccount } of clients)
     if (serviceAccount !== undefined) counts.set(serviceAccount, (counts.get(serviceAccount) ?? 0) + 1);

@@ -1,6 +1,6 @@
 // The flags of a profile and its credential, and their conversion to settings; shared by `add` and `edit`.
 import { resolve } from "node:path";
-import { learnKey } from "../keys/own-key.ts";
+import { findProfileKey } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
@@ -305,7 +305,7 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
 export async function learnKeyId(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;
-  const key = await learnKey(context, profile);
+  const key = await findProfileKey(context, profile);
   const why = credential.key_id === undefined ? ", the only key that may list keys" : "";
   context.output.note(
     key === undefined

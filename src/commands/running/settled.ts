@@ -36,7 +36,7 @@ export async function releaseSettled(
   const bench = { journal, secrets, tell: { warn: (text: string) => context.output.warn(text) } };
   for (const entry of new Map(entries.map((one) => [one.id, one])).values()) {
     try {
-      if (secrets.isKept(entry.id)) await destroyLeft(bench, entry);
+      if (secrets.isKept(entry.id)) await destroyLeftover(bench, entry);
       else await secrets.release(entry.id);
       for (const place of placesOf(entry.destination)) await secrets.removeReserve(place, entry.id);
     } catch (error) {
@@ -48,7 +48,7 @@ export async function releaseSettled(
 }
 
 /** Destroys a copy that a crash left after the end of the work, if the evidence still permits it. */
-async function destroyLeft(
+async function destroyLeftover(
   bench: Parameters<typeof destroyCopy>[0] & { readonly journal: Journal },
   { id, state }: Entry,
 ): Promise<void> {

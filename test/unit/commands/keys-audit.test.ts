@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { auditKeys as auditOf } from "../../../src/commands/keys/audit-all.ts";
 import {
-  type AuditedAt,
+  type AuditInput,
   type Caller,
   type Finding,
   isAsBadAs,
@@ -39,7 +39,7 @@ interface Judgement {
   readonly judged: number;
 }
 
-function auditKeys(keys: readonly Record<string, unknown>[], at: AuditedAt): Judgement {
+function auditKeys(keys: readonly Record<string, unknown>[], at: AuditInput): Judgement {
   const { findings, unjudged, judged } = auditOf(keys, at);
   return { findings: [...findings], unjudged: [...unjudged], judged };
 }
