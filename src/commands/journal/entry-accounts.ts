@@ -36,7 +36,7 @@ export class EntryAccounts {
   }
 
   of(entry: Entry): Promise<Account> {
-    // If the shared token is refused, only such a creation can be sent again with another account.
+    // If the service refuses the shared token, a creation that may have arrived can be sent again with another account.
     if (keepsCredentials(entry, this.#typed) && mayHaveArrived(entry) && !this.#withOwnAccount.has(entry.id))
       return this.#sharedOf(entry);
     // This change may replace a credential: later entries need a new account.

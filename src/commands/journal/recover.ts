@@ -147,7 +147,7 @@ interface Progress {
   readonly done: () => void;
 }
 
-/** Shows a row for each entry. */
+/** The live table of the recovery, with a row for each entry. */
 function progressOf(context: Context, entries: readonly Entry[]): Progress {
   const table = context.output.liveTable(
     "Recovering",

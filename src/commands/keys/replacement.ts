@@ -105,6 +105,7 @@ export async function rotateByReplacement(
   return dueAt === undefined ? newId : undefined;
 }
 
+/** The request for a replacement, from the flags and the old key. @throws Failure `usage` for flags that do not fit the key */
 export async function requestOf(
   context: Context,
   bench: Workbench,

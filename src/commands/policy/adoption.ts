@@ -122,6 +122,7 @@ export function adoptionIntent(
   };
 }
 
+/** Records an adoption as a finished entry. */
 export async function adopt(journal: Journal, intent: Intent, id: string): Promise<Entry> {
   const { lease } = await journal.admit(intent, { fresh: true });
   try {

@@ -1,10 +1,9 @@
-// Asks for each client and key that is in no item of the policy whether to revoke it.
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import type { Unmanaged } from "../../policy/plan.ts";
 import { actingAs } from "../running/change.ts";
 
-/** Keeps every credential that the profile may use itself. */
+/** Revokes each client and key that is in no item of the policy, if the person agrees. Keeps those that the profile may use. */
 export async function revokeUnmanaged(
   { output }: Context,
   bench: Workbench,

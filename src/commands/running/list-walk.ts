@@ -34,7 +34,7 @@ interface Walk {
   last: { readonly nextPageToken: string | null; readonly hasMore: boolean } | undefined;
 }
 
-/** Prints a list according to its plan. */
+/** Prints a list as its flags say: one page or all, on standard output or in a file. */
 export async function printList(context: Context, view: ListView, list: List): Promise<void> {
   const plan = planOf(list.flags);
   const readPage = list.pagesOf(await context.connect());
