@@ -44,7 +44,7 @@ export const byName: Readonly<Record<string, Completion>> = {
   file: files,
   plan: files,
   // The argument of `integ schema`.
-  object: { kind: "words", words: ["policy"], open: false },
+  object: examples("policy", "plan", "status", "report", "journal_entry", "error"),
   // The API document names one type and three permissions (§2.2, §5.1 rule 5); more may exist.
   type: examples("person"),
   scope: examples("entity:read", "organization:read", "service_account:manage"),

@@ -171,7 +171,8 @@ interface JournalFacts {
 
 async function factsOf(context: Context, folder: string): Promise<JournalFacts> {
   const { baseUrl, organizationId = null } = await context.profiles.active();
-  const [clients, destinations] = [new KnownClients(baseUrl), new KnownDestinations()];
+  const clients = new KnownClients(baseUrl);
+  const destinations = new KnownDestinations(context.secrets.machine.find());
   const entries = watchedEntries(await context.journal(), (entry) => {
     clients.add(entry);
     destinations.add(entry);

@@ -3,6 +3,7 @@ import type { Entry } from "../../journal/entry.ts";
 import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
 import { isLocal, placesOf } from "../../secrets/destination.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
+import { isOfAnotherMachine } from "./places.ts";
 
 /**
  * @param machine the id of this machine's state folder: paths, profiles and keychains of another machine are not destinations here
@@ -14,15 +15,18 @@ export function destinationsOf(
   machine: string | undefined,
 ): readonly ItemDestination[] | undefined {
   const delivery = entries.find(({ resource_id, destination }) => resource_id === id && destination !== null);
-  if (delivery?.destination === null || delivery === undefined) return undefined;
-  const isElsewhere = (at: SingleDestination): boolean =>
-    isLocal(at) && "machine" in at && at.machine !== undefined && at.machine !== machine;
-  return placesOf(delivery.destination).some(isElsewhere) ? undefined : itemDestinations(delivery.destination);
+  return itemDestinations(delivery?.destination ?? null, machine);
 }
 
 /** Collects the destinations of all clients and keys from a stream of entries of any length. */
 export class KnownDestinations {
+  readonly #machine: string | undefined;
   readonly #byResource = new Map<string, EntryDestination>();
+
+  /** @param machine the id of this machine's state folder */
+  constructor(machine: string | undefined) {
+    this.#machine = machine;
+  }
 
   /** Call with the newest entry first. */
   add({ resource_id: id, destination }: Entry): void {
@@ -30,13 +34,16 @@ export class KnownDestinations {
   }
 
   of(id: string): readonly ItemDestination[] | undefined {
-    const destination = this.#byResource.get(id);
-    return destination && itemDestinations(destination);
+    return itemDestinations(this.#byResource.get(id) ?? null, this.#machine);
   }
 }
 
-function itemDestinations(destination: EntryDestination): readonly ItemDestination[] | undefined {
-  const places = destination.kind === "several" ? destination.places.map(({ at }) => at) : [destination];
+function itemDestinations(
+  destination: EntryDestination | null,
+  machine: string | undefined,
+): readonly ItemDestination[] | undefined {
+  const places = placesOf(destination);
+  if (places.length === 0 || places.some((at) => isLocal(at) && isOfAnotherMachine(at, machine))) return undefined;
   const converted = places.flatMap((place) => itemDestination(place) ?? []);
   return converted.length === places.length ? converted : undefined;
 }

@@ -37,7 +37,7 @@ export async function unusablePlaces(
   return { vanished, elsewhere };
 }
 
-function isOfAnotherMachine(at: SingleDestination, machine: string | undefined): boolean {
+export function isOfAnotherMachine(at: SingleDestination, machine: string | undefined): boolean {
   return "machine" in at && at.machine !== undefined && at.machine !== machine;
 }
 
