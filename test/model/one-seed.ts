@@ -103,9 +103,9 @@ class History {
     this.#lie = chance.is(0.15) ? chance.pick(lies) : undefined;
     this.#isElsewhere = chance.is(0.3) || this.#theme === "keys of one name";
     this.#skewMs = chance.is(0.2) ? chance.pick([-day, day]) : 0;
-    for (const id of ["old-client", "named-client"]) this.#world.account.has("client", id);
+    for (const id of ["old-client", "named-client"]) this.#world.account.addExisting("client", id);
     for (const id of ["old-key", "named-key"])
-      this.#world.account.has("key", id, { name: "old", at: this.#world.now - day });
+      this.#world.account.addExisting("key", id, { name: "old", at: this.#world.now - day });
     this.#world.mayGo.add("old-client").add("old-key");
   }
 

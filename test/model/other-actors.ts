@@ -110,7 +110,7 @@ export const turns: readonly Turn[] = [
     name: "somebody creates a key of the same name in the console",
     class: "benign",
     act: ({ world, chance }) => {
-      const made = world.account.has("key", `console-${world.account.keys.length}`, {
+      const made = world.account.addExisting("key", `console-${world.account.keys.length}`, {
         name: chance.pick(["nightly", "reporting"]),
         at: world.now,
       });

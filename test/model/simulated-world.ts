@@ -128,7 +128,7 @@ export class World {
     this.#dice = dice;
     this.turns = new Turns(chance);
     this.account.now = () => this.now;
-    this.account.has("key", "ak_own");
+    this.account.addExisting("key", "ak_own");
   }
 
   machine(name: string, team?: Machine): Machine {

@@ -36,7 +36,7 @@ test("an actor matches the user, the host, both, or the run", () => {
   ]);
 });
 
-test("the current actor has a name, even in a container without one", () => {
+test("the current actor has a name, even in a container without a user name", () => {
   const { userInfo } = os;
   const named = { USER: "eve", LOGNAME: "log" };
   try {

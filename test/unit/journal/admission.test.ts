@@ -82,12 +82,12 @@ describe("the same request, unfinished", () => {
   const at = `for the organization ${organization_id}`;
   const [prod, alone] = [`as profile "prod" ${at}`, 'as profile "prod" without an organization'];
 
-  it.each<[string, Partial<Entry>, Partial<Intent>, begun: string, now: string]>([
+  it.each<[string, Partial<Entry>, Partial<Intent>, started: string, now: string]>([
     ["as another profile", {}, second, prod, `as profile "second" ${at}`],
     ["with an organization that is not set now", {}, none, prod, alone],
     ["without the organization that is set now", none, {}, alone, prod],
-  ])("%s is a different request", (_what, begun, changes, was, now) => {
-    const entries = [entry({ id: "1", fingerprint: "2" }), entry(begun)];
+  ])("%s is a different request", (_what, started, changes, was, now) => {
+    const entries = [entry({ id: "1", fingerprint: "2" }), entry(started)];
     const { kind, message, details } = failureOf(() => assertSameAccount(entries, intent(changes), false));
     expect(kind).toBe("conflict");
     expect(message).toBe(`The same request is unfinished ${was}, and is now requested ${now}.`);
@@ -113,8 +113,8 @@ describe("the same request, unfinished", () => {
       { ...second, operation: "oauth_client.revoke" },
     ],
     ["for a revocation of a key", { operation: "access_key.revoke" }, { ...second, operation: "access_key.revoke" }],
-  ])("%s blocks no other", (_what, begun, now) => {
-    expect(assertSameAccount([entry(begun)], intent(now), false)).toBeUndefined();
+  ])("%s blocks no other", (_what, started, now) => {
+    expect(assertSameAccount([entry(started)], intent(now), false)).toBeUndefined();
   });
 
   it("is resumed: the oldest first, only of the same work", () => {
@@ -137,11 +137,11 @@ describe("the same request, unfinished", () => {
   });
 });
 
-describe("a request that was sent before without a delivered secret", () => {
+describe("an earlier request", () => {
   it.each([
     ["secret_lost", "its one-time secret is lost", `integ journal recover ${id} --replace-lost-secret`],
     ["undelivered", "its secret is kept until you claim it", `integ journal claim ${id}`],
-  ] as const)("is %s", (state, what, nextCommand) => {
+  ] as const)("whose entry is %s blocks another one", (state, what, nextCommand) => {
     const entries = [entry({ id: "2", state: "secret_lost" }), entry({ state }), entry({ id: "1", state: "unknown" })];
     const { kind, message, details } = failureOf(() => assertNoSecretLost(entries));
     expect([kind, message]).toEqual([state, `The same request was sent before, and ${what}.`]);
@@ -152,7 +152,7 @@ describe("a request that was sent before without a delivered secret", () => {
     });
   });
 
-  it("is no problem if it has one", () => {
+  it("in any other state does not block another one", () => {
     const states = "open unknown pending waiting done refused unusable replaced abandoned".split(" ") as EntryState[];
     expect(assertNoSecretLost(states.map((state) => entry({ state })))).toBeUndefined();
   });

@@ -1,5 +1,5 @@
-// The promises of every journal engine (docs/design/journal.md), as tests of its interface: each engine's test file passes
-// itself in. Faults that only a file or only a server has (torn bytes, a lost connection) are tested with the engine.
+// The promises of every journal engine (docs/design/journal.md), as tests of its interface: each engine's test file
+// runs them. Faults that only a file or only a server has (torn bytes, a lost connection) are tested with the engine.
 import { beforeEach, describe, expect, test } from "vitest";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Actor } from "../../../src/journal/actor.ts";
@@ -13,9 +13,9 @@ import { ada, intent } from "./intent.ts";
 
 const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1" };
 
-/** One journal, and a way for another process to open it. */
+/** One journal, which several processes can open. */
 export interface JournalStore {
-  /** @param options.waitMs how long a running holder is waited for; short by default */
+  /** @param options.waitMs how long to wait for a running holder; short by default */
   open(options?: {
     readonly waitMs?: number;
     readonly now?: () => number;
@@ -30,7 +30,7 @@ export interface JournalStore {
 
 export interface JournalEngine {
   readonly name: string;
-  /** The error for an entry that a running process drives. */
+  /** The kind of error for an entry that another process holds. */
   readonly busy: FailureKind;
   readonly hasArchive?: boolean;
   /** A plain run has every third test, because another engine's tests cover the same code. */
@@ -45,7 +45,8 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
   throw new Error(`no Failure: ${String(error)}`);
 }
 
-async function left(
+/** Adds an entry, and releases it in this state. @returns its id */
+async function leaveEntry(
   open: Journal,
   state: Parameters<Admission["lease"]["record"]>[0]["state"],
   changes: Partial<Intent> = {},
@@ -94,7 +95,7 @@ function admission(engine: JournalEngine): void {
     expect((await store.open().entries()).map(({ id }) => id)).toEqual(ids.toReversed());
   });
 
-  test("an operation without idempotency has no key, not even one given by hand", async () => {
+  test("an operation without idempotency has no key, not even an explicit one", async () => {
     const { lease } = await (await engine.store())
       .open()
       .admit(intent({ operation: "access_key.create", idempotent: false }), { key: "k" });
@@ -117,7 +118,7 @@ function theSameRequest(engine: JournalEngine): void {
     async (state) => {
       const store = await engine.store();
       const open = store.open();
-      const id = await left(open, state);
+      const id = await leaveEntry(open, state);
       const again = await store.open().admit(intent({ request_text: "other bytes" }));
       expect(again.kind).toBe("resumed");
       expect(again.lease.entry).toMatchObject({ id, state, request_text: intent().request_text });
@@ -135,7 +136,7 @@ function theSameRequest(engine: JournalEngine): void {
     ["replaced entry", { replaces: "1rs6rsqksj" }],
   ])("another %s is a different intent", async (_, changes) => {
     const open = (await engine.store()).open();
-    await left(open, "unknown");
+    await leaveEntry(open, "unknown");
     expect((await open.admit(intent(changes))).kind).toBe("new");
   });
 
@@ -151,13 +152,13 @@ function theSameRequest(engine: JournalEngine): void {
     await expect(open.admit(other, { key: "k" })).rejects.toMatchObject(refusal);
     expect((await open.admit(other, { fresh: true })).kind).toBe("new");
     const revocation = { operation: "oauth_client.revoke", idempotent: false } as const;
-    await left(open, "unknown", { ...revocation, principal: "client-1" });
+    await leaveEntry(open, "unknown", { ...revocation, principal: "client-1" });
     expect((await open.admit({ ...other, ...revocation })).kind).toBe("new");
   });
 
   test("a step of a larger work is resumed only by that work", async () => {
     const open = (await engine.store()).open();
-    const id = await left(open, "unknown", { parent: "p1" });
+    const id = await leaveEntry(open, "unknown", { parent: "p1" });
     expect((await open.admit(intent({ parent: "p2" }))).kind).toBe("new");
     const again = await open.admit(intent({ parent: "p1" }));
     expect([again.kind, again.lease.entry.id]).toEqual(["resumed", id]);
@@ -167,7 +168,7 @@ function theSameRequest(engine: JournalEngine): void {
     "a %s entry is not resumed",
     async (state) => {
       const open = (await engine.store()).open();
-      await left(open, state);
+      await leaveEntry(open, state);
       expect((await open.admit(intent())).kind).toBe("new");
     },
   );
@@ -179,7 +180,7 @@ function theSameRequest(engine: JournalEngine): void {
     "a %s entry of the same request blocks the intent unless a new one is requested",
     async (state, exitCode, hint) => {
       const open = (await engine.store()).open();
-      const id = await left(open, state);
+      const id = await leaveEntry(open, state);
       const stopped = await failure(open.admit(intent()));
       expect(stopped).toMatchObject({ kind: state, exitCode, details: { nextCommand: hint(id), entry: id } });
       expect(await open.entries()).toHaveLength(1);
@@ -189,7 +190,7 @@ function theSameRequest(engine: JournalEngine): void {
 
   test("--new starts another although one is unfinished", async () => {
     const open = (await engine.store()).open();
-    await left(open, "unknown");
+    await leaveEntry(open, "unknown");
     expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
   });
 }
@@ -203,15 +204,15 @@ function resuming(engine: JournalEngine): void {
     expect(second.lease.entry.idempotency_key).not.toBe(first.lease.entry.idempotency_key);
   });
 
-  test("entries that admission would resume can be listed without starting anything", async () => {
+  test("resume returns the entry that admission would resume, and creates none", async () => {
     const open = (await engine.store()).open();
     expect(await open.resume(intent())).toBeUndefined();
-    const id = await left(open, "unknown");
+    const id = await leaveEntry(open, "unknown");
     expect(await open.resume(intent(), { fresh: true })).toBeUndefined();
     expect(await open.resume(intent({ fingerprint: "another" }))).toBeUndefined();
     const found = await open.resume(intent());
     expect(found).toMatchObject({ kind: "resumed", lease: { entry: { id } } });
-    // This process drives it now, so no other has to.
+    // This process holds the entry now.
     expect(await open.resume(intent())).toBeUndefined();
     await found?.lease.release();
     expect((await open.admit(intent())).lease.entry.id).toBe(id);
@@ -219,7 +220,7 @@ function resuming(engine: JournalEngine): void {
   });
 }
 
-function keysByHand(engine: JournalEngine): void {
+function explicitKeys(engine: JournalEngine): void {
   test("the entry of an explicit key is found in any state", async () => {
     const open = (await engine.store()).open();
     const { lease } = await open.admit(intent(), { key: "by-hand" });
@@ -259,7 +260,7 @@ function keysByHand(engine: JournalEngine): void {
     expect(other.lease.entry.idempotency_key).toBe("by-hand");
   });
 
-  test("an explicit key whose entry is in use is waited for, then the driver is named", async () => {
+  test("an admission with an explicit key waits while its entry is in use, then names the holder", async () => {
     const store = await engine.store();
     const open = store.open();
     const { lease } = await open.admit(intent(), { key: "by-hand" });
@@ -274,7 +275,7 @@ function keysByHand(engine: JournalEngine): void {
 }
 
 function leases(engine: JournalEngine): void {
-  test("a step is on disk when it is recorded, and not after the release", async () => {
+  test("a step is on disk once it is recorded; after the release none is accepted", async () => {
     const store = await engine.store();
     const { lease } = await store.open().admit(intent());
     const last_error = { kind: "timeout", message: "no answer", status: 503 };
@@ -297,7 +298,7 @@ function leases(engine: JournalEngine): void {
     expect(lease.entry).toEqual(after);
   });
 
-  test("one process at a time drives an entry; the next reads the last one's records", async () => {
+  test("one process at a time holds an entry; the next holder reads its records", async () => {
     const store = await engine.store();
     const { lease } = await store.open().admit(intent());
     const { id } = lease.entry;
@@ -315,9 +316,9 @@ function leases(engine: JournalEngine): void {
     await again?.release();
   });
 
-  test("of many processes that request an entry, one gets it", async () => {
+  test("only one of many processes gets an entry", async () => {
     const store = await engine.store();
-    const id = await left(store.open(), "unknown");
+    const id = await leaveEntry(store.open(), "unknown");
     const all = await Promise.all(Array.from({ length: 6 }, () => store.open().tryLease(id)));
     expect(all.filter((lease) => lease !== null)).toHaveLength(1);
   });
@@ -330,9 +331,9 @@ function leases(engine: JournalEngine): void {
       await lease.release();
       ids.push(lease.entry.id);
     }
-    const driven = await store.open().lease(ids[0] ?? "");
+    const leased = await store.open().lease(ids[0] ?? "");
     expect((await store.open().admit(intent())).lease.entry.id).toBe(ids[1]);
-    await driven.release();
+    await leased.release();
     expect((await store.open().admit(intent())).lease.entry.id).toBe(ids[0]);
   });
 }
@@ -368,7 +369,7 @@ function reading(engine: JournalEngine): void {
 
   test("an entry is found by any unique prefix, as typed", async () => {
     const store = await engine.store();
-    const ids = [await left(store.open(), "done"), await left(store.open(), "done")];
+    const ids = [await leaveEntry(store.open(), "done"), await leaveEntry(store.open(), "done")];
     const [id = ""] = ids;
     const typings = [id, id.toUpperCase(), ` ${id.slice(0, 9)} `, id.replaceAll("0", "o").replaceAll("1", "L")];
     for (const typed of typings) {
@@ -407,9 +408,9 @@ function histories(engine: JournalEngine): void {
 
   test("a list is filtered by state, operation, profile, actor and time", async () => {
     const store = await engine.store();
-    const made = await left(store.open(), "done");
-    const theirs = await left(store.open({ actor: eve }), "unknown", { profile: "other", fingerprint: "2" });
-    const revoked = await left(store.open(), "refused", { operation: "oauth_client.revoke", fingerprint: "3" });
+    const made = await leaveEntry(store.open(), "done");
+    const theirs = await leaveEntry(store.open({ actor: eve }), "unknown", { profile: "other", fingerprint: "2" });
+    const revoked = await leaveEntry(store.open(), "refused", { operation: "oauth_client.revoke", fingerprint: "3" });
     const { updated_at } = await store.open().find(theirs);
     const ids = async (filter: EntryFilter): Promise<string[]> =>
       (await store.open().select(filter)).map(({ id }) => id);
@@ -522,7 +523,7 @@ function histories(engine: JournalEngine): void {
 }
 
 function pruning(engine: JournalEngine): void {
-  test("old finished entries are pruned, complete works at a time", async () => {
+  test("old finished entries are pruned, the entries of one change together", async () => {
     const store = await engine.store();
     const settle = async (changes: Partial<Intent>, state: "refused" | "done" | "open"): Promise<string> => {
       const { lease } = await store.open().admit(intent(changes), { fresh: true });
@@ -535,16 +536,16 @@ function pruning(engine: JournalEngine): void {
     const replacement = await settle({ replaces: lost }, "open");
     const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
     await settle({ parent: rotation }, "refused");
-    const driven = await store.open().admit(intent(), { fresh: true });
-    await driven.lease.record({ state: "done" });
+    const leased = await store.open().admit(intent(), { fresh: true });
+    await leased.lease.record({ state: "done" });
     const later = store.open({ now: () => Date.now() + 365 * 86_400_000 });
     expect(await later.prune(1000 * 86_400_000)).toMatchObject({ removed: 0 });
     expect(await later.prune(86_400_000)).toMatchObject({ removed: 3 });
-    const kept = [driven.lease.entry.id, replacement, lost];
+    const kept = [leased.lease.entry.id, replacement, lost];
     expect((await store.open().entries()).map((entry) => entry.id)).toEqual(kept);
-    await driven.lease.record({ state: "done", attempts: 2 });
-    await driven.lease.release();
-    expect(await store.open().find(driven.lease.entry.id)).toMatchObject({ attempts: 2 });
+    await leased.lease.record({ state: "done", attempts: 2 });
+    await leased.lease.release();
+    expect(await store.open().find(leased.lease.entry.id)).toMatchObject({ attempts: 2 });
     expect(await store.open().verify()).toEqual([]);
   });
 
@@ -561,7 +562,7 @@ function pruning(engine: JournalEngine): void {
 }
 
 function transfer(engine: JournalEngine): void {
-  const carried = async (from: Journal): Promise<EntryRecords[]> => {
+  const exported = async (from: Journal): Promise<EntryRecords[]> => {
     const all: EntryRecords[] = [];
     for await (const one of from.records()) all.push(one);
     return all;
@@ -569,34 +570,38 @@ function transfer(engine: JournalEngine): void {
 
   test("its entries can be moved to another journal, complete and in order", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const first = await left(from, "unknown", { detail: { client_id: "cid" } });
-    const second = await left(from, "done", { operation: "oauth_client.revoke", idempotent: false, fingerprint: "2" });
-    const coming = await carried(from);
-    expect(coming.map(({ id, records }) => [id, records.length])).toEqual([
+    const first = await leaveEntry(from, "unknown", { detail: { client_id: "cid" } });
+    const second = await leaveEntry(from, "done", {
+      operation: "oauth_client.revoke",
+      idempotent: false,
+      fingerprint: "2",
+    });
+    const batch = await exported(from);
+    expect(batch.map(({ id, records }) => [id, records.length])).toEqual([
       [first, 2],
       [second, 2],
     ]);
-    expect(await to.merge(coming)).toEqual({ added: 2, extended: 0, unchanged: 0 });
+    expect(await to.merge(batch)).toEqual({ added: 2, extended: 0, unchanged: 0 });
     expect(await to.entries()).toEqual(await from.entries());
     expect((await to.select({ all: true, after: first })).map(({ id }) => id)).toEqual([second]);
-    expect(await carried(to)).toEqual(coming);
+    expect(await exported(to)).toEqual(batch);
     expect(await to.verify()).toEqual([]);
     expect(await to.unsettled()).toEqual(await from.unsettled());
-    expect(await to.merge(coming)).toEqual({ added: 0, extended: 0, unchanged: 2 });
+    expect(await to.merge(batch)).toEqual({ added: 0, extended: 0, unchanged: 2 });
     expect(await to.merge([])).toEqual({ added: 0, extended: 0, unchanged: 0 });
-    expect(await carried(to)).toEqual(coming);
+    expect(await exported(to)).toEqual(batch);
     expect((await to.admit(intent())).kind).toBe("resumed");
   });
 
   test("an import adds newer records and keeps existing ones", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const id = await left(from, "unknown");
-    await to.merge(await carried(from));
+    const id = await leaveEntry(from, "unknown");
+    await to.merge(await exported(from));
     const lease = await from.lease(id);
     await lease.record({ state: "done", resource_id: "oc_1" });
     await lease.release();
-    const other = await left(from, "open", { fingerprint: "2" });
-    expect(await to.merge(await carried(from))).toEqual({ added: 1, extended: 1, unchanged: 0 });
+    const other = await leaveEntry(from, "open", { fingerprint: "2" });
+    expect(await to.merge(await exported(from))).toEqual({ added: 1, extended: 1, unchanged: 0 });
     expect(await to.find(id)).toMatchObject({ state: "done", resource_id: "oc_1" });
     expect((await to.select({ all: true, resource: "oc_1" })).map((entry) => entry.id)).toEqual([id]);
     expect((await to.unsettled()).map((entry) => entry.id)).toEqual([other]);
@@ -604,13 +609,13 @@ function transfer(engine: JournalEngine): void {
     const back = await to.lease(other);
     await back.record({ state: "refused" });
     await back.release();
-    expect(await from.merge(await carried(to))).toEqual({ added: 0, extended: 1, unchanged: 1 });
+    expect(await from.merge(await exported(to))).toEqual({ added: 0, extended: 1, unchanged: 1 });
   });
 
-  test("an import with an entry that took other steps here, or uses another's key, is refused completely", async () => {
+  test("an import is refused completely if an entry has other records in the journal, or another entry has its key", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const id = await left(from, "open");
-    await to.merge(await carried(from));
+    const id = await leaveEntry(from, "open");
+    await to.merge(await exported(from));
     for (const [journal, state] of [
       [from, "unknown"],
       [to, "refused"],
@@ -619,15 +624,15 @@ function transfer(engine: JournalEngine): void {
       await lease.record({ state });
       await lease.release();
     }
-    const fresh = await left(from, "open", { fingerprint: "2" });
-    const refused = await failure(to.merge(await carried(from)));
+    const fresh = await leaveEntry(from, "open", { fingerprint: "2" });
+    const refused = await failure(to.merge(await exported(from)));
     expect(refused.kind).toBe("conflict");
     expect(refused.message).toContain(`The entry ${id} contradicts the one in the journal: record 2 differs.`);
     expect((await to.entries()).map((entry) => entry.id)).toEqual([id]);
     const key = (await from.find(fresh)).idempotency_key ?? "";
     const holder = await to.admit(intent({ fingerprint: "3" }), { key });
     await holder.lease.release();
-    const [taken] = (await carried(from)).filter((one) => one.id === fresh);
+    const [taken] = (await exported(from)).filter((one) => one.id === fresh);
     const twice = await failure(to.merge([taken!]));
     expect(twice.message).toContain(`entry ${holder.lease.entry.id} has its idempotency key`);
     const elsewhere = (await engine.store()).open();
@@ -638,8 +643,8 @@ function transfer(engine: JournalEngine): void {
 
   test("an import larger than one statement is all or nothing", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const id = await left(from, "open");
-    const [one] = await carried(from);
+    const id = await leaveEntry(from, "open");
+    const [one] = await exported(from);
     const key = (await from.find(id)).idempotency_key!;
     const numbered = (n: number, keyOf = n): EntryRecords => {
       const own = `${id.slice(0, -3)}${String(n).padStart(3, "0")}`;
@@ -657,27 +662,27 @@ function transfer(engine: JournalEngine): void {
     expect(await to.count()).toBe(502);
   });
 
-  test("an import is refused for an entry that a process drives", async () => {
+  test("an import with new records for an entry is refused while a process holds the entry", async () => {
     const [from, store] = [(await engine.store()).open(), await engine.store()];
     const to = store.open();
-    const id = await left(from, "open");
-    await to.merge(await carried(from));
+    const id = await leaveEntry(from, "open");
+    await to.merge(await exported(from));
     const held = await to.lease(id);
-    expect(await store.open().merge(await carried(from))).toMatchObject({ unchanged: 1 });
+    expect(await store.open().merge(await exported(from))).toMatchObject({ unchanged: 1 });
     const lease = await from.lease(id);
     await lease.record({ state: "refused" });
     await lease.release();
-    const refused = await failure(store.open().merge(await carried(from)));
+    const refused = await failure(store.open().merge(await exported(from)));
     expect(refused.kind).toBe("conflict");
     expect(refused.message.toLowerCase()).toContain(`entry ${id} is in use, and the import has new records for it`);
     expect(refused.details.hint).toBe("Wait until it is released, then run the command again.");
     await held.release();
-    expect(await store.open().merge(await carried(from))).toMatchObject({ extended: 1 });
+    expect(await store.open().merge(await exported(from))).toMatchObject({ extended: 1 });
   });
 
-  test("a moved journal names its new place, and can be reactivated; not while an entry is driven", async () => {
+  test("a moved journal names its new place, and can be reactivated; not while an entry is leased", async () => {
     const store = await engine.store();
-    const id = await left(store.open(), "open");
+    const id = await leaveEntry(store.open(), "open");
     expect((await store.open().condition()).moved).toBeUndefined();
     const lease = await store.open().lease(id);
     const there = { to: "postgresql://h/d", isUnfinished: false };
@@ -696,7 +701,7 @@ function transfer(engine: JournalEngine): void {
     expect(unfinished.details.nextCommand).toBe("integ journal move --to postgresql://h/d");
     await store.open().markMoved(there);
     expect((await store.open().condition()).moved).toEqual(there);
-    const coming = await carried(store.open());
+    const batch = await exported(store.open());
     const [admits, resumes, leases, tries, begins] = others as [Journal, Journal, Journal, Journal, Journal];
     for (const begin of [
       () => admits.admit(intent()),
@@ -704,7 +709,7 @@ function transfer(engine: JournalEngine): void {
       () => leases.lease(id),
       () => tries.tryLease(id),
       () => begins.admit(intent(), { fresh: true }),
-      () => store.open().merge(coming),
+      () => store.open().merge(batch),
       () => store.open().prune(0),
       () => store.open().markMoved({ to: "/other/journal.ndjson", isUnfinished: true }),
     ]) {
@@ -713,9 +718,9 @@ function transfer(engine: JournalEngine): void {
     }
     expect((await store.open().entries()).map((entry) => entry.id)).toEqual([id]);
     const from = (await engine.store()).open();
-    await from.merge(coming);
-    await left(from, "done", { fingerprint: "2" });
-    expect(await store.open().merge(await carried(from), { isMove: true })).toMatchObject({ added: 1, unchanged: 1 });
+    await from.merge(batch);
+    await leaveEntry(from, "done", { fingerprint: "2" });
+    expect(await store.open().merge(await exported(from), { isMove: true })).toMatchObject({ added: 1, unchanged: 1 });
     await store.open().markMoved(undefined);
     expect((await store.open().condition()).moved).toBeUndefined();
     expect((await store.open().admit(intent())).kind).toBe("resumed");
@@ -725,8 +730,8 @@ function transfer(engine: JournalEngine): void {
 const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
 const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
 
-/** An entry's records after one was changed and the chain repaired: only an HMAC reveals it. */
-function linked(records: Signed[]): Signed[] {
+/** Repairs the chain of an entry's records after one was changed: only an HMAC reveals the change. */
+function relinked(records: Signed[]): Signed[] {
   let prev = "";
   return records.map(({ content: was, mac }) => {
     const content = was.replace(/"prev":"[0-9a-f]*"/, `"prev":"${prev}"`);
@@ -739,10 +744,10 @@ const edited = ({ content, mac }: Signed): Signed => ({ content: content.replace
 const second = (change: (record: Signed) => Signed) => (records: Signed[]) => records.with(1, change(records[1]!));
 const [order, hmac, stranger] = ["edited, removed or moved since", "HMAC of its record 2 is wrong", "no key of this"];
 
-/** A tampered entry of three records, what `verify` reports, and whether a remaining record permits anything. */
-const faults: [what: string, did: (records: Signed[]) => Signed[], says: string, isTrusted: boolean][] = [
+/** Changes to an entry of three records, what `verify` reports, and true if the entry is still trusted. */
+const faults: [what: string, change: (records: Signed[]) => Signed[], says: string, isTrusted: boolean][] = [
   ["edited", second(edited), order, false],
-  ["edited, and its hash made to fit", (all) => linked(second(edited)(all)), hmac, false],
+  ["edited, and its hash made to fit", (all) => relinked(second(edited)(all)), hmac, false],
   ["removed", (all) => all.toSpliced(1, 1), order, true],
   ["the first, removed", (all) => all.slice(1), order, true],
   ["reordered", ([one, two, three]) => [two!, one!, three!], order, true],
@@ -760,18 +765,18 @@ function tampering(engine: JournalEngine): void {
   const places = engine.hasArchive ? (["the journal", "the archive"] as const) : (["the journal"] as const);
   test.each(places.flatMap((place) => faults.map((fault) => [place, ...fault] as const)))(
     "verify finds in %s a record that is %s",
-    async (place, _what, did, says, isTrusted) => {
+    async (place, _what, change, says, isTrusted) => {
       const store = await engine.store();
       const { lease } = await store.open({ keys: ring(ours) }).admit(intent());
       for (const state of ["unknown", "refused"] as const) await lease.record({ state });
       await lease.release();
       const { id } = lease.entry;
       const isArchived = place === "the archive";
-      await left(store.open({ keys: ring(ours), archives: isArchived }), "open");
+      await leaveEntry(store.open({ keys: ring(ours), archives: isArchived }), "open");
       const before = store.open({ keys: ring(ours) });
       expect((await before.entries()).length).toBe(isArchived ? 1 : 2);
       expect(await before.verify()).toEqual([]);
-      await store.tamper(id, did);
+      await store.tamper(id, change);
       const later = store.open({ keys: ring(ours) });
       const severity = says === stranger ? "warning" : "problem";
       const finding = { severity, where: `entry ${id}`, message: expect.stringContaining(says) };
@@ -785,7 +790,7 @@ function tampering(engine: JournalEngine): void {
 function signing(engine: JournalEngine): void {
   test("records are signed with the first key, and each key verifies", async () => {
     const store = await engine.store();
-    const id = await left(store.open({ keys: ring(old) }), "unknown");
+    const id = await leaveEntry(store.open({ keys: ring(old) }), "unknown");
     const both = store.open({ keys: ring(ours, old) });
     const lease = await both.lease(id);
     await lease.record({ state: "refused" });
@@ -800,7 +805,7 @@ function signing(engine: JournalEngine): void {
 
   test("a machine without a key trusts no record, by any signer", async () => {
     const store = await engine.store();
-    const id = await left(store.open(), "unknown");
+    const id = await leaveEntry(store.open(), "unknown");
     expect([...(await store.open().untrusted([id]))]).toEqual([]);
     for (const keys of [ring(), missingKeys("here")]) {
       const without = store.open({ keys });
@@ -814,7 +819,7 @@ function signing(engine: JournalEngine): void {
 
   test("an entry that a person trusts is signed again, during the import or later", async () => {
     const [from, store] = [(await engine.store()).open({ keys: ring(theirs) }), await engine.store()];
-    const id = await left(from, "open");
+    const id = await leaveEntry(from, "open");
     const to = store.open({ keys: ring(ours) });
     expect(await to.merge(from.records())).toMatchObject({ added: 1 });
     expect([...(await to.untrusted([id, "0000000000"]))]).toEqual([id]);
@@ -838,7 +843,7 @@ function signing(engine: JournalEngine): void {
   });
 }
 
-/** All promises of an engine. */
+/** Declares a test of an engine for each promise. */
 export function journalConformance(engine: JournalEngine): void {
   let number = 0;
   describe(engine.name, () => {
@@ -850,7 +855,7 @@ export function journalConformance(engine: JournalEngine): void {
       admission,
       theSameRequest,
       resuming,
-      keysByHand,
+      explicitKeys,
       leases,
       reading,
       histories,

@@ -25,7 +25,7 @@ function refusalOf(text: string): Failure {
     if (error instanceof Failure) return error;
     throw error;
   }
-  throw new Error("it was taken");
+  throw new Error("it was accepted");
 }
 
 describe("an export", () => {

@@ -17,7 +17,7 @@ export function folder(): string {
   return made;
 }
 
-/** The path of a journal that does not exist yet, nor its folder. */
+/** The path of a journal; neither the journal nor its folder exists yet. */
 export function journalPath(): string {
   return join(folder(), "state", "journal.ndjson");
 }

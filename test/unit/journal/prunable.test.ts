@@ -1,4 +1,4 @@
-// Which entries may be pruned: a table of what an entry created and what is known of it since.
+// Which entries may be pruned: tables of what an entry created, and what became of it.
 import { describe, expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -22,7 +22,7 @@ const rotates = (detail: Entry["detail"] = {}): Entry =>
 const successor = entry("y", { parent: "x", resource_id: "oc_2" });
 const last = entry("z", { operation: "oauth_client.revoke", resource_id: "oc_2" });
 
-function gone(entries: readonly Entry[], includeLive = false): string {
+function prunedIds(entries: readonly Entry[], includeLive = false): string {
   return [...prunable(entries, { before, leased: new Set(), includeLive }).removable].sort().join("");
 }
 
@@ -53,11 +53,11 @@ describe("an old finished entry", () => {
     ["of a rotation whose old client was kept stays", [client, rotates({ keep_old: true }), successor], ""],
     ["of a rotation goes with its successor's revocation", [client, rotates(), successor, last], "cxyz"],
   ])("%s", (_what, entries, ids) => {
-    expect(gone(entries)).toBe(ids);
+    expect(prunedIds(entries)).toBe(ids);
   });
 
   test("that recorded a revocation stays as long as the revoked client's own entry", () => {
-    expect(gone([{ ...client, updated_at: "2027-01-01T00:00:00.000Z" }, revokesClient])).toBe("");
+    expect(prunedIds([{ ...client, updated_at: "2027-01-01T00:00:00.000Z" }, revokesClient])).toBe("");
   });
 
   test.each<[string, Partial<Entry>, string]>([
@@ -71,7 +71,7 @@ describe("an old finished entry", () => {
     const old = "2027-01-01T00:00:00.000Z";
     const first = { ...rotation, id: "0", state: "unknown", updated_at: old, ...about } as Entry;
     const made = { ...key, id: "1", resource_id: "ak_9" };
-    expect(gone([first, made, { ...rotation, id: "2" }], true)).toBe(ids);
+    expect(prunedIds([first, made, { ...rotation, id: "2" }], true)).toBe(ids);
   });
 
   test.each<[string, Partial<Entry>]>([
@@ -81,15 +81,15 @@ describe("an old finished entry", () => {
   ])("that did not rotate a key is pruned while a rotation of it is unfinished: it %s", (_what, changes) => {
     const detail = { mode: "in_place", key_id: "ak_1" } as const;
     const rotation = { ...key, id: "0", operation: "access_key.rotate", detail, state: "unknown" } as Entry;
-    expect(gone([rotation, { ...key, id: "1", resource_id: null, detail: { key_id: "ak_1" }, ...changes }], true)).toBe(
-      "1",
-    );
+    expect(
+      prunedIds([rotation, { ...key, id: "1", resource_id: null, detail: { key_id: "ak_1" }, ...changes }], true),
+    ).toBe("1");
   });
 
   test("is pruned alone if its linked entries do not exist", () => {
     for (const link of [{ parent: "gone" }, { replaces: "gone" }, { replaced_by: "gone" }]) {
       const [over, open] = [entry("a", { state: "refused", ...link }), entry("b", { state: "open", ...link })];
-      expect([gone([over, open]), gone([open, over])]).toEqual(["a", "a"]);
+      expect([prunedIds([over, open]), prunedIds([open, over])]).toEqual(["a", "a"]);
     }
   });
 
@@ -100,9 +100,9 @@ describe("an old finished entry", () => {
   ])("is pruned or kept together with %s", (_what, link) => {
     const [one, other] = [entry("a", { state: "refused", ...link }), entry("b", { state: "refused" })];
     expect([
-      gone([one, other]),
-      gone([one, { ...other, state: "open" }]),
-      gone([{ ...one, state: "open" }, other]),
+      prunedIds([one, other]),
+      prunedIds([one, { ...other, state: "open" }]),
+      prunedIds([{ ...one, state: "open" }, other]),
     ]).toEqual(["ab", "", ""]);
   });
 
@@ -136,7 +136,7 @@ describe("an old finished entry", () => {
   });
 
   test("is pruned with its live client on request, and is named", () => {
-    expect(gone([client, key, rotates(), successor], true)).toBe("ckxy");
+    expect(prunedIds([client, key, rotates(), successor], true)).toBe("ckxy");
     const choice = { before, leased: new Set<string>(), includeLive: true };
     expect(prunable([client, key, revokesKey], choice).live).toEqual([client]);
     expect(prunable([client, key, revokesKey], { ...choice, includeLive: false }).keptLive).toEqual([client]);

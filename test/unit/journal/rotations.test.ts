@@ -1,4 +1,4 @@
-// Rotations of one client or key that meet: only one of two simultaneous ones continues, and a rotation in place is never sent
+// Several rotations of one client or key: of two simultaneous ones only one continues, and a rotation in place is never sent
 // again after a later one.
 import { describe, expect, it } from "vitest";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
@@ -31,9 +31,9 @@ function rotation(mode: Mode, about: Partial<Entry> = {}): Entry {
 
 interface Other extends Partial<Entry> {
   readonly mode?: Mode;
-  /** A process drives it. */
-  readonly held?: boolean;
-  /** Its state after this process has waited once; undefined: it no longer exists. */
+  /** A process works on it. */
+  readonly isHeld?: boolean;
+  /** Its state after this process has waited once; null: it no longer exists. */
   readonly next?: Partial<Entry> | null;
 }
 
@@ -47,9 +47,9 @@ interface Meeting {
   readonly before?: boolean;
 }
 
-/** @returns how this one continues, or why it does not, and how long it waited */
-async function met({ mode = "in_place", other, isShared = false, ...about }: Meeting) {
-  const { mode: otherMode = mode, held = false, next, ...stands } = other;
+/** @returns if this rotation continues, or why it does not, and how long it waited */
+async function outcomeOf({ mode = "in_place", other, isShared = false, ...about }: Meeting) {
+  const { mode: otherMode = mode, isHeld = false, next, ...stands } = other;
   const first = rotation(otherMode, { id: below, ...stands });
   const entries = [rotation(mode), first];
   let waited = 0;
@@ -57,8 +57,8 @@ async function met({ mode = "in_place", other, isShared = false, ...about }: Mee
     journal: {
       isShared,
       select: async (filter: EntryFilter) => entries.filter((entry) => fits(entry, filter)),
-      tryLease: async () => (held ? null : { release: async () => {} }),
-      holders: async () => new Map(held ? [[first.id, {}]] : []),
+      tryLease: async () => (isHeld ? null : { release: async () => {} }),
+      holders: async () => new Map(isHeld ? [[first.id, {}]] : []),
     },
     clock: {
       elapsed: () => waited,
@@ -120,7 +120,7 @@ describe("of two simultaneous rotations", () => {
     ],
     [
       "one by replacement stops if one in place runs",
-      { mode: "replacement", other: { mode: "in_place", held: true } },
+      { mode: "replacement", other: { mode: "in_place", isHeld: true } },
       now,
     ],
     [
@@ -128,10 +128,14 @@ describe("of two simultaneous rotations", () => {
       { mode: "replacement", other: { mode: "in_place", state: "unknown", sequence: 3 } },
       "continues",
     ],
-    ["one in place stops if a replacement runs", { other: { mode: "replacement", held: true, sequence: 4 } }, replaced],
+    [
+      "one in place stops if a replacement runs",
+      { other: { mode: "replacement", isHeld: true, sequence: 4 } },
+      replaced,
+    ],
     [
       "a new one in place stops if a replacement runs",
-      { other: { mode: "replacement", held: true, sequence: 4 }, fresh: true },
+      { other: { mode: "replacement", isHeld: true, sequence: 4 }, fresh: true },
       now,
     ],
     [
@@ -140,15 +144,15 @@ describe("of two simultaneous rotations", () => {
       "continues",
     ],
     ["a new one in place ignores abandoned ones", { other: { state: "unknown" }, fresh: true }, "continues"],
-    ["a new one in place stops if another runs", { other: { held: true }, fresh: true }, now],
+    ["a new one in place stops if another runs", { other: { isHeld: true }, fresh: true }, now],
     [
       "two new ones by replacement both continue",
-      { mode: "replacement", other: { held: true }, fresh: true },
+      { mode: "replacement", other: { isHeld: true }, fresh: true },
       "continues",
     ],
     [
       "a new one by replacement stops if one in place runs",
-      { mode: "replacement", other: { mode: "in_place", held: true }, fresh: true },
+      { mode: "replacement", other: { mode: "in_place", isHeld: true }, fresh: true },
       now,
     ],
     [
@@ -170,9 +174,9 @@ describe("of two simultaneous rotations", () => {
     ["another key's is ignored", { other: { detail: { mode: "in_place", key_id: "other" } } }, "continues"],
   ])("%s", async (_what, meeting, end) => {
     for (const isShared of [false, true]) {
-      // A team's waits for one that was admitted after it: see below.
+      // In a team's journal, a rotation waits for one that was admitted after it: see below.
       if (isShared && meeting.other.id === above) continue;
-      expect((await met({ ...meeting, isShared })).end, isShared ? "team" : "file").toBe(end);
+      expect((await outcomeOf({ ...meeting, isShared })).end, isShared ? "team" : "file").toBe(end);
     }
   });
 
@@ -181,10 +185,10 @@ describe("of two simultaneous rotations", () => {
     ["starts", { next: { sequence: 2 } }, now, 50],
     ["ends", { next: { state: "done", sequence: 4 } }, just, 50],
     ["is pruned", { next: null }, "continues", 50],
-    ["says nothing", {}, now, 5000],
+    ["records nothing", {}, now, 5000],
     ["had started", { sequence: 2 }, now, 0],
   ])("in a team's journal, one waits for a higher id until that %s", async (_what, other, end, waited) => {
-    expect(await met({ other: { id: above, ...other }, isShared: true })).toMatchObject({ end, waited });
+    expect(await outcomeOf({ other: { id: above, ...other }, isShared: true })).toMatchObject({ end, waited });
   });
 
   it.each<[Mode, Mode, RegExp]>([
@@ -194,7 +198,7 @@ describe("of two simultaneous rotations", () => {
     ["replacement", "replacement", /^Nothing was sent: one rotation creates one new key, and the other process/],
     ["client", "client", /^Nothing was sent: one rotation creates one new client/],
   ])("%s next to %s explains why, and what to check", async (mode, other, meaning) => {
-    const { failure } = await met({ mode, other: { mode: other, held: true } });
+    const { failure } = await outcomeOf({ mode, other: { mode: other, isHeld: true } });
     expect(failure!.details).toMatchObject({
       meaning: expect.stringMatching(meaning),
       nextCommand: `integ journal show ${below}`,
@@ -203,11 +207,11 @@ describe("of two simultaneous rotations", () => {
 });
 
 it.each([
-  ["a file journal, driven by a running process", false, "held", true],
-  ["a file journal, free", false, "free", false],
-  ["a team's journal, driven by someone", true, "held", true],
-  ["a team's journal, free", true, "free", false],
-])("an entry in %s is being driven: %s", async (_what, isShared, id, expected) => {
+  ["a file journal that a running process holds is worked on", false, "held", true],
+  ["a file journal that no process holds is free", false, "free", false],
+  ["a team's journal that a process holds is worked on", true, "held", true],
+  ["a team's journal that no process holds is free", true, "free", false],
+])("an entry in %s", async (_what, isShared, id, expected) => {
   let released = 0;
   const journal = {
     isShared,
@@ -219,10 +223,10 @@ it.each([
 });
 
 it.each<[string, Partial<Entry>, boolean]>([
-  ["an earlier one that a process drives", { id: below, state: "unknown" }, true],
+  ["an earlier one that a process works on", { id: below, state: "unknown" }, true],
   ["a later one", { id: above, state: "unknown" }, false],
   ["an earlier finished one", { id: below, state: "done" }, false],
-  ["one that no process drives", { id: "0000000001", state: "unknown" }, false],
+  ["one that no process works on", { id: "0000000001", state: "unknown" }, false],
   ["another key's", { id: below, detail: { mode: "in_place", key_id: "other" } }, false],
 ])("in progress next to a rotation: %s", async (_what, about, expected) => {
   const journal = {
@@ -252,7 +256,7 @@ describe("the later rotation of a key", () => {
     ["replacement", false, ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered", "done"]],
     ["in_place", true, ["secret_lost", "undelivered", "done"]],
     ["replacement", true, ["done"]],
-  ])("(%s) counts if a secret of the earlier one is kept (%s: %s), in these states", async (mode, kept, counting) => {
+  ])("(%s) counts, if the earlier one's secret is kept (%s), in the states %s", async (mode, kept, counting) => {
     for (const state of states) {
       expect(await later(mode, state, { kept }), state).toBe(counting.includes(state));
       expect(await later(mode, state, { kept: false, first: kept ? "undelivered" : "open" }), state).toBe(
@@ -263,7 +267,7 @@ describe("the later rotation of a key", () => {
   });
 });
 
-it("is of either kind, at the key's address", async () => {
+it("a rotation of a key is of either kind, at the key's address", async () => {
   const all = [rotation("in_place"), rotation("replacement"), rotation("in_place", { base_url: "https://other" })];
   const journal = { select: async () => all } as unknown as Journal;
   expect(await rotationsOf(journal, rotation("replacement"))).toEqual(all.slice(0, 2));
@@ -272,9 +276,9 @@ it("is of either kind, at the key's address", async () => {
 it.each<[string, Setting]>([
   ["whose response was lost", { fates: { rotate: ["lost after"] } }],
   ["whose secret is kept", { failing: ["deliver"] }],
-])("makes recovery end a rotation in place %s", async (_name, setting) => {
+])("a later rotation makes recovery end a rotation in place %s", async (_name, setting) => {
   const world = new AWorld(setting);
-  for (const id of ["ak_own", "ak_old"]) world.account.has("key", id);
+  for (const id of ["ak_own", "ak_old"]) world.account.addExisting("key", id);
   const rotated = (fresh: boolean): Promise<Ended<unknown>> =>
     world.run((bench) =>
       rotateAccessKey(bench, { id: "ak_old", updateProfile: false }, { destination: world.destination(), fresh }),

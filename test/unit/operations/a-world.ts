@@ -1,5 +1,5 @@
-// All that a change touches, in memory: the account, the journal, kept secrets and their destinations, the clock. It outlives
-// its processes: each may crash at any call, and the next finds what is left.
+// What a change reads and writes, in memory: the account, the journal, kept secrets, their destinations, the clock. A world
+// outlives its processes: each process may crash at any call, and the next one continues from what is left.
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/operations/recovery.ts";
 import { DiskHealth, type Workbench } from "../../../src/operations/workbench.ts";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
@@ -10,7 +10,7 @@ import { rememberedSeveral, severalDestinations } from "../../../src/secrets/sev
 import { InMemory, isDelivered, isKept, newMachine, type Outside } from "../../model/in-memory.ts";
 import { AnAccount, type Fate, type Request } from "./an-account.ts";
 
-/** The end of a process at one of its points: one object for all, because a stack trace costs more than a world. */
+/** Thrown to end a process: a single object, because creating a stack trace takes longer than creating a world. */
 const crash = new Error("the process ended");
 
 type PlaceKind = "file" | "profile" | "command" | "stdout" | "store";
@@ -46,28 +46,28 @@ export class AWorld {
   readonly profiles = this.#outside.profiles;
   /** Every call of the current or last process, in order. */
   readonly calls: string[] = [];
-  readonly told: string[] = [];
+  readonly messages: string[] = [];
   /** Broken promises. */
   readonly broken: string[] = [];
-  /** Clients and keys that a change may revoke although their secret is in use. */
-  readonly mayGo = new Set<string>();
+  /** Ids of the clients and keys that a change may revoke although their secret is in use. */
+  readonly revocable = new Set<string>();
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
-  /** Called with every wait. */
+  /** Called during every wait. */
   onSleep: () => void = () => {};
-  /** The process ends at its nth point: before and after each call. */
+  /** The number of the point at which the process ends: points are before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
-  /** Its file can no longer be read or written. */
+  /** The journal can no longer be read or written. */
   journalIsGone = false;
-  /** The profile's token endpoint: a new secret may be proven nowhere else, whatever an entry says. */
-  proves = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
+  /** The only addresses that may receive a new secret to prove it, whatever an entry says. */
+  proofAddresses = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
   /** Machine and folder of the current processes. */
   place = "here:/state";
-  /** Entries that a running process has. */
+  /** Ids of the entries that another running process works on. */
   readonly running = new Set<string>();
-  /** Called before it is known whether a process has an entry. */
+  /** Called when recovery tries to take an entry, before it learns if another process works on it. */
   onTryLease: () => void = () => {};
-  /** Its journal is a team's: it shows who drives an entry. */
+  /** The journal is a team's, which shows the holder of each entry. */
   isTeam = false;
   readonly #setting: Setting;
   /** The running process. */
@@ -109,15 +109,15 @@ export class AWorld {
     }
   }
 
-  /** `journal recover` of everything, with every consent and the key's id. */
+  /** Runs `journal recover` on every entry, with every consent; if its key is only a guess, again with the key's id. */
   async recover(
     answers: Partial<RecoveryOptions> = {},
     onBegin: (bench: Workbench) => void = () => {},
   ): Promise<Ended<Recovered[]>> {
     const ended = await this.#recoverOnce(answers, onBegin);
     const guess = ended.value?.find(({ entry }) => entry.state === "secret_lost" && isGuess(entry));
-    const isAgreed = !("mayReplace" in answers) && !("revokes" in answers) && !this.#isDead;
-    if (guess === undefined || !isAgreed) return ended;
+    const hasEveryConsent = !("mayReplace" in answers) && !("revokes" in answers) && !this.#isDead;
+    if (guess === undefined || !hasEveryConsent) return ended;
     return this.#recoverOnce({ ...answers, revokes: guess.entry.resource_id! }, onBegin);
   }
 
@@ -187,27 +187,27 @@ export class AWorld {
     return result;
   }
 
-  /** Conditions when a request arrives. */
+  /** When a request arrives: its entry is on disk, and a revocation takes no working secret away. */
   #audit(what: Request, { id, body, key }: { id?: string; body?: string; key?: string }): void {
     const isOnDisk = (entry: Entry): boolean =>
       entry.attempts > 0 &&
       (body === undefined || (entry.request_text === body && entry.idempotency_key === (key ?? null)));
     if ((what === "create" || what === "rotate") && !this.entries.some(isOnDisk))
-      this.broken.push(`${what} was sent and is not on disk`);
+      this.broken.push(`${what} was sent before it was on disk`);
     if (what !== "revoke") return;
     const all = [...this.account.clients, ...this.account.keys];
-    const going = all.find((made) => made.id === id);
-    if (going === undefined || going.status !== "active") return;
+    const revoked = all.find((made) => made.id === id);
+    if (revoked === undefined || revoked.status !== "active") return;
     const { destination } = this.#setting;
-    if (this.mayGo.has(going.id) && destination === "three" && !this.haveAll())
+    if (this.revocable.has(revoked.id) && destination === "three" && !this.allHaveSameSecret())
       this.broken.push(`${id} was revoked before all destinations had the new secret`);
     const isNamed = this.entries.some((entry) => entry.operation.endsWith(".revoke") && entry.attempts > 0);
     const other = all.find(
-      (made) => made !== going && made.id !== "ak_own" && made.status === "active" && this.isSafe(made.secret),
+      (made) => made !== revoked && made.id !== "ak_own" && made.status === "active" && this.isSafe(made.secret),
     );
-    if (isNamed || (this.mayGo.has(going.id) && other)) return;
-    if (this.mayGo.has(going.id)) this.broken.push(`${id} was revoked, and nothing that works is in its place`);
-    else if (this.isSafe(going.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
+    if (isNamed || (this.revocable.has(revoked.id) && other)) return;
+    if (this.revocable.has(revoked.id)) this.broken.push(`${id} was revoked, and no working credential replaces it`);
+    else if (this.isSafe(revoked.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
   }
 
   #bench(): Workbench {
@@ -248,8 +248,8 @@ export class AWorld {
         finishing: (work) => work(),
       },
       tell: {
-        note: (text) => void this.told.push(text),
-        warn: (text) => void this.told.push(text),
+        note: (text) => void this.messages.push(text),
+        warn: (text) => void this.messages.push(text),
         waiting: () => () => {},
         busy: () => () => {},
       },
@@ -257,14 +257,14 @@ export class AWorld {
   }
 
   async #proveClient(secret: string, at: string): Promise<void> {
-    if (at !== this.proves.client) this.broken.push(`a new secret went to ${at}`);
+    if (at !== this.proofAddresses.client) this.broken.push(`a new secret went to ${at}`);
     const answer = await this.account.service.tokens.exchangeClient({ clientId: "", clientSecret: secret });
     if (answer?.kind === "refused") throw new Failure("auth", "The token endpoint refuses the client.");
     if (answer?.kind !== "answered") throw new Failure("unreachable", "The token endpoint gave no answer.");
   }
 
   async #exchangeKey(secret: string, way: KeyExchange): Promise<Attempt<unknown> | undefined> {
-    if (way.kind !== "endpoint" || way.url !== this.proves.key)
+    if (way.kind !== "endpoint" || way.url !== this.proofAddresses.key)
       this.broken.push(`a new secret was exchanged otherwise: ${JSON.stringify(way)}`);
     return this.account.service.tokens.exchangeAccessKey(secret);
   }
@@ -302,19 +302,19 @@ export class AWorld {
     });
   }
 
-  /** The destination of a command, created by each process. */
+  /** Creates the destination of a command: each process creates its own. */
   destination(kind: DestinationKind = this.#setting.destination ?? "file"): Destination {
     if (kind !== "three") return this.single(kind);
     return severalDestinations((["file", "store", "profile"] as const).map((one) => this.single(one)));
   }
 
   /** True if a file, the store and the profile hold the same secret. */
-  haveAll(): boolean {
+  allHaveSameSecret(): boolean {
     const secrets = [this.files.get("/secret")?.secret, this.stored.at(-1), this.profiles.get("target")?.secret];
     return secrets.every((secret) => secret !== undefined && secret === secrets[0]);
   }
 
-  /** One destination, created by each process. */
+  /** Creates one destination: each process creates its own. */
   single(kind: PlaceKind): SingleDestinationPlace {
     const here = this.#here();
     return kind === "store" ? here.store("a") : kind === "file" ? here.file("/secret") : here.taker(kind);

@@ -1,4 +1,5 @@
-// The service in memory: clients under idempotency keys (§4.2), keys without (§4.4), and each response as a test needs it.
+// The service in memory: clients with idempotency keys (§4.2), access keys without (§4.4), and the outcome that a test gives a
+// request.
 import type { ClientProof } from "../../../src/api/auth/credential.ts";
 import type { AccessKey, AccessKeyRequest, SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Service } from "../../../src/api/connect.ts";
@@ -7,7 +8,7 @@ import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import type { OAuthClient } from "../../../src/api/oauth-clients.ts";
 import type { Problem } from "../../../src/errors.ts";
 
-/** The outcome of one request. Those that name no fault are answered as the contract says. */
+/** The outcome of one request. Without it the response is as the contract says. */
 export type Fate =
   | "lost before" // The request never arrived.
   | "lost after" // Done, and the response is lost.
@@ -44,7 +45,7 @@ export class AnAccount {
   readonly keys: Made[] = [];
   /** Every request that arrived, in order. */
   readonly requests: string[] = [];
-  /** Those that got a response, with the service's request ids. */
+  /** The requests that got a response, with their request ids. */
   readonly answered: [what: Request, id: string][] = [];
   readonly fates: Partial<Record<Request, Fate[]>> = {};
   /** Called before a request takes effect, to check the disk. */
@@ -52,16 +53,16 @@ export class AnAccount {
   now: () => number = () => 0;
   /** The credential of the requests; each is another service account. */
   credential = "first";
-  /** How far its clock is ahead of the other machine's. */
+  /** How far the service's clock is ahead of the machine's. */
   aheadMs = 0;
-  /** Fields of a POST's receipt that differ from the request. */
+  /** False fields of a POST's receipt. */
   lies: Readonly<Record<string, unknown>> = {};
-  /** A service that revokes nothing and says so in its response to a DELETE. */
+  /** If set, a DELETE revokes nothing, and its response has these fields. */
   revocationLies: Readonly<Record<string, unknown>> | undefined;
   step: <T>(name: string, effect: () => T, about?: string) => T = (_name, effect) => effect();
 
-  /** An existing client or key. */
-  has(kind: "client" | "key", id: string, { name = "old", at }: { name?: string; at?: number } = {}): Made {
+  /** Adds a client or key that existed before the test. */
+  addExisting(kind: "client" | "key", id: string, { name = "old", at }: { name?: string; at?: number } = {}): Made {
     const made = this.#make(kind, { body: kind === "key" ? JSON.stringify({ name }) : "{}", id, at });
     made.isGiven = true;
     return made;
@@ -72,8 +73,8 @@ export class AnAccount {
   }
 
   get service(): Service {
-    // The service's clock as this connection knows it.
-    let told: number | undefined;
+    // What this connection learned of the service's clock.
+    let clockOffset: number | undefined;
     const answer = async <T>(
       what: Request,
       about: { id?: string; body?: string; key?: string },
@@ -90,7 +91,7 @@ export class AnAccount {
           if (fate === "not sent") return { kind: "not_sent", reason: "refused", detail: "nobody listens" };
           const attempt = typeof fate === "object" ? refusal(fate.refused, fate) : effect(fate);
           if (fate === "lost after") return lost;
-          told = this.aheadMs;
+          clockOffset = this.aheadMs;
           this.answered.push([what, id]);
           if (fate === "cut") return cutOff(attempt);
           if (attempt.kind === "answered" && fate !== "broken after") return { ...attempt, requestId: id };
@@ -109,16 +110,18 @@ export class AnAccount {
         create: (body, key) => answer("create", { body, key }, (fate) => this.#createClient(body, key, fate)),
         get: (id) => answer("get", { id }, () => this.#shown(this.clients.find((one) => one.id === id))),
         revoke: (id) =>
-          answer("revoke", { id }, () => this.#said(this.#shown(this.#revoked(this.clients, id)), this.revocationLies)),
+          answer("revoke", { id }, () =>
+            this.#withFields(this.#shown(this.#revoked(this.clients, id)), this.revocationLies),
+          ),
       },
       accessKeys: {
         create: (body) => answer("create", { body }, (fate) => this.#keyAnswer(this.#make("key", { body }), fate)),
         list: () => answer("list", {}, () => this.#list()),
         rotate: (id) => answer("rotate", { id }, (fate) => this.#rotateKey(id, fate)),
         revoke: (id) =>
-          answer("revoke", { id }, () => this.#said(keyShown(this.#revoked(this.keys, id)), this.revocationLies)),
+          answer("revoke", { id }, () => this.#withFields(keyShown(this.#revoked(this.keys, id)), this.revocationLies)),
       },
-      clockOffset: () => told,
+      clockOffset: () => clockOffset,
       tokens: {
         exchangeAccessKey: async (secret: string) => answer("exchange", {}, () => this.#exchange(this.keys, secret)),
         exchangeClient: async (client: ClientProof) =>
@@ -157,10 +160,10 @@ export class AnAccount {
     const becomes = fate === "pending" || fate === "revoked" || fate === "disabled" ? fate : made.status;
     if (made.status !== "revoked") made.status = becomes;
     const attempt = this.#shown(made, { withSecret: fate !== "silent" });
-    return this.#said(attempt, this.lies);
+    return this.#withFields(attempt, this.lies);
   }
 
-  #said<T>(attempt: Attempt<T>, lies: Readonly<Record<string, unknown>> | undefined): Attempt<T> {
+  #withFields<T>(attempt: Attempt<T>, lies: Readonly<Record<string, unknown>> | undefined): Attempt<T> {
     return attempt.kind === "answered" ? { ...attempt, value: { ...attempt.value, ...lies } } : attempt;
   }
 

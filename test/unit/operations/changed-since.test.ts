@@ -1,9 +1,9 @@
-// What was done to the state folder, the journal or a destination between two processes: `--yes` consents to none of it.
+// Changes to the state folder, the journal or a destination between two processes: `--yes` consents to none of them.
 import { describe, expect, it } from "vitest";
 import { clientRotationIntent } from "../../../src/operations/client-rotation.ts";
 import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";
 import type { AWorld, Setting } from "./a-world.ts";
-import { ask, operations, worldFor } from "./every-operation.ts";
+import { perform, operations, worldFor } from "./every-operation.ts";
 
 const [hour, old] = [3_600_000, { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" }];
 
@@ -24,7 +24,7 @@ describe("a lost secret is replaced", () => {
     ["key", "not if the folder of its first attempt was lost", away, false],
     [
       "client",
-      "not if a backup was restored, and it was made meanwhile",
+      "not if the journal is a backup from before its creation",
       async (world) => {
         world.account.clients.length = 0;
         const [before] = structuredClone(world.entries);
@@ -36,7 +36,7 @@ describe("a lost secret is replaced", () => {
   ])("of a %s, %s", async (noun, _when, change, isReplaced) => {
     const operation = operations[`a ${noun}'s creation`]!;
     const world = worldFor(operation, { destination: "command", retryForMs: 0, fates: { create: ["lost after"] } });
-    await ask(world, operation);
+    await perform(world, operation);
     const [made] = world.entries;
     if (noun === "key")
       world.entries[0] = { ...made!, detail: { ...made!.detail, orphan_certain: true, marked: true } };
@@ -46,16 +46,16 @@ describe("a lost secret is replaced", () => {
   });
 });
 
-describe("the old one", () => {
+describe("the old client", () => {
   async function waiting(setting: Setting = {}): Promise<AWorld> {
     const operation = operations["a client's rotation with an overlap"]!;
     const world = worldFor(operation, setting);
-    await ask(world, operation);
+    await perform(world, operation);
     expect(world.entry("oauth_client.rotate")!.state).toBe("waiting");
     return world;
   }
 
-  it("is revoked at the end of an overlap, but not for a new one that was made after that was typed", async () => {
+  it("is revoked if a person ends the overlap, but not for a new client that is created only then", async () => {
     const [plain, other] = [await waiting(), await waiting()];
     other.entries.splice(1, 1);
     other.files.clear();
@@ -63,7 +63,7 @@ describe("the old one", () => {
     expect([plain, other].map(revoked)).toEqual([true, false]);
   });
 
-  it("stays where another machine saw that the new secret is gone, until that sees it again", async () => {
+  it("stays valid after a machine found the new secret missing, until that machine finds it again", async () => {
     const world = await waiting();
     const { id } = world.machine;
     const file = world.files.get("/secret")!;
@@ -78,7 +78,7 @@ describe("the old one", () => {
     expect(revoked(world)).toBe(true);
   });
 
-  it("stays where the entry of the new one is untrusted", async () => {
+  it("stays valid if the new client's entry is untrusted", async () => {
     const world = await waiting();
     tamper(world, ({ parent }) => parent !== null);
     expect((await recover(world)).value![0]!.failure?.kind).toBe("auth");
@@ -86,13 +86,13 @@ describe("the old one", () => {
   });
 });
 
-describe("nothing is made", () => {
+describe("nothing is created", () => {
   it.each<[string, (world: AWorld) => void, string]>([
     ["for a rotation that is untrusted", (world) => tamper(world, () => true), "is untrusted"],
     ["for a file of another machine", (world) => void (world.machine.id = "another"), "of another machine"],
   ])("%s", async (_what, change, why) => {
     const operation = operations["a client's rotation"]!;
-    for (const again of [(world: AWorld) => ask(world, operation), recover]) {
+    for (const again of [(world: AWorld) => perform(world, operation), recover]) {
       const world = worldFor(operation);
       await world.run(async (bench) => {
         const destination = await world.destination().check();
@@ -106,11 +106,11 @@ describe("nothing is made", () => {
     }
   });
 
-  it("in place of a lost one by a replacement that is untrusted", async () => {
+  it("for an untrusted replacement of a lost client", async () => {
     const operation = operations["a client's creation"]!;
     const fates = { create: ["lost after"], revoke: ["lost before"] } satisfies Setting["fates"];
     const world = worldFor(operation, { retryForMs: 0, fates });
-    for (const again of [() => ask(world, operation), () => recover(world)]) await again();
+    for (const again of [() => perform(world, operation), () => recover(world)]) await again();
     const before = world.account.requests.length;
     tamper(world, ({ replaces }) => replaces !== null);
     expect((await recover(world)).value![0]!.failure?.kind).toBe("auth");

@@ -1,4 +1,4 @@
-// A kept secret that is claimed: where it is delivered, the order of the journal's records, and when the copy is destroyed.
+// Claiming a kept secret: where it is delivered, the order of the journal's records, and when the copy is destroyed.
 import { describe, expect, it } from "vitest";
 import { client } from "../../../src/operations/client.ts";
 import {
@@ -13,14 +13,19 @@ import type { Entry } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { SecretKeeping } from "../../../src/secrets/kept.ts";
 import { AWorld, type DestinationKind, type Ended } from "./a-world.ts";
-import { ask, operations, worldFor } from "./every-operation.ts";
+import { perform, operations, worldFor } from "./every-operation.ts";
 
-const making = ["a client's creation", "a key's creation", "a client's rotation", "a key's rotation in place"] as const;
+const creating = [
+  "a client's creation",
+  "a key's creation",
+  "a client's rotation",
+  "a key's rotation in place",
+] as const;
 
-/** A world in which the operation ended with its secret kept here. */
-async function kept(what: (typeof making)[number]): Promise<AWorld> {
+/** A world in which the operation ended with its secret kept on this machine. */
+async function worldKeeping(what: (typeof creating)[number]): Promise<AWorld> {
   const world = worldFor(operations[what]!, { failing: ["write"], retryForMs: 0 });
-  expect((await ask(world, operations[what]!)).kind).toBe("undelivered");
+  expect((await perform(world, operations[what]!)).kind).toBe("undelivered");
   expect(world.kept.size).toBe(1);
   world.now += 3_600_000;
   return world;
@@ -41,7 +46,7 @@ interface Claim {
   readonly by?: SecretDelivery["claimedBy"];
 }
 
-/** Claims it in one process. */
+/** Claims the kept secret in one process. */
 function claim(
   world: AWorld,
   { to = "file", seen, id = entryWithSecret(world).id, by = "person" }: Claim = {},
@@ -64,13 +69,13 @@ function watched(bench: Workbench, seen: Seen | undefined): Workbench {
   return { ...bench, clock: { ...clock, finishing } };
 }
 
-describe.each(making)("of %s,", (what) => {
+describe.each(creating)("of %s,", (what) => {
   const isPart = what === "a client's rotation";
 
   it.each(["file", "profile", "command", "stdout", "store", "three"] as const)(
     "a kept secret is claimed to a destination of kind %s",
     async (to) => {
-      const world = await kept(what);
+      const world = await worldKeeping(what);
       const [before, secret] = [entryWithSecret(world), [...world.kept.values()][0]!.secret];
       const seen: Seen = { finished: [] };
       expect(await claim(world, { to, seen })).toMatchObject(done);
@@ -83,13 +88,13 @@ describe.each(making)("of %s,", (what) => {
       );
       expect([...world.reserves]).toEqual([]);
       expect(seen).toEqual({ finished: [1] });
-      // The rotation continues now, and no earlier.
+      // Only the claim lets the rotation continue.
       if (isPart) expect(world.entry("oauth_client.rotate")).toMatchObject({ state: "pending", last_error: null });
     },
   );
 
-  it("the same destination already has it, and nothing is delivered again", async () => {
-    const world = await kept(what);
+  it("nothing is delivered again if the destination already has the secret", async () => {
+    const world = await worldKeeping(what);
     const { id, destination } = entryWithSecret(world);
     const secret = world.kept.get(id)!.secret;
     const inode = destination?.kind === "file" ? destination.inode! : "";
@@ -100,7 +105,7 @@ describe.each(making)("of %s,", (what) => {
   });
 
   it("a destination that refuses the secret leaves the copy unchanged", async () => {
-    const world = await kept(what);
+    const world = await worldKeeping(what);
     const before = world.entries.map(({ state }) => state);
     const destination = { ...world.single("file"), deliver: async () => Promise.reject(new Error("not a failure")) };
     const { id } = entryWithSecret(world);
@@ -124,8 +129,8 @@ describe.each(making)("of %s,", (what) => {
     expect(world.kept.size).toBe(1);
   });
 
-  it("without a copy nothing is delivered or reported as delivered", async () => {
-    const world = await kept(what);
+  it("nothing is delivered or reported as delivered without a copy", async () => {
+    const world = await worldKeeping(what);
     const { id } = entryWithSecret(world);
     world.kept.clear();
     expect(await claim(world, { id })).toEqual({ kind: "done", value: undefined });
@@ -135,24 +140,24 @@ describe.each(making)("of %s,", (what) => {
 });
 
 describe("the rotation of a claimed secret", () => {
-  it("is left to the process that drives it", async () => {
-    const world = await kept("a client's rotation");
+  it("is left to the process that works on it", async () => {
+    const world = await worldKeeping("a client's rotation");
     world.running.add(world.entry("oauth_client.rotate")!.id);
     expect(await claim(world)).toMatchObject(done);
     expect(world.entry("oauth_client.rotate")!.state).toBe("undelivered");
   });
 
   it("is not resumed if it does not wait for the secret", async () => {
-    const world = await kept("a client's rotation");
+    const world = await worldKeeping("a client's rotation");
     const at = world.entries.findIndex(({ operation }) => operation === "oauth_client.rotate");
     world.entries[at] = { ...world.entries[at]!, state: "done" };
     expect(await claim(world)).toMatchObject(done);
     expect(world.entries[at].state).toBe("done");
   });
 
-  it("waits only with the claim: a crash at any call leaves work that recovery finishes", async () => {
+  it("is finished by recovery after a crash at any call of the claim", async () => {
     for (let crashAt = 1; ; crashAt += 1) {
-      const world = await kept("a client's rotation");
+      const world = await worldKeeping("a client's rotation");
       world.crashAt = crashAt;
       if ((await claim(world)).kind !== "crash") break;
       world.crashAt = Number.POSITIVE_INFINITY;
@@ -168,23 +173,23 @@ describe("the rotation of a claimed secret", () => {
 });
 
 /** Changes an entry that keeps a secret, runs `work` under its lease, and records which destinations were checked. */
-async function found(
+async function runUnderLease(
   change: Partial<Entry>,
   work: (bench: Workbench, lease: EntryLease) => Promise<unknown>,
-): Promise<{ world: AWorld; end: Ended<unknown>; asked: unknown[]; entry: Entry }> {
-  const world = await kept("a key's creation");
+): Promise<{ world: AWorld; end: Ended<unknown>; checked: unknown[]; entry: Entry }> {
+  const world = await worldKeeping("a key's creation");
   const { id } = entryWithSecret(world);
   const at = world.entries.findIndex((entry) => entry.id === id);
   world.entries[at] = { ...world.entries[at]!, ...change };
-  const asked: unknown[] = [];
+  const checked: unknown[] = [];
   const end = await world.run(async (bench) => {
     const completeDelivery: SecretKeeping["completeDelivery"] = async (record, about) => {
-      asked.push(record.kind);
+      checked.push(record.kind);
       return bench.secrets.completeDelivery(record, about);
     };
     return work({ ...bench, secrets: { ...bench.secrets, completeDelivery } }, await bench.journal.lease(id));
   });
-  return { world, end, asked, entry: world.entries[at] };
+  return { world, end, checked, entry: world.entries[at] };
 }
 
 const file = { kind: "file", path: "/secret", as: "raw", reserved: "/.r" } as const;
@@ -194,27 +199,27 @@ describe("a destination is checked for the secret", () => {
   it.each<[string, Partial<Entry>, unknown[]]>([
     ["a file", { destination: file, resource_id: "ak_2" }, ["file"]],
     ["a profile, whatever key it names", { destination: profile, resource_id: "ak_2" }, ["profile"]],
-    ["no place without a destination", { destination: null, resource_id: "ak_9" }, []],
-    ["no place of another machine", { destination: { ...file, machine: "another" }, resource_id: "ak_2" }, []],
+    ["none, if the entry has no destination", { destination: null, resource_id: "ak_9" }, []],
+    ["none, if it is on another machine", { destination: { ...file, machine: "another" }, resource_id: "ak_2" }, []],
   ])("%s", async (_, change, expected) => {
-    const { asked } = await found(change, completeDelivery);
-    expect(asked).toEqual(expected);
+    const { checked } = await runUnderLease(change, completeDelivery);
+    expect(checked).toEqual(expected);
   });
 
-  it("among several, those without it are checked, and the results are recorded once", async () => {
+  it("among several, those without the secret are checked, and the results are recorded once", async () => {
     const places = [
       { at: file, state: "delivered" },
       { at: { ...file, path: "/other", reserved: "/.o" }, state: "missing" },
     ] as const;
     const destination = { kind: "several", places } as unknown as Entry["destination"];
-    const none = await found({ destination, resource_id: "ak_2" }, completeDelivery);
-    expect([none.end.value, none.asked.length, none.world.calls]).toEqual([
+    const none = await runUnderLease({ destination, resource_id: "ak_2" }, completeDelivery);
+    expect([none.end.value, none.checked.length, none.world.calls]).toEqual([
       false,
       1,
       ["read kept", "complete delivery"],
     ]);
     expect(none.entry.destination).toEqual(destination);
-    const all = await found({ destination, resource_id: "ak_2" }, async (bench, lease) => {
+    const all = await runUnderLease({ destination, resource_id: "ak_2" }, async (bench, lease) => {
       const there = { ...bench.secrets, completeDelivery: async () => true };
       return completeDelivery({ ...bench, secrets: there }, lease);
     });
@@ -223,8 +228,8 @@ describe("a destination is checked for the secret", () => {
       all.entry.destination?.kind === "several" ? all.entry.destination.places.map(({ state }) => state) : [];
     expect(states).toEqual(["delivered", "delivered"]);
     const whole = { kind: "several", places: [places[0], places[0]] } as unknown as Entry["destination"];
-    const known = await found({ destination: whole, resource_id: "ak_2" }, completeDelivery);
-    expect([known.end.value, known.asked, known.world.calls]).toEqual([true, [], []]);
+    const known = await runUnderLease({ destination: whole, resource_id: "ak_2" }, completeDelivery);
+    expect([known.end.value, known.checked, known.world.calls]).toEqual([true, [], []]);
   });
 });
 
@@ -235,7 +240,7 @@ describe("a secret kept in another folder", () => {
     ["before a client's creation continues", client.takeUp],
     ["before a key's creation continues", key.takeUp],
   ])("is not lost: %s", async (_, takenUp) => {
-    const world = await kept("a key's creation");
+    const world = await worldKeeping("a key's creation");
     const { id } = entryWithSecret(world);
     world.kept.clear();
     world.entries[0] = { ...world.entries[0]!, ...elsewhere, resource_id: null };
@@ -254,11 +259,11 @@ describe("a secret kept in another folder", () => {
   });
 
   it.each<[string, Partial<Entry>]>([
-    ["nor one recorded as lost", { ...elsewhere, state: "secret_lost" }],
-    ["one kept here is lost with its copy", { state: "undelivered", detail: { kept_at: "here:/state" } }],
-    ["one of an unknown folder too", { state: "undelivered", detail: {} }],
+    ["but one recorded as lost stays lost", { ...elsewhere, state: "secret_lost" }],
+    ["but one kept in this folder is lost with its copy", { state: "undelivered", detail: { kept_at: "here:/state" } }],
+    ["but one kept in an unknown folder is lost with its copy", { state: "undelivered", detail: {} }],
   ])("%s", async (_, change) => {
-    const { world, end, entry } = await found({ ...change, destination: null }, async (bench, lease) => {
+    const { world, end, entry } = await runUnderLease({ ...change, destination: null }, async (bench, lease) => {
       const secrets = { ...bench.secrets, isKept: () => false };
       return takeUp({ bench: { ...bench, secrets }, lease, destination: new AWorld().destination() });
     });

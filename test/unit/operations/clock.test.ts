@@ -3,7 +3,7 @@ import { mayBeMadeElsewhere } from "../../../src/journal/entry.ts";
 import { describe, expect, it } from "vitest";
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { AWorld } from "./a-world.ts";
-import { ask, operations, worldFor } from "./every-operation.ts";
+import { perform, operations, worldFor } from "./every-operation.ts";
 import type { Fate } from "./an-account.ts";
 
 const day = 24 * 60 * 60_000;
@@ -12,19 +12,22 @@ describe.each(Object.entries(operations))("%s", (_name, operation) => {
   it.each([
     ["429", { refused: 429 }],
     ["a closed port", "not sent"],
-  ] satisfies [string, Fate][])("%s: is retried as long if the clock jumps at every wait", async (_what, fate) => {
-    const tries = async (jump: number): Promise<[string, number]> => {
-      const setting = { retryForMs: 60_000, fates: { [operation.sends]: Array.from({ length: 50 }, () => fate) } };
-      const world = worldFor(operation, setting);
-      world.onSleep = () => void (world.now += jump);
-      const { kind } = await ask(world, operation);
-      return [kind, world.account.requests.length];
-    };
-    const plain = await tries(0);
-    expect(plain[1]).toBeGreaterThan(3);
-    expect(await tries(-day)).toEqual(plain);
-    expect(await tries(day)).toEqual(plain);
-  });
+  ] satisfies [string, Fate][])(
+    "after %s is retried for the same time if the clock jumps at every wait",
+    async (_what, fate) => {
+      const tries = async (jump: number): Promise<[string, number]> => {
+        const setting = { retryForMs: 60_000, fates: { [operation.sends]: Array.from({ length: 50 }, () => fate) } };
+        const world = worldFor(operation, setting);
+        world.onSleep = () => void (world.now += jump);
+        const { kind } = await perform(world, operation);
+        return [kind, world.account.requests.length];
+      };
+      const plain = await tries(0);
+      expect(plain[1]).toBeGreaterThan(3);
+      expect(await tries(-day)).toEqual(plain);
+      expect(await tries(day)).toEqual(plain);
+    },
+  );
 });
 
 it("an explicit key whose client was created earlier is not reported lost, whatever the clock says", async () => {
@@ -32,18 +35,18 @@ it("an explicit key whose client was created earlier is not reported lost, whate
     const world = new AWorld({ retryForMs: 0 });
     const operation = operations["a client's creation"]!;
     world.account.aheadMs = aheadMs;
-    await ask(world, operation, { key: "nightly" });
+    await perform(world, operation, { key: "nightly" });
     world.entries.length = 0;
     world.files.clear();
     world.now += 3_600_000;
     world.account.fates.create = ["lost after"];
-    await ask(world, operation, { key: "nightly" });
+    await perform(world, operation, { key: "nightly" });
     if (isCorrected) {
       world.now += aheadMs;
       world.account.aheadMs = 0;
     }
     await world.recover({ mayReplace: async () => false });
-    // No request of this entry got a response in its first process, so its clock is unknown.
+    // No request of this entry got a response in its first process, so the service's clock is unknown.
     expect(world.entries[0]).toMatchObject({ state: "secret_lost" });
     expect(mayBeMadeElsewhere(world.entries[0]!)).toBe(true);
   }
@@ -53,7 +56,7 @@ it("a client under a random key was created by the entry's own requests, whateve
   for (const aheadMs of [-3 * day, 0, 3 * day]) {
     const world = new AWorld({ retryForMs: 0, fates: { create: ["lost after"] } });
     world.account.aheadMs = aheadMs;
-    await ask(world, operations["a client's creation"]!);
+    await perform(world, operations["a client's creation"]!);
     world.account.aheadMs = 0;
     await world.recover({ mayReplace: async () => false });
     expect(world.entries[0]!.state).toBe("secret_lost");

@@ -1,4 +1,4 @@
-// The end of every operation, for each outcome of its requests, destination and journal: exit kind, the account's credentials
+// The end of every operation, for each outcome of its requests, destination and journal: its kind, the account's credentials
 // and each secret's place; then the same after `journal recover` without and with consent, and after the command is typed
 // again. One line each in ends.txt; `npm run docs` prints it.
 import { isGuess } from "../../../src/journal/entry.ts";
@@ -6,18 +6,18 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { AWorld, DestinationKind, Setting } from "./a-world.ts";
 import type { Fate, Request } from "./an-account.ts";
-import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
+import { perform, type Operation, operations, worldFor } from "./every-operation.ts";
 
 const fatesOf: Readonly<Record<Request, readonly Fate[]>> = {
-  create: making(["cut", "silent", "pending", "revoked", "disabled"]),
-  rotate: making(["cut", "silent"]),
-  revoke: making([]),
+  create: outcomesOfChange(["cut", "silent", "pending", "revoked", "disabled"]),
+  rotate: outcomesOfChange(["cut", "silent"]),
+  revoke: outcomesOfChange([]),
   get: ["lost before", { refused: 404 }],
   list: ["lost before", { refused: 403 }],
   exchange: ["lost before", { refused: 401 }, { refused: 429, retryAfterSeconds: 90 }],
 };
 
-function making(more: readonly Fate[]): readonly Fate[] {
+function outcomesOfChange(more: readonly Fate[]): readonly Fate[] {
   const statuses = [400, 401, 403, 404, 409, 422, 500].map((refused) => ({ refused }));
   return [
     ...["lost before", "lost after", "broken after", "not sent"].map((fate) => fate as Fate),
@@ -88,7 +88,7 @@ function wordsOf(fate: Fate): string {
 }
 
 /** The account's credentials besides the acting key, and the place of each secret. */
-function standing(world: AWorld): string {
+function accountState(world: AWorld): string {
   const { clients, keys } = world.account;
   const kept = [...world.kept.values()].map(({ secret }) => secret);
   const where = (secret: string): string =>
@@ -99,7 +99,7 @@ function standing(world: AWorld): string {
     .join(", ");
 }
 
-/** The results of `journal recover` without consent, with one, and with another, while something is unfinished. */
+/** The results of `journal recover`, once without consent and twice with it, while something is unfinished. */
 async function recovered(world: AWorld): Promise<string[]> {
   const ends: string[] = [];
   for (const isYes of [false, true, true]) {
@@ -116,19 +116,19 @@ async function recovered(world: AWorld): Promise<string[]> {
 
 async function lineOf(operation: Operation, { name, setting }: Cell): Promise<string> {
   const [world, other] = [worldFor(operation, structuredClone(setting)), worldFor(operation, structuredClone(setting))];
-  const first = await ask(world, operation);
-  const left = standing(world);
+  const first = await perform(world, operation);
+  const left = accountState(world);
   const ends = await recovered(world);
-  await ask(other, operation);
+  await perform(other, operation);
   other.now += 60_000;
-  const again = await ask(other, operation);
+  const again = await perform(other, operation);
   const broken = [...world.broken, ...other.broken].map((what) => ` | BROKEN: ${what}`);
-  const after = ends.length === 0 ? "" : ` | recovered ${ends.join(", then ")}: ${standing(world)}`;
-  return `${name}: ${first.kind}: ${left}${after} | again ${again.kind}: ${standing(other)}${broken.join("")}`;
+  const after = ends.length === 0 ? "" : ` | recovered ${ends.join(", then ")}: ${accountState(world)}`;
+  return `${name}: ${first.kind}: ${left}${after} | again ${again.kind}: ${accountState(other)}${broken.join("")}`;
 }
 
-/** The outcome of a request that the operation never sends has no effect. */
-function different(lines: readonly string[]): string[] {
+/** Drops lines that end like the first: the operation never sends their request, or its outcome has no effect. */
+function linesThatDiffer(lines: readonly string[]): string[] {
   const endOf = (line: string): string => line.replace(/^.*?: (?=(?:done|[a-z_]+): )/, "");
   const [plain = ""] = lines;
   return lines.filter((line, at) => at === 0 || endOf(line) !== endOf(plain));
@@ -139,7 +139,7 @@ it("every operation ends as in ends.txt", async () => {
   for (const [name, operation] of Object.entries(operations)) {
     const lines: string[] = [];
     for (const cell of cellsOf(operation)) lines.push(await lineOf(operation, cell));
-    parts.push([`# ${name}`, ...different(lines)].join("\n"));
+    parts.push([`# ${name}`, ...linesThatDiffer(lines)].join("\n"));
   }
   const text = `${parts.join("\n\n")}\n`;
   expect(text).not.toContain("BROKEN");

@@ -1,4 +1,4 @@
-// The account of an entry, and the message if the profile or environment is another's.
+// The account of an entry, and the message if the profile or environment is of another account.
 import { describe, expect, it } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { otherAccount, setEnvironment } from "../../../src/operations/entry-account.ts";
@@ -30,17 +30,17 @@ describe("a profile", () => {
     ["has another organization", {}, { organizationId: "other" }, false, "is bound to another organization now"],
     ["has no organization", {}, { organizationId: null }, false, "is bound to another organization now"],
     ["is another one", {}, { profileId: "prf_2" }, false, "is another profile of the same name"],
-    ["is another machine's, of a team", {}, { profileId: "prf_2" }, true, undefined],
-    ["acts as the same client, of a team", { principal: "c1" }, { principal: "c1" }, true, undefined],
+    ["is another machine's, in a team's journal", {}, { profileId: "prf_2" }, true, undefined],
+    ["acts as the same client, in a team's journal", { principal: "c1" }, { principal: "c1" }, true, undefined],
     [
-      "acts as another client, of a team",
+      "acts as another client, in a team's journal",
       { principal: "c1" },
       { principal: "c2" },
       true,
       "is another profile of the same name",
     ],
-    ["has no client of its own, of a team", { principal: "c1" }, {}, true, undefined],
-    ["has a client and the entry does not, of a team", {}, { principal: "c2" }, true, undefined],
+    ["has no client of its own, in a team's journal", { principal: "c1" }, {}, true, undefined],
+    ["has a client and the entry does not, in a team's journal", {}, { principal: "c2" }, true, undefined],
     ["acts as another client, on one machine", { principal: "c1" }, { principal: "c2" }, false, undefined],
   ] as const)("%s", (_what, made, profile, isShared, moved) => {
     const failure = otherAccount(entry(made), { ...own, ...profile }, isShared);

@@ -1,4 +1,4 @@
-// Every operation with its typed options, in a world where it can succeed: for tables over all of them.
+// Every operation with its options, in a world where it can succeed, for tables of tests.
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
@@ -9,7 +9,7 @@ import type { Workbench } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Request } from "./an-account.ts";
 
-export interface Asked {
+export interface TypedOptions {
   /** An explicit idempotency key. */
   readonly key?: string;
 }
@@ -19,7 +19,7 @@ export interface Operation {
   readonly sends: Request;
   /** The account's contents before the operation. */
   readonly before?: (world: AWorld) => void;
-  readonly work: (bench: Workbench, world: AWorld, asked: Asked) => Promise<unknown>;
+  readonly work: (bench: Workbench, world: AWorld, asked: TypedOptions) => Promise<unknown>;
 }
 
 const halfAnHour = 30 * 60_000;
@@ -28,8 +28,8 @@ const agreeing = { waitMs: 60_000, mayReplace: async () => true, mayRevokeUnprov
 
 function withExisting(kind: "client" | "key"): (world: AWorld) => void {
   return (world) => {
-    world.account.has(kind, "old");
-    world.mayGo.add("old");
+    world.account.addExisting(kind, "old");
+    world.revocable.add("old");
   };
 }
 
@@ -104,11 +104,12 @@ export const operations: Readonly<Record<string, Operation>> = {
 /** A world in which the operation can run. */
 export function worldFor({ before }: Operation, setting: Setting = {}): AWorld {
   const world = new AWorld(setting);
-  world.account.has("key", "ak_own");
+  world.account.addExisting("key", "ak_own");
   before?.(world);
   return world;
 }
 
-export function ask(world: AWorld, { work }: Operation, asked: Asked = {}): Promise<Ended<unknown>> {
+/** Runs the operation in one process, as its command does. */
+export function perform(world: AWorld, { work }: Operation, asked: TypedOptions = {}): Promise<Ended<unknown>> {
   return world.run((bench) => work(bench, world, asked));
 }

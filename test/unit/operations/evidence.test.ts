@@ -1,4 +1,4 @@
-// The evidence that the act "send" wants: without each piece nothing leaves this machine.
+// The evidence that the act `send` needs: if a piece is missing, nothing is sent.
 import { describe, expect, it } from "vitest";
 import { send } from "../../../src/operations/acts/send.ts";
 import type { Entry } from "../../../src/journal/entry.ts";

@@ -19,7 +19,7 @@ async function worldWith(scopes: readonly string[], account = "sa_1"): Promise<A
   return world;
 }
 
-it("lists the clients of the account, non-working ones first", async () => {
+it("the message lists the clients of the account, non-working ones first", async () => {
   const world = await worldWith(["a", "b", "c", "d"]);
   world.account.clients[1]!.status = "disabled";
   world.account.clients[2]!.status = "revoked";
@@ -34,7 +34,7 @@ it("lists the clients of the account, non-working ones first", async () => {
   expect(failure?.details.hint).toBeUndefined();
 });
 
-it("lists one with an unreadable status as not confirmed", async () => {
+it("the message shows a client whose status cannot be read as not confirmed", async () => {
   const world = await worldWith(["a", "b"]);
   world.account.fates.create = [full];
   world.account.fates.get = ["lost before", { refused: 403 }];
@@ -42,7 +42,7 @@ it("lists one with an unreadable status as not confirmed", async () => {
   expect(failure?.details.meaning).toContain("one of these: oc_2 (not confirmed), oc_1 (not confirmed).");
 });
 
-it("omits clients of another account or address, and those known to be revoked or replaced", async () => {
+it("the message omits clients of another account or address, and those known to be revoked or replaced", async () => {
   const world = await worldWith(["a", "b", "c"]);
   const [first, second, third] = world.entries;
   Object.assign(first!, { base_url: "https://other.example" });
@@ -61,14 +61,14 @@ it.each([
   ["another code", { refused: 409, code: "idempotency_key_reuse" }],
   ["no code", { refused: 409 }],
   ["another status", { refused: 403, code: "invalid_request" }],
-] as const)("is not described for a refusal with %s", async (_what, fate) => {
+] as const)("the message lists no clients after a refusal with %s", async (_what, fate) => {
   const world = await worldWith(["a"]);
   world.account.fates.create = [fate];
   const { failure } = await create(world, "b");
   expect(failure?.details.meaning ?? "").not.toContain("you can revoke one of these");
 });
 
-it("lists at most as many as an account can have", async () => {
+it("the message lists at most as many clients as an account can have", async () => {
   const scopes = Array.from({ length: 22 }, (_, index) => `s${index}`);
   const many = await worldWith(scopes);
   many.account.fates.create = [full];

@@ -1,4 +1,4 @@
-// The ids of a kept secret: the entry's before the copy's, and a receipt that can always be shown.
+// The ids of a kept secret, where the entry's take precedence over the copy's, and its receipt.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
 import { belonging } from "../../../src/secrets/secret-format.ts";
@@ -40,12 +40,12 @@ describe("a kept secret", () => {
     },
   );
 
-  it("prefers the entry's ids to those that could be read", () => {
+  it("prefers the entry's ids to those in the copy", () => {
     const read = kept({ id: "read", clientId: "read too" });
     expect(belonging(read, entry())).toMatchObject({ id: "read", clientId: "read too" });
-    const named = belonging(read, entry({ resource_id: "told", detail: { client_id: "told too" } }));
-    expect(named).toMatchObject({ id: "told", clientId: "told too" });
-    expect(JSON.parse(named.receipt)).toEqual({ id: "told", client_id: "told too", client_secret: "s" });
+    const named = belonging(read, entry({ resource_id: "recorded", detail: { client_id: "recorded too" } }));
+    expect(named).toMatchObject({ id: "recorded", clientId: "recorded too" });
+    expect(JSON.parse(named.receipt)).toEqual({ id: "recorded", client_id: "recorded too", client_secret: "s" });
   });
 
   it("of an access key has no client id", () => {

@@ -80,7 +80,7 @@ describe("an operation that is sent once", () => {
   });
 });
 
-/** Proven, kept, due, revoked by someone, and the step once the new one is delivered. */
+/** The facts of a rotation, and its next step once the new one is delivered. */
 const rotations: readonly (readonly [
   proven: string | undefined,
   keepOld: boolean,
@@ -93,7 +93,7 @@ const rotations: readonly (readonly [
   [undefined, false, true, true, "end"],
   [undefined, false, false, true, "end"],
   ["refused", false, true, false, "prove the new one"],
-  ["what nobody knows", false, true, false, "prove the new one"],
+  ["an unknown way", false, true, false, "prove the new one"],
   ["token exchange", false, false, false, "wait"],
   ["token exchange", false, true, false, "revoke the old one"],
   ["by the person", false, true, false, "revoke the old one"],
@@ -113,7 +113,7 @@ describe("the next step of a rotation by replacement", () => {
     operations.map(([operation, more]) => next(entry(operation, { state, detail: { ...more, ...detail } }), facts));
 
   it.each([undefined, ...unfinishedStates, ...settledStates.filter((state) => state !== "done")])(
-    "is to make the new one while that is %s, whatever else is known",
+    "is to make the new one while the new one is %s, whatever else is known",
     (state) => {
       for (const isDue of [true, false])
         for (const proven of [undefined, "token exchange"])
@@ -161,7 +161,7 @@ const everyKind: readonly (readonly [Operation, Entry["detail"]])[] = [
 ] as never;
 
 describe.each(everyKind)("%s %j", (operation, detail) => {
-  it.each(settledStates)("in state %s has nothing left to do, and is never given up", (state) => {
+  it.each(settledStates)("in state %s has nothing left to do, and never gives way", (state) => {
     for (const isOverrun of [true, false]) expect(next(entry(operation, { state, detail }), { isOverrun })).toBe("end");
     expect(nextStep(entry(operation, { state, detail }))).toBeNull();
   });

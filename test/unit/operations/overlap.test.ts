@@ -1,4 +1,4 @@
-// The rotation common to clients and keys: which overlap is waited for, and how a rotation with other options is refused.
+// Rotations of clients and keys: the overlaps that a command waits for, and the refusal of other options than at the start.
 import { describe, expect, it } from "vitest";
 import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -76,11 +76,11 @@ describe("a rotation typed with other options", () => {
       ],
       "--f was a, and is b now; --f was d, and is e now",
     ],
-    ["the place", {}, file("/other"), [], "the destination of the secret was /secret, and is /other now"],
-    ["the default place", {}, { kind: "stdout" }, [], undefined],
-    ["the place of an unfinished one", { state: "unknown" }, file("/other"), [], undefined],
-    ["the place of one without a destination", { destination: null }, file("/other"), [], undefined],
-    ["no place", {}, undefined, [], undefined],
+    ["the destination", {}, file("/other"), [], "the destination of the secret was /secret, and is /other now"],
+    ["the default destination", {}, { kind: "stdout" }, [], undefined],
+    ["the destination of an unfinished creation", { state: "unknown" }, file("/other"), [], undefined],
+    ["a destination that the creation did not have", { destination: null }, file("/other"), [], undefined],
+    ["no destination", {}, undefined, [], undefined],
   ])("%s", async (_what, child, place, pairs, words) => {
     const world = new AWorld();
     const { kind, failure } = await world.run(async (bench) => {

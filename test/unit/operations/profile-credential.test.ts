@@ -71,7 +71,7 @@ describe("the old credential", () => {
       "integ profiles edit prod --client-id '<id>' --client-secret-stdin",
     ],
     ["the profile's key is known, and its client too", { account: { keyId: "x", principal: "cid_new" } }, "/s", "edit"],
-  ])("is not revoked with %s", (_what, about, where, step) => {
+  ])("is not revoked: %s", (_what, about, where, step) => {
     const failure = refusalOf(about)!;
     expect([failure.kind, failure.message]).toEqual(["pending", expect.stringContaining("Profile prod does not have")]);
     expect(failure.message).toContain(where);

@@ -24,7 +24,7 @@ describe("the worst of several errors", () => {
     ...(kind === undefined ? {} : { failure: new Failure(kind, kind) }),
     isSkipped,
   });
-  it("is the first of them in entry order, whichever comes first", () => {
+  it("follows this order of kinds, whichever entry comes first", () => {
     for (const [at, one] of order.entries())
       for (const other of order.slice(at + 1))
         for (const both of [

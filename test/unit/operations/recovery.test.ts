@@ -1,4 +1,4 @@
-// Which entry a recovery finishes, as which account, and with which exit code it ends.
+// Recovery: the entries that it finishes, their accounts, and its exit code.
 import { describe, expect, it } from "vitest";
 import type { Recovered } from "../../../src/operations/recovery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -7,7 +7,7 @@ import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { Failure, worstOf } from "../../../src/errors.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { AWorld, type Ended } from "./a-world.ts";
-import { ask, type Operation, operations, worldFor } from "./every-operation.ts";
+import { perform, type Operation, operations, worldFor } from "./every-operation.ts";
 
 function leftUnknown(): { world: AWorld; act: () => Promise<Ended<unknown>> } {
   const world = new AWorld({ fates: { create: ["lost before"] }, retryForMs: 0 });
@@ -24,7 +24,7 @@ describe("a recovery to another destination", () => {
     let delivered = 0;
     for (let crashAt = 1; ; crashAt += 1) {
       const world = new AWorld({ destination: "profile" });
-      world.account.has("client", "oc_old");
+      world.account.addExisting("client", "oc_old");
       const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
       const mayReplace = async (): Promise<boolean> => true;
       world.crashAt = crashAt;
@@ -37,11 +37,11 @@ describe("a recovery to another destination", () => {
       });
       if (ended.kind !== "crash") break;
       world.crashAt = Number.POSITIVE_INFINITY;
-      const held = [...world.profiles.values()].map(({ secret }) => secret);
-      delivered += held.length;
+      const inProfiles = [...world.profiles.values()].map(({ secret }) => secret);
+      delivered += inProfiles.length;
       await world.recover({ destinationOf: async () => world.destination("file"), mayReplace });
       const works = world.account.clients.filter(({ status }) => status === "active").map(({ secret }) => secret);
-      expect(works, `crash at ${crashAt}`).toEqual(expect.arrayContaining(held));
+      expect(works, `crash at ${crashAt}`).toEqual(expect.arrayContaining(inProfiles));
       expect(world.broken).toEqual([]);
     }
     expect(delivered).toBeGreaterThan(0);
@@ -120,7 +120,7 @@ describe("concurrent recovery", () => {
   const file = (path: string) => ({ kind: "file", path, format: { kind: "raw" } }) as unknown as Entry["destination"];
   const profile = { kind: "profile", name: "p", profileId: "p1" } as unknown as Entry["destination"];
 
-  /** Recovers such entries, each of which takes a while and fails. @returns which ran together, oldest first */
+  /** Recovers entries with these changes, each of which takes a while and fails. @returns those that ran together, oldest first */
   async function together(about: readonly Partial<Entry>[], atOnce: number | undefined): Promise<string[]> {
     const { world, act } = leftUnknown();
     await act();
@@ -173,7 +173,7 @@ describe("concurrent recovery", () => {
     ],
     ["a profile's credential", [{ destination: profile }, {}, {}], ["0", "12"]],
     ["the same client", [{ resource_id: "oc_1" }, { resource_id: "oc_1" }], ["0", "1"]],
-  ])("%s: no entry runs together with one that it may need", async (_what, about, groups) => {
+  ])("%s: no entry runs at the same time as one that it may need", async (_what, about, groups) => {
     expect(await together(about, 8)).toEqual(groups);
   });
 
@@ -225,7 +225,7 @@ describe("a second replacement of one lost credential", () => {
     const { value } = await world.recover();
     expect(value![0]!.entry.state).toBe(state);
     expect(world.account.clients).toHaveLength(state === "done" ? 1 : 0);
-    expect(world.told.some((text) => text.includes("already replaces"))).toBe(state === "refused");
+    expect(world.messages.some((text) => text.includes("already replaces"))).toBe(state === "refused");
   });
 });
 
@@ -253,19 +253,19 @@ describe("a secret that is kept on another machine", () => {
   });
 });
 
-/** Requests it, and ends the process once the entry is on disk. */
+/** Starts the operation, and ends the process once its entry is on disk. */
 async function leftOpen(operation: Operation): Promise<AWorld> {
   for (let crashAt = 1; ; crashAt += 1) {
     const world = worldFor(operation);
     world.crashAt = crashAt;
-    expect((await ask(world, operation)).kind).toBe("crash");
+    expect((await perform(world, operation)).kind).toBe("crash");
     world.crashAt = Number.POSITIVE_INFINITY;
     if (world.entries.length > 0) return world;
   }
 }
 
 describe.each(Object.entries(operations))("%s, whose journal is deleted during the request", (name, operation) => {
-  it.each(["asked for", "recovered"])("%s: keeps its outcome", async (how) => {
+  it.each(["typed", "recovered"])("%s: keeps its outcome", async (how) => {
     const { sends } = operation;
     const world = how === "recovered" ? await leftOpen(operation) : worldFor(operation);
     const audit = world.account.onRequest;
@@ -273,10 +273,10 @@ describe.each(Object.entries(operations))("%s, whose journal is deleted during t
       audit(what, about);
       if (what === sends) world.journalIsGone = true;
     };
-    const ended = how === "recovered" ? await world.recover() : await ask(world, operation);
+    const ended = how === "recovered" ? await world.recover() : await perform(world, operation);
     const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
     const kind = recovered?.failure?.kind ?? ended.kind;
-    // Of a rotation the old one stays: nothing more is sent.
+    // A rotation keeps the old credential: it sends nothing more without a journal.
     expect(kind).toBe(/rotation(?: with an overlap)?$|replacement/.test(name) ? "pending" : "done");
     const made = [...world.account.live("client"), ...world.account.live("key")];
     for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);

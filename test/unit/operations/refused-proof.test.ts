@@ -1,7 +1,7 @@
 // A refused proof is final: later consent does not override it, and the old client or key stays until a person revokes it.
 import { describe, expect, it } from "vitest";
 import type { AWorld } from "./a-world.ts";
-import { ask, operations, worldFor } from "./every-operation.ts";
+import { perform, operations, worldFor } from "./every-operation.ts";
 
 const rotations = [
   "a client's rotation",
@@ -20,7 +20,7 @@ describe.each(rotations)("%s", (name) => {
       destination,
       fates: { exchange: Array.from({ length: 9 }, () => ({ refused: 401 })) },
     });
-    const first = await ask(world, operations[name]!);
+    const first = await perform(world, operations[name]!);
     expect([first.kind, first.failure?.exitCode]).toEqual(["pending", 8]);
     for (let night = 0; night < 3; night++) {
       world.now += 24 * 3_600_000;
@@ -30,7 +30,7 @@ describe.each(rotations)("%s", (name) => {
     }
     expect(world.unsettled()).toHaveLength(1);
     expect(world.broken).toEqual([]);
-    // A person who knows better revokes the old one, and nothing is left to do.
+    // Once a person has revoked the old one, nothing is left to do.
     for (const made of [...world.account.clients, ...world.account.keys])
       if (made.id === "old") made.status = "revoked";
     await world.recover();
@@ -39,7 +39,7 @@ describe.each(rotations)("%s", (name) => {
 
   it("whose secret can be tried again continues once it is accepted", async () => {
     const world = worldFor(operations[name]!, { destination: "file", fates: { exchange: [{ refused: 401 }] } });
-    await ask(world, operations[name]!);
+    await perform(world, operations[name]!);
     for (let night = 0; night < 2; night++) {
       world.now += 24 * 3_600_000;
       await world.recover({ mayRevokeUnproven: async () => false });

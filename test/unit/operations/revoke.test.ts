@@ -1,5 +1,5 @@
-// Revocations of both contracts: one gate, repeated until the end is confirmed, and an entry that records what may have
-// happened.
+// Revocations of clients and keys: the evidence that they need, retries until the revocation is confirmed, and what their entry
+// records.
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
@@ -12,8 +12,8 @@ type What = "client" | "key";
 
 function worldWith(what: What, setting: Setting = {}): AWorld {
   const world = new AWorld(setting);
-  world.account.has("key", "ak_own");
-  world.account.has(what, "old");
+  world.account.addExisting("key", "ak_own");
+  world.account.addExisting(what, "old");
   return world;
 }
 
@@ -33,18 +33,21 @@ const rows: readonly Row[] = [
   ["429, then revoked", { fates: { revoke: [{ refused: 429 }] } }, revoked],
   ["403", { fates: { revoke: [{ refused: 403 }] } }, ["auth", "refused"]],
   ["404", { fates: { revoke: [{ refused: 404 }] } }, ["not_found", "refused"]],
-  // It can have another cause (OAuth turned off). The list decides for a key, and still has it.
+  // A 404 can have another cause (OAuth turned off). For a key the list decides, and the key is still in it.
   ["lost, then 404", { fates: { revoke: ["lost before", { refused: 404 }] } }, unknown],
   ["lost after, then 404, a key listed", { fates: { revoke: ["lost after", { refused: 404 }] } }, unknown, revoked],
   ["lost, then 403", { fates: { revoke: ["lost before", { refused: 403 }] } }, unknown],
   ["lost, and no time", { fates: { revoke: ["lost before"] }, retryForMs: 0 }, unknown],
 ];
 
-it.each(["client", "key"] as const)("of a %s, lost with the disk, is not called refused", async (what) => {
-  const world = worldWith(what, { fates: { revoke: ["lost after"] }, failing: ["record 2"] });
-  expect((await revokeOld(world, what)).kind).toBe("outcome_unknown");
-  expect(world.entries[0]!.state).toBe("unknown");
-});
+it.each(["client", "key"] as const)(
+  "a revocation of a %s, its response lost and the disk failed, is not recorded as refused",
+  async (what) => {
+    const world = worldWith(what, { fates: { revoke: ["lost after"] }, failing: ["record 2"] });
+    expect((await revokeOld(world, what)).kind).toBe("outcome_unknown");
+    expect(world.entries[0]!.state).toBe("unknown");
+  },
+);
 
 describe("a revocation by name", () => {
   describe.each(["client", "key"] as const)("of a %s", (what) => {
@@ -81,27 +84,30 @@ describe("a revocation by name", () => {
   });
 });
 
-it.each(["client", "key"] as const)("of a %s, interrupted before, is not recorded as sent", async (what) => {
-  const world = worldWith(what);
-  const { kind } = await world.run(async (bench) => {
-    world.interrupt();
-    return revokeNamed(bench, what, "old");
-  });
-  expect([kind, world.entries[0]!.attempts, world.account.requests]).toEqual(["interrupted", 0, []]);
-});
+it.each(["client", "key"] as const)(
+  "a revocation of a %s, interrupted before its request, is not recorded as sent",
+  async (what) => {
+    const world = worldWith(what);
+    const { kind } = await world.run(async (bench) => {
+      world.interrupt();
+      return revokeNamed(bench, what, "old");
+    });
+    expect([kind, world.entries[0]!.attempts, world.account.requests]).toEqual(["interrupted", 0, []]);
+  },
+);
 
 it.each(["oauth_client.revoke", "oauth_client.rotate"] as const)(
-  "of %s: on disk before it leaves",
+  "a revocation by %s is on disk before it is sent",
   async (operation) => {
     const world = worldWith("client");
-    world.mayGo.add("old");
+    world.revocable.add("old");
     const states: string[] = [];
     const { kind } = await world.run(async (bench) => {
       const { lease } = await bench.journal.admit({ ...madeFor(bench.account), ...revocation, operation });
       await lease.record({ state: "waiting" });
       const read = async (): Promise<Failure | string> => {
         expect(lease.entry).toMatchObject(onDisk[operation]);
-        // What was answered otherwise may have happened.
+        // After any other response, the revocation may have happened.
         return states.push(lease.entry.state) === 1 ? new Failure("outcome_unknown", "?") : "gone";
       };
       await revoke(bench, { change: "revoke client", id: "old", grounds: { kind: "named" }, lease, read });
@@ -122,8 +128,8 @@ const revocation = {
   idempotent: false,
 } as const;
 
-describe("the gate", () => {
-  const through = (grounds: RevocationGrounds, its: Entry["detail"] = {}): Promise<Ended<string>> =>
+describe("the evidence for a revocation", () => {
+  const revokeWith = (grounds: RevocationGrounds, its: Entry["detail"] = {}): Promise<Ended<string>> =>
     new AWorld().run(async (bench) => {
       const { lease } = await bench.journal.admit({ ...madeFor(bench.account), ...revocation });
       await lease.record({ attempts: 1, detail: its });
@@ -141,18 +147,23 @@ describe("the gate", () => {
     [true, "done"],
     [false, "secret_lost"],
   ] as const)("refuses a client or key that may be another's (certain: %s)", async (orphan_certain, kind) => {
-    expect((await through({ kind: "secret_lost" }, { orphan_certain })).kind).toBe(kind);
+    expect((await revokeWith({ kind: "secret_lost" }, { orphan_certain })).kind).toBe(kind);
   });
 
   it.each<[string, Partial<Successor>, FailureKind | "done", string?]>([
-    ["lets through what has every piece", {}, "done"],
+    ["permits a successor with every piece", {}, "done"],
     ["stops a successor that is not proven", { proof: undefined }, "pending", "not known whether oc_2 works"],
-    ["stops a successor that nobody can name", { id: "" }, "failed", "not known"],
-    ["stops one whose secret is not everywhere", { missing: ["vault:a", "/b"] }, "undelivered", "vault:a, /b"],
-    ["stops one whose secret is no longer there", { gone: ["/b"] }, "pending", "delivered to /b"],
+    ["stops a successor without an id", { id: "" }, "failed", "not known"],
+    [
+      "stops a successor whose secret is missing somewhere",
+      { missing: ["vault:a", "/b"] },
+      "undelivered",
+      "vault:a, /b",
+    ],
+    ["stops a successor whose secret has gone from a destination", { gone: ["/b"] }, "pending", "delivered to /b"],
   ])("%s", async (_what, its, kind, words = "") => {
     const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [], ...its } as const;
-    const ended = await through({ kind: "replaced", by });
+    const ended = await revokeWith({ kind: "replaced", by });
     expect([ended.kind, ended.value, ended.failure?.message ?? ""]).toEqual([
       kind,
       kind === "done" ? "gone" : undefined,

@@ -1,4 +1,4 @@
-// Messages about an undelivered secret in every case, and what is kept of one from a broken response.
+// What is kept of a secret in a broken response, the space reserved for secrets, a key's marker and proof, and receipts.
 import { describe, expect, it } from "vitest";
 import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import { keyReceipt, leavesSpaceForMark, markedName } from "../../../src/api/access-keys.ts";
@@ -31,7 +31,7 @@ const entryOf = (changes: Partial<Entry>): Entry =>
     ...changes,
   }) as Entry;
 
-/** Work on an entry in its own world. */
+/** Runs `work` on an entry in a world of its own. */
 async function at<T>(
   { operation = "oauth_client.create", ...progress }: Partial<EntryProgress> & { operation?: Entry["operation"] },
   work: (bench: Workbench, lease: EntryLease, world: AWorld) => Promise<T>,
@@ -88,7 +88,7 @@ describe("a secret in a broken response", () => {
     expect(kept(ended)).toEqual({ secret: "s", ...secret });
   });
 
-  it("is not kept without space", async () => {
+  it("is not kept if there is no space", async () => {
     const text = '{"id":"oc_1","client_secret":"s"';
     const { value } = await at({}, (bench, lease) => keepStray({ bench, lease }, { secret: "s", text }), ["keep"]);
     expect(value).toEqual({ id: "oc_1", refusal: "no keep" });
@@ -124,7 +124,7 @@ describe("space for a secret", () => {
       ["/a"],
     ],
   ])(
-    "%s is recorded before it is created, and unused space is freed",
+    "%s is recorded before it is created, and the space at the earlier place is freed",
     async (_what, before, destination, records, removed) => {
       for (const isKept of [undefined, true, false]) {
         const seen: unknown[] = [];
@@ -232,7 +232,7 @@ describe("the receipt of an existing client", () => {
     ["not shown", { refused: 403 }],
   ] as const)("is the service's, or built from known fields: %s", async (_what, fate) => {
     const { value, world } = await at({}, async (bench, _lease, world) => {
-      world.account.has("client", "oc_7");
+      world.account.addExisting("client", "oc_7");
       if (fate) world.account.fates.get = [fate];
       return clientReceipt(bench, entryOf({ resource_id: "oc_7" }));
     });

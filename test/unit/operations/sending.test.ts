@@ -1,4 +1,4 @@
-// When a request is repeated, what is recorded of one that was too early, and how long a wait may be.
+// When a request is retried, what an entry records of a 429, and how long a wait may be.
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { assertQuiet, delayBeforeNext, isTooEarly, untilDue, wait } from "../../../src/operations/sending.ts";
@@ -18,13 +18,18 @@ function entry(changes: Partial<Entry> = {}): Entry {
   return { ...newEntry(intent(), { id: "1rs6y1ys1e", key: "k", at: at(0) }), ...changes };
 }
 
-interface Desk {
+interface WatchedBench {
   readonly bench: Workbench;
   readonly slept: number[];
   readonly said: string[];
 }
 
-function desk({ now = start, elapsed = 0, retryForMs = 60_000, offset = undefined as number | undefined } = {}): Desk {
+function watchedBench({
+  now = start,
+  elapsed = 0,
+  retryForMs = 60_000,
+  offset = undefined as number | undefined,
+} = {}): WatchedBench {
   const [slept, said] = [[] as number[], [] as string[]];
   const clock = {
     now: () => now,
@@ -66,7 +71,7 @@ describe("the same request is repeated", () => {
   ];
 
   it.each(rows)("%s", (_what, answer, delay) => {
-    expect(delayBeforeNext(desk().bench, answer as Attempt<unknown>, { attempt: 1, startedAt: 0 })).toBe(delay);
+    expect(delayBeforeNext(watchedBench().bench, answer as Attempt<unknown>, { attempt: 1, startedAt: 0 })).toBe(delay);
   });
 
   it.each([
@@ -74,7 +79,7 @@ describe("the same request is repeated", () => {
     ["and not after", 59_751, null],
   ])("%s", (_what, elapsed, delay) => {
     const answer = { kind: "refused", status: 429 } as Attempt<unknown>;
-    const { bench } = desk({ elapsed: elapsed + 100 });
+    const { bench } = watchedBench({ elapsed: elapsed + 100 });
     expect(delayBeforeNext(bench, answer, { attempt: 1, startedAt: 100 })).toBe(delay);
   });
 });
@@ -85,12 +90,12 @@ describe("a request that was too early", () => {
     ["was sent, as it records", new Failure("rate_limited", "x", { unsent: false }), true],
     ["is not one that a token endpoint delayed", new Failure("rate_limited", "x", { unsent: true }), false],
     ["is not a final refusal", new Failure("auth", "x"), false],
-  ])("%s", (_what, failure, isIt) => {
-    expect(isTooEarly(failure)).toBe(isIt);
+  ])("%s", (_what, failure, isEarly) => {
+    expect(isTooEarly(failure)).toBe(isEarly);
   });
 
   it("is not sent if its entry is untrusted", async () => {
-    const { bench } = desk();
+    const { bench } = watchedBench();
     Object.assign(bench, { disk: new DiskHealth() });
     Object.assign(bench.clock, { interruption: new AbortController().signal });
     const kept = entry({ attempts: 1, base_url: bench.account.baseUrl });
@@ -100,12 +105,12 @@ describe("a request that was too early", () => {
 
   it.each([
     ["without a time", undefined, undefined, undefined],
-    ["with one", 7, undefined, at(7000)],
+    ["with a time", 7, undefined, at(7000)],
     ["with a fraction of a second", 6.2, undefined, at(7000)],
     ["by the service's clock", 7, 60_000, at(67_000)],
-    ["with one beyond the last date", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
-  ])("is kept %s", async (_what, retryAfterSeconds, offset, until) => {
-    const { bench } = desk({ offset });
+    ["with a time beyond the last date", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
+  ])("is recorded %s", async (_what, retryAfterSeconds, offset, until) => {
+    const { bench } = watchedBench({ offset });
     const refused = async () => ({ kind: "refused", status: 429, problem: { status: 429 }, retryAfterSeconds });
     Object.assign(bench.clock, {
       finishing: (work: () => unknown) => work(),
@@ -144,7 +149,7 @@ describe("a wait requested by the service", () => {
     ["uses the service's current time", due(30_000, { clock_offset_ms: 10_000 }), { offset: 0 }, [30_000]],
     ["is unknown after the clock was set back", due(60_000), { now: start - 1 }, []],
   ])("%s", async (_what, one, setting, slept) => {
-    const at = desk(setting);
+    const at = watchedBench(setting);
     await untilDue(at.bench, one);
     expect(at.slept).toEqual(slept);
     expect(at.said).toEqual(slept.flatMap((ms) => [`The service asked for this wait ${ms}`, "done"]));
@@ -174,7 +179,7 @@ describe("a wait requested by the service", () => {
       `Wait until ${at(86_400_001)}, then run the command.`,
     ],
   ])("%s ends the command", async (_what, ms, changes, nextCommand, hint) => {
-    const place = desk();
+    const place = watchedBench();
     const failure = await failureOf(untilDue(place.bench, due(ms, changes)));
     expect([failure.kind, failure.message]).toEqual(["rate_limited", `The service asked to wait until ${at(ms)}.`]);
     expect(failure.details).toMatchObject({ unsent: true, entry: "1rs6y1ys1e", nextCommand });
@@ -183,7 +188,7 @@ describe("a wait requested by the service", () => {
   });
 
   it("is reported as over even if it was interrupted", async () => {
-    const place = desk();
+    const place = watchedBench();
     const clock = { ...place.bench.clock, sleep: () => Promise.reject(new Failure("failed", "Interrupted.")) };
     await failureOf(wait({ ...place.bench, clock }, 5, "Waiting"));
     expect(place.said).toEqual(["Waiting 5", "done"]);

@@ -8,15 +8,15 @@ import { AWorld } from "./a-world.ts";
 
 const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
 
-/** Creates, while another process leaves its entry of the same request in the journal. */
+/** Creates a client or key, while another process adds its entry for the same request to the journal. */
 async function created(
   kind: "client" | "key",
   other: (own: Entry, world: AWorld) => Partial<Entry>,
   { isShared = false } = {},
 ): Promise<AWorld> {
   const world = new AWorld();
-  if (kind === "key") world.account.has("key", "ak_own");
-  const meanwhile = (): void => {
+  if (kind === "key") world.account.addExisting("key", "ak_own");
+  const addOtherEntry = (): void => {
     const own = world.entries[0]!;
     const id = newEntryId(world.now, { random: 0, newest: own.id });
     const updated_at = new Date(world.now).toISOString();
@@ -26,7 +26,7 @@ async function created(
   const destination = { ...place, isStdout: false };
   const deliver = async (...given: Parameters<typeof destination.deliver>): Promise<void> => {
     await place.deliver(...given);
-    meanwhile();
+    addOtherEntry();
   };
   const ended = await world.run<unknown>((found) => {
     const bench = { ...found, journal: { ...found.journal, isShared } };
@@ -42,7 +42,7 @@ async function created(
   return world;
 }
 
-const said = ({ told }: AWorld): string[] => told.filter((text) => text.includes("at the same moment"));
+const reports = ({ messages }: AWorld): string[] => messages.filter((text) => text.includes("at the same moment"));
 
 describe.each(["client", "key"] as const)("a %s that two processes create simultaneously", (kind) => {
   const noun = kind === "client" ? "oauth-clients" : "keys";
@@ -50,14 +50,14 @@ describe.each(["client", "key"] as const)("a %s that two processes create simult
   it("is reported, with the command that revokes the newer one", async () => {
     const world = await created(kind, () => ({}));
     const id = world.entries[1]!.id;
-    expect(said(world)).toEqual([
+    expect(reports(world)).toEqual([
       `The same ${kind} was created at the same moment: other_1 (journal entry ${id}). If you need only one: integ ${noun} revoke other_1`,
     ]);
   });
 
   it("names its own id if that is the newer one", async () => {
     const world = await created(kind, () => ({ id: "0000000000" }));
-    expect(said(world)[0]).toMatch(new RegExp(`: integ ${noun} revoke ${world.entries[0]!.resource_id}$`));
+    expect(reports(world)[0]).toMatch(new RegExp(`: integ ${noun} revoke ${world.entries[0]!.resource_id}$`));
   });
 
   it.each([
@@ -68,13 +68,13 @@ describe.each(["client", "key"] as const)("a %s that two processes create simult
       0,
     ],
   ])("of a team's machine with %s", async (_what, about, names) => {
-    expect(said(await created(kind, () => about, { isShared: true }))).toHaveLength(names);
+    expect(reports(await created(kind, () => about, { isShared: true }))).toHaveLength(names);
   });
 
   it("has its id looked up in the journal if the newer one is unfinished", async () => {
     const world = await created(kind, () => ({ state: "open", resource_id: null }));
-    expect(said(world)[0]).toContain(`: not finished (journal entry ${world.entries[1]!.id})`);
-    expect(said(world)[0]).toMatch(new RegExp(`integ journal show ${world.entries[1]!.id}$`));
+    expect(reports(world)[0]).toContain(`: not finished (journal entry ${world.entries[1]!.id})`);
+    expect(reports(world)[0]).toMatch(new RegExp(`integ journal show ${world.entries[1]!.id}$`));
   });
 
   it.each([
@@ -84,6 +84,6 @@ describe.each(["client", "key"] as const)("a %s that two processes create simult
     ["is a step of a rotation", { parent: "0000000001" }],
     ["ended before this one started", { updated_at: "2026-11-21T01:00:00.000Z" }],
   ] as const)("is not reported if the other one %s", async (_what, about) => {
-    expect(said(await created(kind, () => about))).toEqual([]);
+    expect(reports(await created(kind, () => about))).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ describe("a secret that is delivered after another process resumed its entry", (
   it.each<[EntryState, number, string]>([
     ["replaced", 1, "outcome_unknown"],
     ["secret_lost", 1, "outcome_unknown"],
-    // It found the secret at its destination.
+    // The other process found the secret at its destination.
     ["done", 1, "done"],
     // No process resumed it: only the journal failed, and a replay is safe.
     ["unknown", 0, "done"],

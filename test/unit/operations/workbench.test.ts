@@ -1,4 +1,4 @@
-// What every change shares: differing clocks, and the places that sent an entry.
+// What all changes share: clock differences, and the places that sent an entry's requests.
 import { expect, it } from "vitest";
 import {
   beganAt,

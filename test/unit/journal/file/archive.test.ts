@@ -16,18 +16,22 @@ const archiveOf = (path: string): string => join(dirname(path), "archive.ndjson"
 const recordsIn = (path: string): number =>
   existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n").length - 1 : 0;
 
-async function made(journal: Journal, changes: Partial<Intent>, ...steps: Partial<EntryProgress>[]): Promise<string> {
+async function addEntry(
+  journal: Journal,
+  changes: Partial<Intent>,
+  ...steps: Partial<EntryProgress>[]
+): Promise<string> {
   const { lease } = await journal.admit(intent(changes), { fresh: true });
   for (const step of steps) await lease.record(step);
   await lease.release();
   return lease.entry.id;
 }
 
-/** Entries that created nothing, with enough bytes to be moved. */
-async function refused(journal: Journal, count = 6): Promise<string[]> {
+/** Adds entries that created nothing, with enough bytes to be moved to the archive. */
+async function addRefused(journal: Journal, count = 6): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1)
-    ids.push(await made(journal, { fingerprint: `refused ${number}` }, { state: "refused" }));
+    ids.push(await addEntry(journal, { fingerprint: `refused ${number}` }, { state: "refused" }));
   return ids;
 }
 
@@ -37,12 +41,12 @@ const idsOf = async (journal: Journal, filter: Parameters<Journal["select"]>[0])
 test("entries that created nothing move above the size limit; unfinished and live ones stay", async () => {
   const path = journalPath();
   const journal = at(path, 1e9);
-  const live = await made(journal, {}, { state: "done", resource_id: "oc_1" });
-  const open = await made(journal, { fingerprint: "open" }, { state: "unknown", attempts: 1 });
-  const gone = await refused(journal);
+  const live = await addEntry(journal, {}, { state: "done", resource_id: "oc_1" });
+  const open = await addEntry(journal, { fingerprint: "open" }, { state: "unknown", attempts: 1 });
+  const gone = await addRefused(journal);
   const before = await journal.select({ all: true });
   expect(existsSync(archiveOf(path))).toBe(false);
-  const next = await made(at(path), { fingerprint: "next" });
+  const next = await addEntry(at(path), { fingerprint: "next" });
   expect(await idsOf(at(path), { all: true })).toEqual([next, open, live]);
   expect(recordsIn(archiveOf(path))).toBe(12);
   expect(statSync(archiveOf(path)).mode & 0o777).toBe(0o600);
@@ -55,8 +59,8 @@ test("entries that created nothing move above the size limit; unfinished and liv
 
 test("below the size limit nothing moves", async () => {
   const path = journalPath();
-  await refused(at(path, 1e9), 2);
-  await made(at(path, 20_000), { fingerprint: "next" });
+  await addRefused(at(path, 1e9), 2);
+  await addEntry(at(path, 20_000), { fingerprint: "next" });
   expect(existsSync(archiveOf(path))).toBe(false);
 });
 
@@ -67,9 +71,9 @@ test("an archived entry is found by its id, its prefix, its children and its key
   await lease.record({ state: "refused" });
   await lease.release();
   const { id } = lease.entry;
-  const child = await made(journal, { parent: id, fingerprint: "child" }, { state: "refused" });
-  await refused(journal);
-  await made(at(path), { fingerprint: "next" });
+  const child = await addEntry(journal, { parent: id, fingerprint: "child" }, { state: "refused" });
+  await addRefused(journal);
+  await addEntry(at(path), { fingerprint: "next" });
   expect(await idsOf(at(path), { all: true })).not.toContain(id);
   expect((await at(path).find(id)).state).toBe("refused");
   expect((await at(path).find(id.slice(0, 9))).id).toBe(id);
@@ -85,16 +89,16 @@ test("an archived entry is found by its id, its prefix, its children and its key
 
 test("an archived entry that is resumed returns with all its records", async () => {
   const path = journalPath();
-  const [id = ""] = await refused(at(path, 1e9));
-  await made(at(path), { fingerprint: "next" });
+  const [id = ""] = await addRefused(at(path, 1e9));
+  await addEntry(at(path), { fingerprint: "next" });
   const lease = await at(path).lease(id);
   await lease.record({ state: "abandoned" });
   await lease.release();
   expect(await idsOf(at(path), { all: true })).toContain(id);
   expect((await at(path).history(id)).map(({ state }) => state)).toEqual(["open", "refused", "abandoned"]);
   expect(await at(path).verify()).toEqual([]);
-  const others: string[] = await refused(at(path, 1e9));
-  await made(at(path), { fingerprint: "next 2" });
+  const others: string[] = await addRefused(at(path, 1e9));
+  await addEntry(at(path), { fingerprint: "next 2" });
   expect(await idsOf(at(path), { all: true })).not.toContain(id);
   expect((await at(path).history(id)).map(({ state }) => state)).toEqual(["open", "refused", "abandoned"]);
   expect(await at(path).verify()).toEqual([]);
@@ -104,47 +108,47 @@ test("an archived entry that is resumed returns with all its records", async () 
 test("a new id is above every archived id, even though the clock was set back", async () => {
   const path = journalPath();
   const late = fileJournal(path, { now: clock(Date.UTC(2030, 0, 1)), actor: ada, archiveBytes: 1e9 });
-  const gone = await refused(late);
-  await made(fileJournal(path, { now: shared, actor: ada, archiveBytes: 3000 }), { fingerprint: "next" });
+  const gone = await addRefused(late);
+  await addEntry(fileJournal(path, { now: shared, actor: ada, archiveBytes: 3000 }), { fingerprint: "next" });
   const [newest = ""] = await idsOf(at(path), {});
-  const again = await made(at(path), { fingerprint: "again" });
+  const again = await addEntry(at(path), { fingerprint: "again" });
   expect(recordsIn(archiveOf(path))).toBe(12);
   for (const id of gone) expect([newest > id, again > id]).toEqual([true, true]);
 });
 
-test("a revoked client's entry moves with the entry that revoked it; one that a policy's item leads to stays", async () => {
+test("a revoked client's entry moves with its revocation; entries from which a policy's item finds its client stay", async () => {
   const path = journalPath();
   const journal = at(path, 1e9);
   const rotation = { operation: "oauth_client.rotate", idempotent: false } as const;
   const policy = { id: "pol_web", item: "web" };
-  const first = await made(journal, { policy }, { state: "done", resource_id: "oc_1" });
-  const second = await made(
+  const first = await addEntry(journal, { policy }, { state: "done", resource_id: "oc_1" });
+  const second = await addEntry(
     journal,
     { ...rotation, fingerprint: "1", detail: { old_client: "oc_1" } },
     { state: "done", resource_id: "oc_2" },
   );
-  const third = await made(
+  const third = await addEntry(
     journal,
     { ...rotation, fingerprint: "2", detail: { old_client: "oc_2" } },
     { state: "done", resource_id: "oc_3" },
   );
-  const alone = await made(journal, { fingerprint: "alone" }, { state: "done", resource_id: "oc_9" });
+  const alone = await addEntry(journal, { fingerprint: "alone" }, { state: "done", resource_id: "oc_9" });
   const revocation = { operation: "oauth_client.revoke", idempotent: false, fingerprint: "r" } as const;
-  const by = await made(journal, revocation, { state: "done", resource_id: "oc_9" });
-  await refused(journal);
-  await made(at(path), { fingerprint: "next" });
+  const by = await addEntry(journal, revocation, { state: "done", resource_id: "oc_9" });
+  await addRefused(journal);
+  await addEntry(at(path), { fingerprint: "next" });
   const here = await idsOf(at(path), { all: true });
   expect(here).toEqual(expect.arrayContaining([first, second, third]));
   expect(here).not.toContain(alone);
   expect(here).not.toContain(by);
-  // The item finds the rotation by name, so the entries before it are no longer needed.
-  const named = await made(
+  // The new rotation names the item, so the entries before it are no longer needed.
+  const named = await addEntry(
     at(path, 1e9),
     { ...rotation, fingerprint: "3", policy, detail: { old_client: "oc_3" } },
     { state: "done", resource_id: "oc_4" },
   );
-  await refused(at(path, 1e9));
-  await made(at(path), { fingerprint: "next 2" });
+  await addRefused(at(path, 1e9));
+  await addEntry(at(path), { fingerprint: "next 2" });
   const later = await idsOf(at(path), { all: true });
   expect(later).toContain(named);
   for (const id of [first, second, third]) expect(later).not.toContain(id);
@@ -152,27 +156,27 @@ test("a revoked client's entry moves with the entry that revoked it; one that a 
 
 test.each(["journal", "archive"])("nothing moves while the %s is damaged", async (which) => {
   const path = journalPath();
-  await refused(at(path, 1e9));
+  await addRefused(at(path, 1e9));
   if (which === "archive") {
-    await made(at(path), { fingerprint: "next" });
-    await refused(at(path, 1e9));
+    await addEntry(at(path), { fingerprint: "next" });
+    await addRefused(at(path, 1e9));
   }
   const file = which === "journal" ? path : archiveOf(path);
   appendFileSync(file, '{"sum":"0000000000000000","v":3}\n');
-  await made(at(path, 1e9), { fingerprint: "last" });
+  await addEntry(at(path, 1e9), { fingerprint: "last" });
   const before = readFileSync(archiveOf(path), { flag: "a+" });
   const count = (await idsOf(at(path), { all: true })).length;
-  await made(at(path), { fingerprint: "after" });
+  await addEntry(at(path), { fingerprint: "after" });
   expect(readFileSync(archiveOf(path), { flag: "a+" })).toEqual(before);
   expect(await idsOf(at(path), { all: true })).toHaveLength(count + 1);
 });
 
 test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", async (which) => {
   const [path, other] = [journalPath(), at(journalPath())];
-  const [id] = await refused(at(path));
-  await made(at(path), { fingerprint: "next" });
-  await made(other, { fingerprint: "of another" });
-  // A removed record: each of the others is valid.
+  const [id] = await addRefused(at(path));
+  await addEntry(at(path), { fingerprint: "next" });
+  await addEntry(other, { fingerprint: "of another" });
+  // Without one record; the remaining ones are valid.
   const file = which === "journal" ? path : archiveOf(path);
   const lines = readFileSync(file, "utf8").split("\n");
   writeFileSync(file, lines.toSpliced(1, which === "journal" ? 0 : 1).join("\n"));
@@ -189,8 +193,8 @@ test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", a
 
 test("prune removes old archived entries; export and move include the archive", async () => {
   const path = journalPath();
-  const gone = await refused(at(path, 1e9));
-  await made(at(path), { fingerprint: "next" });
+  const gone = await addRefused(at(path, 1e9));
+  await addEntry(at(path), { fingerprint: "next" });
   const carried = [];
   for await (const { id } of at(path).records()) carried.push(id);
   expect(carried).toEqual(expect.arrayContaining(gone));
@@ -204,13 +208,13 @@ test("prune removes old archived entries; export and move include the archive", 
   expect(await at(path).verify()).toEqual([]);
 });
 
-test("the journal's copy of an entry in both files counts", async () => {
+test("if an entry is in both files, the journal's copy counts", async () => {
   const path = journalPath();
-  const ids = await refused(at(path, 1e9));
+  const ids = await addRefused(at(path, 1e9));
   const journal = readFileSync(path);
-  await made(at(path), { fingerprint: "next" });
+  await addEntry(at(path), { fingerprint: "next" });
   const lines = readFileSync(path, "utf8").trimEnd().split("\n").slice(1);
-  // A crash between the two steps leaves this.
+  // A crash after the archive was written, and before the journal was rewritten, leaves the entries in both.
   writeFileSync(path, journal);
   rmSync(`${path}.lock`, { force: true });
   expect(lines).toHaveLength(1);
@@ -221,7 +225,7 @@ test("the journal's copy of an entry in both files counts", async () => {
     ids.toReversed().map((id) => [id, id === ids[0] ? "abandoned" : "refused"]),
   );
   expect(await at(path).verify()).toEqual([]);
-  await made(at(path), { fingerprint: "again" });
+  await addEntry(at(path), { fingerprint: "again" });
   expect(await at(path).verify()).toEqual([]);
   expect((await at(path).find(ids[0]!)).state).toBe("abandoned");
 });
@@ -233,7 +237,7 @@ test("for a long archive, list, export and verify keep offsets in memory, not re
   writeJournal(path, longJournal(1).slice(0, 1));
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  const held = async (): Promise<number> => {
+  const bufferBytes = async (): Promise<number> => {
     // A buffer's memory is freed a moment after its collection.
     for (let round = 0; round < 3; round += 1) {
       collect();
@@ -241,16 +245,16 @@ test("for a long archive, list, export and verify keep offsets in memory, not re
     }
     return process.memoryUsage().arrayBuffers;
   };
-  const before = await held();
+  const before = await bufferBytes();
   const journal = at(path);
   for (const walk of [() => journal.each({ all: true, archived: true }), () => journal.records()]) {
     let entries = 0;
     for await (const _ of walk()) {
       entries += 1;
-      if (entries % 100 === 0) expect((await held()) - before).toBeLessThan(6_000_000);
+      if (entries % 100 === 0) expect((await bufferBytes()) - before).toBeLessThan(6_000_000);
     }
     expect(entries).toBe(count);
   }
   expect((await journal.verify()).filter(({ severity }) => severity === "problem")).toEqual([]);
-  expect((await held()) - before).toBeLessThan(6_000_000);
+  expect((await bufferBytes()) - before).toBeLessThan(6_000_000);
 });

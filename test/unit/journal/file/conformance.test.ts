@@ -16,9 +16,9 @@ function tamper(path: string, id: string, change: (records: Signed[]) => Signed[
     const [, mac = "", content = ""] = /"mac":"([^"]*)",(.*)\}$/s.exec(line) ?? [];
     return { content, mac };
   });
-  const isIts = ({ content }: Signed): boolean => content.startsWith(`"id":"${id}"`);
+  const isOfEntry = ({ content }: Signed): boolean => content.startsWith(`"id":"${id}"`);
   let after = sumIn(head);
-  const written = [...all.filter((one) => !isIts(one)), ...change(all.filter(isIts))].map((record) => {
+  const written = [...all.filter((one) => !isOfEntry(one)), ...change(all.filter(isOfEntry))].map((record) => {
     const made = recordLine(record, after);
     after = sumIn(made);
     return made;

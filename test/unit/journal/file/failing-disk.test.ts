@@ -14,8 +14,8 @@ import { ada, clock, intent, journalPath } from "../intent.ts";
 
 const locks = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 20 };
 const at = (path: string): Journal => fileJournal(path, { now: clock(), actor: ada, locks });
-/** Nothing is open once the journal is closed. */
-async function closed<T>(journal: Journal, work: (journal: Journal) => T): Promise<Awaited<T>> {
+/** Runs `work`, then closes the journal: no file may stay open. */
+async function thenClosed<T>(journal: Journal, work: (journal: Journal) => T): Promise<Awaited<T>> {
   try {
     return await work(journal);
   } finally {
@@ -69,7 +69,7 @@ interface Scene {
   readonly lasting: readonly string[];
 }
 
-/** Paths of the journal itself: without them, the journal counts as unreadable, not as empty. */
+/** Calls on the journal's file that must not fail silently: an unreadable journal is not an empty one. */
 const needed = ["open", "read", "write", "fsync", "ftruncate", "fstat"];
 const appending = ["write journal.ndjson", "fsync journal.ndjson"];
 const named = ["fsync state", "fsync integ-journal-*"];
@@ -112,7 +112,7 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a check": { before: damaged, work: (journal) => journal.verify(), lasting: ["write", "fsync", "fsync state"] },
 };
 
-/** Replaces the random and timed names of locks and damaged copies. */
+/** The writes, syncs and renames, without those of locks and without random and timed parts of names. */
 function lasting(calls: readonly DiskCall[]): string[] {
   return wordsOf(
     calls.filter(({ file }) => !/\.lock/.test(file)),
@@ -134,11 +134,11 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
 
   it("makes its calls in this order", async () => {
     const path = await prepared();
-    const { calls, error, open } = await onDisk(() => closed(at(path), work));
+    const { calls, error, open } = await onDisk(() => thenClosed(at(path), work));
     expect([error, open, lasting(calls)]).toEqual([undefined, [], expected]);
   });
 
-  it("reports whether its change is there, whichever call fails", async () => {
+  it("reports each failing call, and leaves valid records, no lock and no open file", async () => {
     const first = await prepared();
     const { calls } = await onDisk(() => work(at(first)));
     const seen = new Map<string, number>();
@@ -146,17 +146,17 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       const words = `${call} ${file.replaceAll(/[-.\w]{20,}/g, (name) => name.slice(0, 20))}`;
       seen.set(words, (seen.get(words) ?? 0) + 1);
       if (seen.get(words)! > (isFull ? 3 : 1)) continue;
-      // Calls that all scenes share, and repeated reads, fail in only one scene.
+      // The calls of locks, and every second look at a file, fail in only one scene.
       const isLook = /^(?:lstat|stat|fstat|read|readFile|readdir|realpath|close)$/.test(call);
       if (!isFull && name !== "another entry" && (/\.lock/.test(file) || (isLook && number % 2 === 0))) continue;
       const path = await prepared();
       const [earlier, journal] = [textOf(path), at(path)];
       const { error, open } = await onDisk(
-        () => closed(journal, work),
+        () => thenClosed(journal, work),
         (_, place) => (place === number ? diskError("EIO", call) : undefined),
       );
       const what = `${number}: ${words}`;
-      // A lock that cannot be removed stays this process's until it ends.
+      // A lock that cannot be removed stays held until this process ends.
       const isLocked = /\.lock/.test(file) && ["unlink", "lstat", "fstat"].includes(call);
       expect([what, open]).toEqual([what, []]);
       if (error !== undefined) {
@@ -191,14 +191,14 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
   });
 });
 
-test("entries of concurrent admissions whose sync fails are absent and free", async () => {
+test("concurrent admissions whose sync fails leave no entries and no locks", async () => {
   const path = journalPath();
   await unfinished(path);
   const before = textOf(path);
   const journal = at(path);
   const { value, open } = await onDisk(
     () =>
-      closed(journal, () =>
+      thenClosed(journal, () =>
         Promise.allSettled(["one", "two"].map((fingerprint) => journal.admit(intent({ fingerprint })))),
       ),
     ({ call, file }) => (call === "fsync" && file === "journal.ndjson" ? diskError("EIO", call) : undefined),
@@ -245,7 +245,7 @@ test("a journal that others can write to is not read", async () => {
     });
 });
 
-test("a reader does not fail with the change that is synced at the same time", async () => {
+test("a reader does not fail if a change at the same time cannot be synced", async () => {
   const path = journalPath();
   await unfinished(path);
   const journal = at(path);

@@ -33,7 +33,7 @@ async function admitted(path: string, count = 1): Promise<string[]> {
   return ids;
 }
 
-/** A record as a process without the journal's locks may append it. */
+/** The line of a record, which a test appends without the journal's locks. */
 function recordLine(entry: Entry): string {
   return lineOf({ content: recordContent(entry, { by: ada }), mac: "" });
 }
@@ -160,7 +160,7 @@ test("a record that lacks only its newline is complete, and stays separate from 
   expect(await at(path).verify()).toEqual([]);
 });
 
-test("the remains of the first append after a power cut are a torn journal", async () => {
+test("zeros, left by a power cut during the first append, are set aside", async () => {
   const path = journalPath();
   mkdirSync(dirname(path), { mode: 0o700 });
   writeFileSync(path, Buffer.alloc(700), { mode: 0o600 });
@@ -262,11 +262,11 @@ test.each([
     expect(await thrown(work)).toMatchObject({ kind: "usage", message: `The journal ${archive} ${words}` });
 });
 
-test("prune removes old finished entries, complete works at a time, and an open journal notices", async () => {
+test("prune removes old finished entries, those of one change together, and an open journal notices", async () => {
   const path = journalPath();
-  const standing = fileJournal(path, { now: clock(), actor: ada });
+  const openJournal = fileJournal(path, { now: clock(), actor: ada });
   const settle = async (changes: Parameters<typeof intent>[0], state: "refused" | "done" | "open"): Promise<string> => {
-    const { lease } = await standing.admit(intent(changes), { fresh: true });
+    const { lease } = await openJournal.admit(intent(changes), { fresh: true });
     if (state !== "open") await lease.record({ state });
     await lease.release();
     return lease.entry.id;
@@ -276,33 +276,36 @@ test("prune removes old finished entries, complete works at a time, and an open 
   const replacement = await settle({ replaces: lost }, "open");
   const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
   const child = await settle({ parent: rotation }, "refused");
-  const driven = await standing.admit(intent(), { fresh: true });
-  await driven.lease.record({ state: "done" });
+  const leased = await openJournal.admit(intent(), { fresh: true });
+  await leased.lease.record({ state: "done" });
   const other = fileJournal(path, { now: () => Date.UTC(2027, 0, 1), actor: ada });
   expect(await other.prune(400 * 86_400_000)).toMatchObject({ removed: 0 });
   expect(await other.prune(86_400_000)).toMatchObject({ removed: 3 });
-  const left = [driven.lease.entry.id, replacement, lost];
-  expect((await standing.entries()).map((entry) => entry.id)).toEqual(left);
+  const left = [leased.lease.entry.id, replacement, lost];
+  expect((await openJournal.entries()).map((entry) => entry.id)).toEqual(left);
   expect([gone, rotation, child].every((id) => !left.includes(id))).toBe(true);
-  await driven.lease.record({ state: "done", attempts: 2 });
-  await driven.lease.release();
-  expect(await other.find(driven.lease.entry.id)).toMatchObject({ attempts: 2 });
-  expect(await standing.verify()).toEqual([]);
+  await leased.lease.record({ state: "done", attempts: 2 });
+  await leased.lease.release();
+  expect(await other.find(leased.lease.entry.id)).toMatchObject({ attempts: 2 });
+  expect(await openJournal.verify()).toEqual([]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
 });
 
 test("an open journal sees records that others appended, truncated and rewrote", async () => {
   const path = journalPath();
-  const standing = at(path);
+  const openJournal = at(path);
   const first = await admitted(path, 2);
-  expect(await standing.entries()).toHaveLength(2);
+  expect(await openJournal.entries()).toHaveLength(2);
   const size = statSync(path).size;
   await admitted(path);
-  expect(await standing.entries()).toHaveLength(3);
+  expect(await openJournal.entries()).toHaveLength(3);
   truncateSync(path, size);
   const again = await admitted(path, 2);
-  expect((await standing.entries()).map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
+  expect((await openJournal.entries()).map((entry) => entry.id)).toEqual([
+    ...again.toReversed(),
+    ...first.toReversed(),
+  ]);
 });
 
 describe("duplicate records, or records out of order", () => {
@@ -324,17 +327,17 @@ describe("duplicate records, or records out of order", () => {
   ])("%s: reported by verify, and the entry is unchanged", async (_what, change, state) => {
     const { path, id, lines } = await done();
     expect(await problems(path)).toEqual([]);
-    const standing = at(path);
-    await standing.entries();
+    const openJournal = at(path);
+    await openJournal.entries();
     writeFileSync(path, `${change(lines).join("\n")}\n`);
     expect((await problems(path)).length).toBeGreaterThan(0);
     expect(await at(path).find(id)).toMatchObject({ state });
-    expect(await standing.find(id)).toMatchObject({ state });
+    expect(await openJournal.find(id)).toMatchObject({ state });
     await at(path).prune(1e12);
     expect(await problems(path)).toEqual([]);
   });
 
-  test("a number is not reused after a record that could not be written", async () => {
+  test("a sequence number is not reused after a record that could not be written", async () => {
     const path = journalPath();
     const { lease } = await at(path).admit(intent());
     chmodSync(path, 0o622);

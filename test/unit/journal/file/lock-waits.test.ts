@@ -1,4 +1,4 @@
-// Which lock holders are waited for, how long, and how they are described.
+// Waiting for the holder of a lock: for how long, and how messages describe the holder.
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -32,7 +32,7 @@ const busyOf = (path: string, entry?: string): Busy => {
   return attempt;
 };
 
-/** A journal whose own lock, or an entry's, has this content. */
+/** The message about a journal whose own lock, or an entry's lock, has this content. */
 function lockedBy(text: string, entry?: string): Busy {
   const path = join(folder(), "journal.ndjson");
   writeFileSync(entry === undefined ? `${path}.lock` : `${path}.entry-${entry}.lock`, text);
@@ -43,9 +43,9 @@ describe("waiting", () => {
   it.each([1, 100, 150, 1000])("ends after %i ms, with longer and longer pauses", async (waitMs) => {
     const busy = lockedBy(JSON.stringify({ ...newOwner(self, false) }));
     let tries = 0;
-    const begun = performance.now();
+    const started = performance.now();
     const said = await refused(() => untilFree(() => (++tries, busy), { waitMs, meaning: "Nothing of it." }));
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(waitMs - 1);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(waitMs - 1);
     expect(tries).toBeGreaterThan(1);
     expect(said).toEqual({
       kind: "failed",
@@ -124,7 +124,7 @@ describe("an entry's lock that is taken over", () => {
     meaning: "Nothing changed: a request may be under way.",
     hint: "Wait ten minutes after its last step.",
   });
-  /** The lock of a process far away, with this age in milliseconds. */
+  /** The lock of a process on another machine, with this age in milliseconds. */
   const locked = (which: "file" | "entry", ageMs: number): { path: string; lock: string } => {
     const path = join(folder(), "journal.ndjson");
     const lock = which === "file" ? `${path}.lock` : `${path}.entry-${id}.lock`;
@@ -142,7 +142,7 @@ describe("an entry's lock that is taken over", () => {
       [0, 99 * minutes, refusal(what)],
       [99 * minutes, 0, refusal(what)],
       [99 * minutes, 99 * minutes, undefined],
-      // A clock that was set back proves nothing.
+      // A time in the future, after the clock was set back, does not prevent a takeover.
       [-1, 99 * minutes, undefined],
       [99 * minutes, -1, undefined],
     ] as const) {
@@ -171,7 +171,7 @@ describe("an entry's lock that is taken over", () => {
 });
 
 describe("files of ended processes", () => {
-  it("are swept, and those of others are identified by their entry", () => {
+  it("are removed; those of running processes are identified by their entry", () => {
     const path = join(folder(), "journal.ndjson");
     const dead = owner({ pid: 2 ** 22 + 1 });
     for (const name of ["entry-0123456789.lock", "entry-abcdefghjk.lock"])

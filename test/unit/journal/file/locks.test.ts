@@ -1,4 +1,4 @@
-// Which locks are effective: each journal has one name, with its locks next to it.
+// A journal has one name, and its locks are next to it.
 import { linkSync, mkdirSync, readFileSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

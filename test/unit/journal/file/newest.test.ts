@@ -1,4 +1,4 @@
-// Names for completion, read from the end of the file, match the journal's own.
+// The newest entries, which completion reads from the end of the file, are those that the journal itself finds.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,21 +19,21 @@ function written(lines: readonly string[]): string {
 
 const filters: EntryFilter[] = [{}, { all: true }, { states: ["secret_lost"] }, { all: true, profile: "p1" }];
 
-test.each(filters)("of %j are the same entries, the newest first", async (filter) => {
+test.each(filters)("the newest entries for %j are those of the journal, in the same order", async (filter) => {
   const path = written(longJournal(300));
   const whole = await fileJournal(path, { now: Date.now, actor: ada }).select(filter);
   expect(whole.length).toBeGreaterThan(2);
   expect(newestIn(path, { ...filter, limit: 1000 })).toEqual(whole);
 });
 
-test("are at most the requested number", () => {
+test("the newest entries are at most the requested number", () => {
   expect(newestIn(written(longJournal(50, { isSettled: true })), { all: true, limit: 2 }).map(({ id }) => id)).toEqual([
     idAt(49),
     idAt(48),
   ]);
 });
 
-test("of an entry with a truncated or damaged record come from the record before", () => {
+test("an entry whose last record is truncated or damaged is read from the record before", () => {
   const lines = longJournal(2, { isSettled: true });
   const last = lines.at(-1)!;
   for (const bad of [last.slice(0, -30), last.replace('"now"', '"n0w"')]) {
@@ -42,7 +42,7 @@ test("of an entry with a truncated or damaged record come from the record before
   }
 });
 
-test("are not read from a journal of another format", () => {
+test("no entry is read from a journal of another format", () => {
   const lines = longJournal(2).map((line) => line.replace('"v":3', '"v":4'));
   expect(newestIn(written(lines), { all: true, limit: 9 })).toEqual([]);
 });

@@ -24,7 +24,7 @@ interface Opened {
   readonly lockOf: (id: string) => string;
 }
 
-/** Without kernel locks, as in a container of another system, with a clock an hour ahead by default. */
+/** A journal without kernel locks, as in a container of another system, with a clock an hour ahead by default. */
 function opened(path?: string, aheadMs = hour): Opened {
   const folder = mkdtempSync(join(tmpdir(), "integ-release-"));
   folders.push(folder);

@@ -6,18 +6,21 @@ import { checkFile, journalFailure, setAside } from "../../../../src/journal/fil
 import { type DiskCall, onDisk } from "../../../support/disk-calls.ts";
 import { folder } from "../intent.ts";
 
-function refused(code: string, words: string): Error {
+function systemError(code: string, words: string): Error {
   return Object.assign(new Error(`${code}: ${words}, open '/j'`), { code, syscall: "open" });
 }
 
-function told(error: Error, action: "update the journal" | "write to the journal" = "update the journal"): Failure {
+function failureFrom(
+  error: Error,
+  action: "update the journal" | "write to the journal" = "update the journal",
+): Failure {
   const failure = journalFailure(error, action, { path: "/j" });
   if (!(failure instanceof Failure)) throw new Error("no failure");
   return failure;
 }
 
 test("a failing call is one sentence, with the system's own message and no second path", () => {
-  expect(told(refused("EROFS", "read-only file system")).message).toBe(
+  expect(failureFrom(systemError("EROFS", "read-only file system")).message).toBe(
     "Cannot update the journal /j: read-only file system (EROFS).",
   );
 });
@@ -26,14 +29,14 @@ test.each([
   ["EACCES", "permission denied", "usage"],
   ["EROFS", "read-only file system", "usage"],
   ["ENOSPC", "no space left on device", "failed"],
-])("%s: entries there are not looked up in another journal", (code, words, kind) => {
-  const { kind: is, details } = told(refused(code, words));
+])("%s: the hint names no other journal, which would not have the entries", (code, words, kind) => {
+  const { kind: is, details } = failureFrom(systemError(code, words));
   expect(is).toBe(kind);
   expect(details.hint).not.toContain("INTEG_JOURNAL");
 });
 
 test("a new entry may use another journal", () => {
-  expect(told(refused("EROFS", "read-only file system"), "write to the journal").details.hint).toContain(
+  expect(failureFrom(systemError("EROFS", "read-only file system"), "write to the journal").details.hint).toContain(
     "INTEG_JOURNAL",
   );
 });
@@ -43,8 +46,8 @@ test("other errors pass unchanged", () => {
   expect(journalFailure(bug, "read the journal", { path: "/j" })).toBe(bug);
 });
 
-/** Makes the file look different. */
-function looking(changed: object): (call: DiskCall) => unknown {
+/** Changes what fstat reports about the file. */
+function withStat(changed: object): (call: DiskCall) => unknown {
   const { fstatSync } = fs;
   return ({ call }) =>
     call === "fstat" ? (...args: [number]) => Object.assign(fstatSync(...args), changed) : undefined;
@@ -65,7 +68,7 @@ test.each<[string, object, string, string | undefined]>([
   const path = join(folder(), "j");
   writeFileSync(path, "", { mode: 0o600 });
   const fd = openSync(path, "r");
-  const { error } = await onDisk(() => checkFile(fd, path, { repair: true }), looking(changed));
+  const { error } = await onDisk(() => checkFile(fd, path, { repair: true }), withStat(changed));
   closeSync(fd);
   expect(error).toMatchObject({ kind: "usage", message: `The journal ${path} ${words}` });
   const next = JSON.stringify((error as Failure).details.nextCommand) ?? "";

@@ -21,7 +21,7 @@ async function aJournal(entries = 1): Promise<string> {
   return path;
 }
 
-const said = (found: readonly Finding[], path: string): string[] =>
+const textsOf = (found: readonly Finding[], path: string): string[] =>
   found.map(({ severity, where, message }) => `${severity} ${where.replaceAll(dirname(path), "")}: ${message}`);
 
 describe.skipIf(process.platform === "win32")("a journal's file", () => {
@@ -36,7 +36,7 @@ describe.skipIf(process.platform === "win32")("a journal's file", () => {
     for (const name of ["damaged-1", "torn-2", "other", "damaged"]) writeFileSync(`${path}.${name}`, "");
     writeFileSync(join(dirname(path), "x.damaged-1"), "");
     const aside = "bytes that were set aside; delete it when you no longer need it";
-    expect(said(await journalAt(path).verify(), path)).toEqual([
+    expect(textsOf(await journalAt(path).verify(), path)).toEqual([
       `warning /journal.ndjson.damaged-1: ${aside}`,
       `warning /journal.ndjson.torn-2: ${aside}`,
     ]);
@@ -78,7 +78,7 @@ describe("a journal's records", () => {
     const lines = linesOf(path);
     expect(lines).toHaveLength(5);
     writeFileSync(path, spoil(lines));
-    const found = said(await journalAt(path).verify(), path);
+    const found = textsOf(await journalAt(path).verify(), path);
     for (const pattern of expected)
       expect(
         found.filter((text) => pattern.test(text)),
@@ -92,7 +92,7 @@ describe("valid records", () => {
   const id = "01bmzff600";
   const first = newEntry(intent(), { id, key: "k", at: "2026-11-21T00:00:00.000Z" });
 
-  /** Each names the one before it. */
+  /** A journal of these records, each with the checksum of the line before it. */
   function journalOf(...contents: readonly string[]): string {
     const path = journalPath();
     const lines = [headerLine({ file: "x", createdAt: "2026-11-21" })];

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Server as Listener, type Socket } 
 import { onTestFinished } from "vitest";
 import type { Server } from "../../../../src/journal/postgres/connect.ts";
 import type { Row } from "../../../../src/journal/postgres/session.ts";
-import type { Asked } from "./a-session.ts";
+import type { Statement } from "./a-session.ts";
 
 /** Rows, a refusal with its SQLSTATE, a closed connection, or no response. */
 export type Answer = readonly Row[] | { readonly refuses: string } | "cut" | "silence";
@@ -13,8 +13,8 @@ export interface AServerParts {
   /** The response to the query with which each connection starts; by default the server's own description. */
   readonly greets?: () => Answer;
   /** Responses to the statements after that; no rows by default. */
-  readonly answers?: (asked: Asked) => Answer;
-  /** The role of the cluster without a password. */
+  readonly answers?: (statement: Statement) => Answer;
+  /** The server asks for a password. */
   readonly wantsPassword?: boolean;
 }
 
@@ -70,7 +70,7 @@ function refusal(code: string): Buffer {
 export class AServer {
   /** The startup parameters of each connection, in order. */
   readonly startups: Readonly<Record<string, string>>[] = [];
-  readonly asked: Asked[] = [];
+  readonly statements: Statement[] = [];
   readonly passwords: string[] = [];
   readonly #parts: AServerParts;
   readonly #open = new Set<Socket>();
@@ -82,7 +82,7 @@ export class AServer {
 
   static async start(parts: AServerParts = {}): Promise<AServer> {
     const made = new AServer(parts);
-    const listener = createServer((socket) => made.#meet(socket));
+    const listener = createServer((socket) => made.#serve(socket));
     made.#listener = listener;
     await new Promise<void>((done) => listener.listen(0, "127.0.0.1", done));
     onTestFinished(() => {
@@ -96,8 +96,8 @@ export class AServer {
     return `127.0.0.1:${(this.#listener!.address() as AddressInfo).port}`;
   }
 
-  /** Waits a second at most until all connections are closed. */
-  async left(): Promise<void> {
+  /** Waits, for a second at most, until all connections are closed. */
+  async allClosed(): Promise<void> {
     const end = Date.now() + 1000;
     while (this.#open.size > 0) {
       if (Date.now() > end) throw new Error(`${this.#open.size} connections to ${this.host} are still open`);
@@ -105,49 +105,49 @@ export class AServer {
     }
   }
 
-  #meet(socket: Socket): void {
+  #serve(socket: Socket): void {
     this.#open.add(socket);
     socket.on("error", () => {}).on("close", () => this.#open.delete(socket));
     let bytes = Buffer.alloc(0);
-    let isKnown = false;
-    let asked: { text: string; values: unknown[] } = { text: "", values: [] };
+    let hasStarted = false;
+    let statement: { text: string; values: unknown[] } = { text: "", values: [] };
     socket.on("data", (chunk: Buffer) => {
       bytes = Buffer.concat([bytes, chunk]);
       for (;;) {
-        const start = isKnown ? 1 : 0;
+        const start = hasStarted ? 1 : 0;
         if (bytes.length < start + 4) return;
         const end = start + bytes.readInt32BE(start);
         if (bytes.length < end) return;
-        const type = isKnown ? String.fromCharCode(bytes[0]!) : "startup";
+        const type = hasStarted ? String.fromCharCode(bytes[0]!) : "startup";
         const body = bytes.subarray(start + 4, end);
         bytes = bytes.subarray(end);
         const words = body.toString().split("\0");
         if (type === "startup") {
-          isKnown = true;
+          hasStarted = true;
           this.startups.push(pairs(body.subarray(4).toString().split("\0")));
           socket.write(this.#parts.wantsPassword === true ? message("R", int32(3)) : welcome());
         } else if (type === "p") {
           this.passwords.push(words[0]!);
           socket.write(welcome());
         } else if (type === "Q") this.#answer(socket, { text: words[0]!, values: [] });
-        else if (type === "P") asked = { text: words[1]!, values: [] };
-        else if (type === "B") asked.values = valuesOf(body);
-        else if (type === "S") this.#answer(socket, asked);
+        else if (type === "P") statement = { text: words[1]!, values: [] };
+        else if (type === "B") statement.values = valuesOf(body);
+        else if (type === "S") this.#answer(socket, statement);
       }
     });
   }
 
-  #answer(socket: Socket, asked: Asked): void {
+  #answer(socket: Socket, statement: Statement): void {
     const { about, greets, answers } = this.#parts;
-    const isGreeting = asked.text.includes("server_encoding");
-    if (!isGreeting) this.asked.push(asked);
+    const isGreeting = statement.text.includes("server_encoding");
+    if (!isGreeting) this.statements.push(statement);
     const own = { isReadOnly: false, encoding: "UTF8", ...about };
-    const answer = isGreeting ? (greets?.() ?? [own]) : (answers?.(asked) ?? []);
+    const answer = isGreeting ? (greets?.() ?? [own]) : (answers?.(statement) ?? []);
     if (answer === "silence") return;
     if (answer === "cut") socket.destroy();
     else if ("refuses" in answer) socket.write(Buffer.concat([refusal(answer.refuses), noTransaction]));
     else {
-      const parsed = asked.values.length > 0 ? Buffer.concat([message("1"), message("2")]) : Buffer.alloc(0);
+      const parsed = statement.values.length > 0 ? Buffer.concat([message("1"), message("2")]) : Buffer.alloc(0);
       socket.write(Buffer.concat([parsed, rowsAs(answer), noTransaction]));
     }
   }

@@ -4,7 +4,7 @@ import { tablesIn } from "../../../../src/journal/postgres/schema.ts";
 import type { Query, Row, Session, Write } from "../../../../src/journal/postgres/session.ts";
 import { ada } from "../intent.ts";
 
-export interface Asked {
+export interface Statement {
   readonly text: string;
   readonly values: readonly unknown[];
 }
@@ -12,13 +12,13 @@ export interface Asked {
 /** Rows, or an error to throw, for each statement in order; then no rows. */
 export type Responses = (readonly Row[] | Error)[];
 
-/** No test sends so many. */
-const mostAsked = 200;
+/** More statements than any test sends. */
+const maxStatements = 200;
 
 export class ASession {
-  readonly asked: Asked[] = [];
-  /** The query that a write sends after a lost response. */
-  readonly outcomes: Write["findOutcome"][] = [];
+  readonly statements: Statement[] = [];
+  /** The queries that the writes would send after a lost response. */
+  readonly outcomeQueries: Write["findOutcome"][] = [];
   /** How many transactions were started, and how many completed. */
   readonly transactions = { begun: 0, done: 0 };
   readonly #responses: Responses;
@@ -28,7 +28,7 @@ export class ASession {
   }
 
   readonly query: Query = async (text, values = []) => {
-    if (this.asked.push({ text, values }) > mostAsked) throw new Error("this asks without end");
+    if (this.statements.push({ text, values }) > maxStatements) throw new Error("this sends statements without end");
     const response = this.#responses.shift() ?? [];
     if (response instanceof Error) throw response;
     return response;
@@ -38,7 +38,7 @@ export class ASession {
     const session: Pick<Session, "read" | "write" | "transaction"> = {
       read: (text, values) => this.query(text, values),
       write: ({ text, values, findOutcome }) => {
-        this.outcomes.push(findOutcome);
+        this.outcomeQueries.push(findOutcome);
         return this.query(text, values);
       },
       transaction: async (work) => {

@@ -10,7 +10,7 @@ function refusal(text: string, env: Environment = {}): Failure {
     if (error instanceof Failure) return error;
     throw error;
   }
-  throw new Error(`${text} was taken`);
+  throw new Error(`${text} was accepted`);
 }
 
 const hostsOf = (...hosts: [name: string, port: number][]) => hosts.map(([name, port]) => ({ name, port }));

@@ -1,4 +1,4 @@
-// Which server is used, and when a connection is tried again, with stopped time.
+// Which of several servers a connection uses, and when it is tried again. Time is stopped.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -64,7 +64,7 @@ describe("a server that accepts a connection", () => {
   it("sees the connection close after a hang-up", async () => {
     const server = await AServer.start();
     (await connectTo(server.host)).hangUp();
-    await server.left();
+    await server.allClosed();
   });
 });
 
@@ -79,9 +79,11 @@ describe("among several servers", () => {
   ])("the first that is %s of %j is used, and the other connections are closed", async (kind, abouts, found) => {
     const servers = await Promise.all(abouts.map((about) => AServer.start({ about })));
     const { client } = await connectTo(servers.map(({ host }) => host).join(), `target_session_attrs=${kind}`);
-    for (const [index, server] of servers.entries()) if (index !== found) await server.left();
+    for (const [index, server] of servers.entries()) if (index !== found) await server.allClosed();
     expect((await client.query("SELECT 1")).rows).toEqual([]);
-    expect(servers.map(({ asked }) => asked.length)).toEqual(abouts.map((_, index) => (index === found ? 1 : 0)));
+    expect(servers.map(({ statements }) => statements.length)).toEqual(
+      abouts.map((_, index) => (index === found ? 1 : 0)),
+    );
   });
 
   it("the next is tried after a failed connection, but not after a refusal", async () => {
@@ -90,7 +92,7 @@ describe("among several servers", () => {
     const closed = await AServer.start({ greets: () => ({ refuses: "28P01" }) });
     const error = await thrownBy(connectTo(`${closed.host},${server.host}`));
     expect([serverErrorOf(error)?.code, server.startups.length]).toEqual(["28P01", 1]);
-    await closed.left();
+    await closed.allClosed();
   });
 
   it("each is listed with its reason", async () => {
@@ -138,7 +140,7 @@ describe("a server that cannot accept a connection now", () => {
     expect(server.startups).toHaveLength(14 * count);
     if (count === 1) expect(serverErrorOf(error)?.code).toBe("57P03");
     else expect(error).toEqual(new LostConnection(`${server.host}: refused${none}`));
-    await server.left();
+    await server.allClosed();
   });
 
   it.each([
@@ -164,7 +166,7 @@ describe("a server that cannot accept a connection now", () => {
   });
 });
 
-it("leaves the last part of the time to the last server", async () => {
+it("a connection leaves the last part of its time to the last server", async () => {
   const time = stopTime();
   const slow = await AServer.start({
     greets: () => {
@@ -175,6 +177,6 @@ it("leaves the last part of the time to the last server", async () => {
   const silent = await AServer.start({ greets: () => "silence" });
   const error = await thrownBy(connectTo(`${slow.host},${silent.host}`));
   expect(error).toEqual(new LostConnection(`${slow.host}: refused; no response within 1 s (none is read-write)`));
-  await silent.left();
+  await silent.allClosed();
   expect(time.waits).toEqual([]);
 });

@@ -87,7 +87,7 @@ describe("a server's refusal", () => {
   });
 });
 
-test("a refusal has five characters and a severity", () => {
+test("a server's refusal has a code of five characters and a severity", () => {
   expect(serverErrorOf(refusal("23505"))).toEqual({ code: "23505", message: "what the server says" });
   const others = [
     refusal("2350"),

@@ -1,4 +1,4 @@
-// What a session does with each response, and when it tries again, with stopped time.
+// What a session does with each response, and when it repeats a statement. Time is stopped.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -29,7 +29,7 @@ function respondingWith(...answers: readonly Answer[]): AServerParts {
 const one = [{ one: 1 }];
 const never = async (): Promise<undefined> => undefined;
 
-/** Doubling, at most a second, until less than half a second of the ten is left. */
+/** Pauses: doubled up to a second, until less than half of one of the ten seconds is left. */
 const everyWait = [50, 100, 200, 400, 800, ...Array.from({ length: 8 }, () => 1000)];
 
 describe("a statement", () => {
@@ -40,7 +40,7 @@ describe("a statement", () => {
     const session = sessionAt(server.host, async (_, about) => void checks.push(about));
     expect(await session.read("SELECT 1")).toEqual(one);
     expect(await session.write({ text: "UPDATE $1", values: ["a", null], findOutcome: never })).toEqual([{ two: "b" }]);
-    expect(server.asked).toEqual([
+    expect(server.statements).toEqual([
       { text: "SELECT 1", values: [] },
       { text: "UPDATE $1", values: ["a", null] },
     ]);
@@ -64,12 +64,12 @@ describe("a statement", () => {
     ["that a stopping server refuses", { refuses: "57P01" }, 2],
     ["that a starting server refuses", { refuses: "57P03" }, 2],
     ["that conflicts with another transaction", { refuses: "40001" }, 1],
-    ["that met a deadlock", { refuses: "40P01" }, 1],
+    ["that ends in a deadlock", { refuses: "40P01" }, 1],
   ])("%s is repeated", async (_what, answer, connections) => {
     const time = stopTime();
     const server = await AServer.start(respondingWith(answer, answer, one));
     expect(await sessionAt(server.host).read("SELECT 1")).toEqual(one);
-    expect([server.asked.length, time.waits]).toEqual([3, [50, 100]]);
+    expect([server.statements.length, time.waits]).toEqual([3, [50, 100]]);
     expect(server.startups).toHaveLength(2 * connections - 1);
   });
 
@@ -82,7 +82,7 @@ describe("a statement", () => {
     const server = await AServer.start({ answers: () => answer });
     expect(await thrownBy(sessionAt(server.host).read("SELECT 1"))).toMatchObject(error);
     expect(time.waits).toEqual(everyWait);
-    expect(server.asked).toHaveLength(everyWait.length + 1);
+    expect(server.statements).toHaveLength(everyWait.length + 1);
   });
 
   it.each([
@@ -120,8 +120,8 @@ describe("a statement", () => {
     });
     const error = await thrownBy(session.read("SELECT 1"));
     expect(error).toEqual(new LostConnection("no response within 10 s"));
-    await server.left();
-    expect([server.asked.map(({ text }) => text), time.waits]).toEqual([["CHECK", "SELECT 1"], []]);
+    await server.allClosed();
+    expect([server.statements.map(({ text }) => text), time.waits]).toEqual([["CHECK", "SELECT 1"], []]);
   });
 
   it("to a server that was never reached is not repeated", async () => {
@@ -141,8 +141,8 @@ describe("a statement", () => {
       if (why) throw why;
     });
     expect(await thrownBy(session.read("SELECT 1"))).toBe(refused);
-    await server.left();
-    expect([server.asked, time.waits]).toEqual([[], []]);
+    await server.allClosed();
+    expect([server.statements, time.waits]).toEqual([[], []]);
     expect(await session.read("SELECT 1")).toEqual(one);
     expect(server.startups).toHaveLength(2);
   });
@@ -153,7 +153,7 @@ describe("a statement", () => {
     session.close();
     expect(await session.read("SELECT 1")).toEqual(one);
     session.close();
-    await server.left();
+    await server.allClosed();
     expect(await session.read("SELECT 1")).toEqual(one);
     expect(server.startups).toHaveLength(2);
   });
@@ -179,7 +179,7 @@ describe("a write with a lost response", () => {
     const settled = [...found];
     const findOutcome = async () => settled.shift() as readonly Record<string, unknown>[] | undefined;
     expect(await sessionAt(server.host).write({ text: "WRITE", values: [], findOutcome })).toEqual(rows);
-    expect([server.asked.map(({ text }) => text), settled, time.waits]).toEqual([asked, [], [50]]);
+    expect([server.statements.map(({ text }) => text), settled, time.waits]).toEqual([asked, [], [50]]);
   });
 
   it("is checked over the new connection", async () => {
@@ -187,7 +187,7 @@ describe("a write with a lost response", () => {
     const server = await AServer.start(respondingWith("cut", one));
     const session = sessionAt(server.host);
     const rows = await session.write({ text: "WRITE", values: [], findOutcome: (query) => query("SEEK") });
-    expect([rows, server.asked.map(({ text }) => text)]).toEqual([one, ["WRITE", "SEEK"]]);
+    expect([rows, server.statements.map(({ text }) => text)]).toEqual([one, ["WRITE", "SEEK"]]);
   });
 
   it("is not checked if a response arrived", async () => {
@@ -219,7 +219,7 @@ describe("a transaction", () => {
     const limits = timer.mock.calls.map(([, ms]) => ms);
     timer.mockRestore();
     expect(done).toEqual([[], "done"]);
-    expect(server.asked).toEqual([
+    expect(server.statements).toEqual([
       ...["SELECT 0", ...begin].map((text) => ({ text, values: [] })),
       { text: "WORK $1", values: ["a"] },
       { text: "COMMIT", values: [] },
@@ -232,7 +232,7 @@ describe("a transaction", () => {
     const session = sessionAt(server.host);
     const failing = session.transaction(() => Promise.reject(new Error("changed its mind")));
     expect(await thrownBy(failing)).toEqual(new Error("changed its mind"));
-    expect(server.asked.map(({ text }) => text)).toEqual([...begin, "ROLLBACK"]);
+    expect(server.statements.map(({ text }) => text)).toEqual([...begin, "ROLLBACK"]);
     await session.read("SELECT 1");
     expect(server.startups).toHaveLength(1);
   });
@@ -241,7 +241,7 @@ describe("a transaction", () => {
     const server = await AServer.start({ answers: ({ text }) => (text === "ROLLBACK" ? { refuses: "25P02" } : []) });
     const session = sessionAt(server.host);
     expect(await thrownBy(session.transaction(() => Promise.reject(new Error("no"))))).toEqual(new Error("no"));
-    await server.left();
+    await server.allClosed();
     await session.read("SELECT 1");
     expect(server.startups).toHaveLength(2);
   });

@@ -32,9 +32,9 @@ describe("the tables", () => {
   it("are created once, under a lock, with their version", async () => {
     const server = new ASession([[], none, [{ is_there: false }]]);
     expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
-    const texts = server.asked.map(({ text }) => text);
+    const texts = server.statements.map(({ text }) => text);
     expect(texts[0]).toContain("pg_advisory_xact_lock");
-    expect(server.asked[2]!.values).toEqual(['"te""am"']);
+    expect(server.statements[2]!.values).toEqual(['"te""am"']);
     expect(texts[3]).toBe('CREATE SCHEMA "te""am"');
     for (const name of ["meta", "entries", "records", "escrow"] as const)
       expect(texts.some((text) => text.startsWith(`CREATE TABLE ${tables[name]} `))).toBe(true);
@@ -44,13 +44,13 @@ describe("the tables", () => {
   it("are left unchanged if they exist", async () => {
     const server = new ASession([[], [], [{ value: "3" }]]);
     expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: false });
-    expect(server.asked).toHaveLength(3);
+    expect(server.statements).toHaveLength(3);
   });
 
   it("can be created in an existing schema by a role that cannot create schemas", async () => {
     const server = new ASession([[], none, [{ is_there: true }]]);
     expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
-    expect(server.asked.map(({ text }) => text).join()).not.toContain("CREATE SCHEMA");
+    expect(server.statements.map(({ text }) => text).join()).not.toContain("CREATE SCHEMA");
   });
 
   it("are not completed if some are missing", async () => {

@@ -107,7 +107,7 @@ describe.skipIf(isMissing("openssl"))("the files of a connection", () => {
   it.skipIf(process.platform === "win32")(
     "include a private key that only its owner can read, as libpq requires",
     () => {
-      const isTaken = (mode: number, owner?: number): boolean => {
+      const isAccepted = (mode: number, owner?: number): boolean => {
         write("some.key", readFileSync(at("one.key")), mode);
         if (owner !== undefined) chownSync(at("some.key"), owner, owner);
         try {
@@ -119,11 +119,11 @@ describe.skipIf(isMissing("openssl"))("the files of a connection", () => {
           rmSync(at("some.key"));
         }
       };
-      expect([0o600, 0o700, 0o400].map((mode) => isTaken(mode))).toEqual([true, true, true]);
-      expect([0o604, 0o602, 0o601, 0o620, 0o610, 0o660].some((mode) => isTaken(mode))).toBe(false);
+      expect([0o600, 0o700, 0o400].map((mode) => isAccepted(mode))).toEqual([true, true, true]);
+      expect([0o604, 0o602, 0o601, 0o620, 0o610, 0o660].some((mode) => isAccepted(mode))).toBe(false);
       const isSuperuser = process.getuid?.() === 0;
-      expect(isTaken(0o640)).toBe(isSuperuser);
-      if (isSuperuser) expect(isTaken(0o640, 65_534)).toBe(false);
+      expect(isAccepted(0o640)).toBe(isSuperuser);
+      if (isSuperuser) expect(isAccepted(0o640, 65_534)).toBe(false);
     },
   );
 });

@@ -1,4 +1,4 @@
-// A key's creation is sent once: its result is looked for on this machine, then in the list.
+// A key's creation is sent once: integ looks for its result on this machine, then in the list.
 import { describe, expect, it } from "vitest";
 import { markedName } from "../../../../src/api/access-keys.ts";
 import { createAccessKey, keyCreationIntent } from "../../../../src/operations/key.ts";
@@ -13,16 +13,16 @@ function create(world: AWorld, marked = false): Promise<Ended<unknown>> {
   );
 }
 
-function worldWithOwn(setting: Setting = {}): AWorld {
+function worldWithOwnKey(setting: Setting = {}): AWorld {
   const world = new AWorld(setting);
-  world.account.has("key", "ak_own");
+  world.account.addExisting("key", "ak_own");
   return world;
 }
 
 describe("a creation", () => {
-  it("after 429 is resumed as the same entry, by recovery or when typed again, and not before its time", async () => {
+  it("after 429 continues as the same entry, by recovery or when typed again, and not before Retry-After", async () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
-    const world = worldWithOwn({ fates: { create: [early] } });
+    const world = worldWithOwnKey({ fates: { create: [early] } });
     expect((await create(world)).kind).toBe("rate_limited");
     expect(Date.parse(dueAt(world.entries[0]!)!) - world.now).toBeCloseTo(9_000_000, -2);
     expect((await create(world)).kind).toBe("rate_limited");
@@ -34,16 +34,16 @@ describe("a creation", () => {
   });
 
   it.each(["prepare", "reserve", "record 1"])("is not sent if %s fails", async (step) => {
-    const world = worldWithOwn({ failing: [step] });
+    const world = worldWithOwnKey({ failing: [step] });
     expect((await create(world)).kind).toBe("failed");
     expect(world.account.requests).toEqual([]);
   });
 
   it("keeps its copy if the journal cannot record done, so that recovery never takes the key for an orphan", async () => {
-    const world = worldWithOwn({ failing: ["record 3"] });
+    const world = worldWithOwnKey({ failing: ["record 3"] });
     expect((await create(world)).kind).toBe("done");
     expect([world.kept.size, world.files.size]).toEqual([1, 1]);
-    expect(world.told.join()).toContain("journal could not be updated");
+    expect(world.messages.join()).toContain("journal could not be updated");
     await world.recover();
     expect(world.entries[0]).toMatchObject({ state: "done", resource_id: "ak_2" });
     expect([world.kept.size, world.account.live("key").length]).toEqual([0, 2]);
@@ -52,12 +52,12 @@ describe("a creation", () => {
   it.each([
     ["with a marker in its name, the list identifies it", true, undefined, "done"],
     ["even after it was used", true, "used", "done"],
-    ["without a marker, no key is assumed to be it", false, undefined, "unknown"],
-    ["revoked since, it is not replaced", true, "revoked", "unusable"],
-    ["revoked, in a list that may be too new", true, "revoked a moment ago", "unknown"],
+    ["without a marker, integ does not guess which key it is", false, undefined, "unknown"],
+    ["a key revoked since is not replaced", true, "revoked", "unusable"],
+    ["a key revoked a moment ago leaves the outcome unknown", true, "revoked a moment ago", "unknown"],
     ["claimed by a person to another place", true, "claimed", "done"],
   ] as const)("was delivered, but neither journal nor copy has its id: %s", async (_what, marked, since, state) => {
-    const world = worldWithOwn({ failing: ["keep", "record 3"] });
+    const world = worldWithOwnKey({ failing: ["keep", "record 3"] });
     await create(world, marked);
     if (since !== "revoked a moment ago") world.now += 60_000;
     const made = world.account.keys.at(-1)!;
@@ -74,8 +74,8 @@ describe("a creation", () => {
     expect(world.account.requests.filter((one) => !one.startsWith("list"))).toEqual(["create"]);
   });
 
-  it("is lost and replaced if it is undelivered and its copy's folder was deleted", async () => {
-    const world = worldWithOwn({ failing: ["deliver"], destination: "stdout" });
+  it("whose secret is undelivered, and whose copy's folder was deleted, is replaced", async () => {
+    const world = worldWithOwnKey({ failing: ["deliver"], destination: "stdout" });
     expect((await create(world)).kind).toBe("undelivered");
     world.kept.clear();
     await world.recover();
@@ -84,25 +84,25 @@ describe("a creation", () => {
 
   it("sends nothing more after a disk error, even if the service asks for a retry", async () => {
     // The second record says that the first request changed nothing.
-    const world = worldWithOwn({ fates: { create: [{ refused: 429 }] }, failing: ["record 2"] });
+    const world = worldWithOwnKey({ fates: { create: [{ refused: 429 }] }, failing: ["record 2"] });
     expect((await create(world)).kind).toBe("failed");
     expect(world.account.requests).toEqual(["create"]);
   });
 
-  it("typed again after an unknown outcome makes no second key", async () => {
-    const world = worldWithOwn({ fates: { create: ["lost after"] } });
+  it("typed again after an unknown outcome creates no second key", async () => {
+    const world = worldWithOwnKey({ fates: { create: ["lost after"] } });
     await create(world);
     expect((await create(world)).kind).toBe("outcome_unknown");
     expect(world.account.requests).toEqual(["create"]);
   });
 
   it("keeps the copy first, and destroys it after the journal recorded done", async () => {
-    const world = worldWithOwn();
+    const world = worldWithOwnKey();
     await create(world);
     const order = world.calls.filter((call) =>
       ["reserve", "record", "create", "keep", "deliver", "destroy", "release kept"].includes(call),
     );
-    // The reserve stays until the secret is in it, because the disk may fill up meanwhile.
+    // Space for the copy is reserved before the request: the disk may be full when the response arrives.
     expect(order).toEqual([
       "reserve",
       "record",
@@ -121,7 +121,7 @@ describe("recovery of a key that may have been created", () => {
   const lost: Setting = { fates: { create: ["lost after"] } };
 
   it("revokes nothing for a destination that cannot take a secret", async () => {
-    const world = worldWithOwn(lost);
+    const world = worldWithOwnKey(lost);
     await create(world, true);
     await world.recover({ mayReplace: async () => false });
     const destinationOf = async () =>
@@ -136,7 +136,7 @@ describe("recovery of a key that may have been created", () => {
   });
 
   it("revokes no key that was used after it was reported lost", async () => {
-    const world = worldWithOwn({ fates: { create: ["lost after"] } });
+    const world = worldWithOwnKey({ fates: { create: ["lost after"] } });
     await create(world, true);
     await world.recover({ mayReplace: async () => false });
     world.account.keys.at(-1)!.lastUsedAt = new Date(world.now).toISOString();
@@ -147,7 +147,7 @@ describe("recovery of a key that may have been created", () => {
 });
 
 describe("the intent", () => {
-  it("is the same for the same key: scopes as a set, the expiry as typed, without the marker", async () => {
+  it("has the same fingerprint for the same key: scopes compare as a set, the expiry as typed, without the marker", async () => {
     await new AWorld().run(async (bench) => {
       const of = (scopes: string[], expiresAt: string, mark: string) =>
         keyCreationIntent(
@@ -168,10 +168,10 @@ describe("the intent", () => {
   });
 });
 
-describe("two creations of one name, one of them elsewhere", () => {
-  /** The first one made nothing; the second one's key exists, and its secret is kept there. */
+describe("two creations with one name, one of them on another machine", () => {
+  /** The first creation made nothing; the second one's key exists, and its secret is kept on the other machine. */
   async function twoUnfinished(): Promise<AWorld> {
-    const world = worldWithOwn({ fates: { create: ["lost before", "cut"] } });
+    const world = worldWithOwnKey({ fates: { create: ["lost before", "cut"] } });
     await create(world);
     world.place = "there:/state";
     await world.run((bench) =>
@@ -182,7 +182,7 @@ describe("two creations of one name, one of them elsewhere", () => {
       ),
     );
     const [first, second] = world.entries;
-    // A crash before the journal recorded that the secret is kept.
+    // As after a crash before the journal recorded that the secret is kept.
     world.entries[1] = { ...second!, state: "open", resource_id: null, detail: { ...second!.detail, in_flight: true } };
     expect([first!.state, world.kept.size]).toEqual(["unknown", 1]);
     return world;
@@ -190,7 +190,7 @@ describe("two creations of one name, one of them elsewhere", () => {
 
   it.each<[string, string, (world: AWorld, second: Entry) => Entry | undefined]>([
     ["runs", "a running process works on", (world, { id }) => void world.running.add(id)],
-    ["may have its secret there", "its secret may be kept there", () => undefined],
+    ["may keep its secret on the other machine", "its secret may be kept there", () => undefined],
     [
       "was claimed",
       "was delivered",
@@ -207,14 +207,14 @@ describe("two creations of one name, one of them elsewhere", () => {
       },
     ],
     [
-      "ends meanwhile",
+      "ends during the recovery",
       "has finished meanwhile",
       (world, second) => {
         const { id } = world.account.keys.at(-1)!;
         world.onTryLease = () => void (world.entries[1] = { ...second, state: "done", resource_id: id });
       },
     ],
-  ])("the key may be the other's, which %s: nothing is reported lost", async (_what, says, change) => {
+  ])("the key may belong to the other creation, which %s: nothing is reported lost", async (_what, says, change) => {
     const world = await twoUnfinished();
     world.kept.clear();
     world.place = "here:/state";
@@ -226,14 +226,14 @@ describe("two creations of one name, one of them elsewhere", () => {
   });
 
   it.each([
-    ["of another name", { request_text: '{"name":"other"}' }],
-    ["at another address", { base_url: "https://other.example" }],
-    ["not a creation", { operation: "access_key.revoke" }],
-    ["never sent", { state: "open", detail: { in_flight: false, attempted_at: ["there:/state"] } }],
-    ["whose key is known", { resource_id: "ak_9" }],
-    ["that is finished", { state: "refused" }],
-    ["requested only here", { detail: { in_flight: true, attempted_at: ["here:/state"] } }],
-  ] as const)("do not affect each other if one is %s", async (_what, about) => {
+    ["has another name", { request_text: '{"name":"other"}' }],
+    ["is at another address", { base_url: "https://other.example" }],
+    ["is not a creation", { operation: "access_key.revoke" }],
+    ["was never sent", { state: "open", detail: { in_flight: false, attempted_at: ["there:/state"] } }],
+    ["has a known key", { resource_id: "ak_9" }],
+    ["is finished", { state: "refused" }],
+    ["was requested only on this machine", { detail: { in_flight: true, attempted_at: ["here:/state"] } }],
+  ] as const)("do not affect each other if the second one %s", async (_what, about) => {
     const world = await twoUnfinished();
     world.kept.clear();
     world.place = "here:/state";

@@ -1,5 +1,5 @@
-// The profile's own key, rotated in place: what is proven before the profile stores the new secret, and what can be said of a
-// rotation of unknown outcome.
+// The profile's own key, rotated in place: the proof before the profile stores the new secret, and the error after an unknown
+// outcome.
 import { describe, expect, it } from "vitest";
 import { isCredentialRefused } from "../../../../src/api/call/attempt.ts";
 import { rotateAccessKey } from "../../../../src/operations/in-place.ts";
@@ -10,7 +10,7 @@ import { AWorld, type DestinationKind, type Ended, type Setting } from "../a-wor
 
 function worldOf({ destination = "profile", ...setting }: Setting = {}): AWorld {
   const world = new AWorld({ destination, retryForMs: 0, ...setting });
-  world.account.has("key", "ak_own");
+  world.account.addExisting("key", "ak_own");
   return world;
 }
 
@@ -32,61 +32,61 @@ interface ProofRow {
   readonly lies?: Readonly<Record<string, unknown>>;
   readonly account?: Partial<Workbench["account"]>;
   readonly ends: Ended<unknown>["kind"];
-  readonly isTaken: boolean;
+  readonly isStored: boolean;
   readonly says: string;
 }
 
 describe("a new secret for the profile itself", () => {
   const rows: Record<string, ProofRow> = {
-    "is taken when it was exchanged for a token": { ends: "done", isTaken: true, says: "" },
-    "is kept when the service refuses it": {
+    "is stored when it was exchanged for a token": { ends: "done", isStored: true, says: "" },
+    "is kept outside the profile when the service refuses it": {
       exchange: [{ refused: 401 }],
       ends: "undelivered",
-      isTaken: false,
+      isStored: false,
       says: "The new secret was not accepted",
     },
-    "is taken when no one can be asked, with a warning": {
+    "is stored with a warning when the service is unreachable": {
       exchange: ["not sent"],
       ends: "done",
-      isTaken: true,
+      isStored: true,
       says: "could not be proven",
     },
-    "is taken when the service fails, with a warning": {
+    "is stored with a warning when the service fails": {
       exchange: ["broken after"],
       ends: "done",
-      isTaken: true,
+      isStored: true,
       says: "It was stored in the profile anyway.",
     },
-    "is taken when the profile has no way to prove it, with a warning": {
+    "is stored with a warning when the profile has no way to prove it": {
       account: { keyExchange: null },
       ends: "done",
-      isTaken: true,
+      isStored: true,
       says: "was not proven: the profile has no way to exchange it",
     },
-    "is kept when it came under another id and is not proven": {
+    "is kept outside the profile when it came with another key id and is not proven": {
       lies: { id: "ak_other" },
       account: { keyExchange: null },
       ends: "undelivered",
-      isTaken: false,
+      isStored: false,
       says: "The service responded with the key ak_other, and its secret could not be proven",
     },
   };
-  it.each(Object.entries(rows))("%s", async (_name, { exchange = [], lies = {}, account, ends, isTaken, says }) => {
+  it.each(Object.entries(rows))("%s", async (_name, { exchange = [], lies = {}, account, ends, isStored, says }) => {
     const world = worldOf({ fates: { exchange } });
     world.account.lies = lies;
     const { kind, failure } = await rotateOwn(world, { account });
     const { secret } = world.account.keys[0]!;
-    expect([kind, world.profiles.get("target")?.secret === secret]).toEqual([ends, isTaken]);
+    expect([kind, world.profiles.get("target")?.secret === secret]).toEqual([ends, isStored]);
     expect(world.isSafe(secret)).toBe(true);
-    expect([failure?.message, ...world.told].join("\n")).toContain(says);
-    expect(world.told.some((text) => text.includes("proven"))).toBe(ends === "done" && says !== "");
+    expect([failure?.message, ...world.messages].join("\n")).toContain(says);
+    expect(world.messages.some((text) => text.includes("proven"))).toBe(ends === "done" && says !== "");
   });
 
-  it("is not proven for the profile if it goes elsewhere", async () => {
+  it("is not proven if it goes to another destination", async () => {
     const world = worldOf({ destination: "file" });
     expect((await rotateOwn(world, { updateProfile: false, account: { keyExchange: null } })).kind).toBe("done");
     expect(world.account.requests).toEqual(["rotate ak_own"]);
-    expect(world.told).toEqual([]);
+    expect(world.messages).toEqual([]);
   });
 
   it("with another key id is stored once it is proven, and the id is reported", async () => {
@@ -98,11 +98,11 @@ describe("a new secret for the profile itself", () => {
       "ak_other",
       world.account.keys[0]!.secret,
     ]);
-    expect(world.told.join()).toContain("Whether ak_own still works is not known");
+    expect(world.messages.join()).toContain("Whether ak_own still works is not known");
   });
 });
 
-interface KnownRow {
+interface OutcomeRow {
   readonly list?: Fate[];
   readonly keyId?: string;
   readonly attemptedAt?: readonly string[];
@@ -114,7 +114,7 @@ interface KnownRow {
 describe("a rotation of unknown outcome without consent to continue", () => {
   const still = "The profile's secret was accepted just now.";
   const unknown = "The old secret may have stopped working, and the new one did not arrive.";
-  const rows: Record<string, KnownRow> = {
+  const rows: Record<string, OutcomeRow> = {
     "is unknown as long as the profile's secret works": { ends: "outcome_unknown", state: "unknown", meaning: still },
     "is lost when the profile's secret is refused": {
       list: [{ refused: 401 }],
@@ -128,7 +128,7 @@ describe("a rotation of unknown outcome without consent to continue", () => {
       state: "unknown",
       meaning: unknown,
     },
-    "is unknown when no one can be asked": {
+    "is unknown when the service is unreachable": {
       list: ["not sent"],
       ends: "outcome_unknown",
       state: "unknown",
@@ -191,9 +191,11 @@ describe("a credential", () => {
   });
 });
 
-/** A file's secret is not proven by an exchange. */
-it.each<DestinationKind>(["file", "stdout"])("is delivered to a %s without a proof", async (kind) => {
-  const world = worldOf({ destination: kind });
-  expect((await rotateOwn(world, { updateProfile: false })).kind).toBe("done");
-  expect(world.account.requests as Request[]).not.toContain("exchange");
-});
+it.each<DestinationKind>(["file", "stdout"])(
+  "the own key's secret is delivered to %s without a proof",
+  async (kind) => {
+    const world = worldOf({ destination: kind });
+    expect((await rotateOwn(world, { updateProfile: false })).kind).toBe("done");
+    expect(world.account.requests as Request[]).not.toContain("exchange");
+  },
+);

@@ -1,4 +1,4 @@
-// Keys that get a new secret: in place, where a lost response can leave none that works, and by replacement, where one of two
+// Rotations of keys: in place, where a lost response can leave no working secret, and by replacement, where one of the two keys
 // always works.
 import { describe, expect, it } from "vitest";
 import { replaceAccessKey } from "../../../../src/operations/key-rotation.ts";
@@ -11,9 +11,9 @@ import { AWorld, type Ended, type Setting } from "../a-world.ts";
 
 function worldWithKeys(setting: Setting = {}): AWorld {
   const world = new AWorld(setting);
-  world.account.has("key", "ak_own");
-  world.account.has("key", "ak_old");
-  world.mayGo.add("ak_old");
+  world.account.addExisting("key", "ak_own");
+  world.account.addExisting("key", "ak_old");
+  world.revocable.add("ak_old");
   return world;
 }
 
@@ -50,7 +50,7 @@ describe("in place", () => {
       recovered: "refused",
       rotations: 0,
     },
-    "an answer lost: not sent again by itself": {
+    "a lost response: not sent again automatically": {
       setting: lostOnce,
       ends: "outcome_unknown",
       state: "unknown",
@@ -64,7 +64,7 @@ describe("in place", () => {
       recovered: "undelivered",
       rotations: 1,
     },
-    "no secret in the answer": {
+    "no secret in the response": {
       setting: { fates: { rotate: ["silent"] } },
       ends: "secret_lost",
       state: "secret_lost",
@@ -84,7 +84,7 @@ describe("in place", () => {
     if (rotations > 0) expect(world.isSafe(key.secret)).toBe(true);
   });
 
-  it("without consent an unknown outcome stays unknown, and nothing is sent", async () => {
+  it("an unknown outcome stays unknown without consent, and nothing is sent", async () => {
     const world = worldWithKeys(lostOnce);
     await rotateInPlace(world);
     const { value } = await world.recover({ mayReplace: async () => false });
@@ -94,7 +94,7 @@ describe("in place", () => {
   });
 });
 
-interface How {
+interface ReplacementOptions {
   readonly overlapMs?: number;
   readonly updateProfile?: boolean;
   readonly boundTo?: string;
@@ -107,7 +107,7 @@ interface How {
 
 function replaceKey(
   world: AWorld,
-  { overlapMs = 0, updateProfile = false, boundTo, marked = true, name = "new", ...request }: How = {},
+  { overlapMs = 0, updateProfile = false, boundTo, marked = true, name = "new", ...request }: ReplacementOptions = {},
 ): Promise<Ended<unknown>> {
   return world.run((bench) =>
     replaceAccessKey(
@@ -138,12 +138,12 @@ describe("by replacement", () => {
     [{ name: "other" }, "--name was new, and is other now"],
     [{ keyType: "service_account" }, "--type was user_bound, and is service_account now"],
     [{ marked: false }, "--marker was true, and is false now"],
-  ] as const)("resumed with %j, it is refused with both values", async (typed, message) => {
+  ] as const)("is refused with both values when resumed with %j", async (typed, message) => {
     const world = worldWithKeys();
-    const begun: How = { overlapMs: 86_400_000, scopes: ["*", "push-ingest:*"] };
-    await replaceKey(world, begun);
+    const started: ReplacementOptions = { overlapMs: 86_400_000, scopes: ["*", "push-ingest:*"] };
+    await replaceKey(world, started);
     const requests = world.account.requests.length;
-    const { kind, failure } = await replaceKey(world, { ...begun, ...typed });
+    const { kind, failure } = await replaceKey(world, { ...started, ...typed });
     expect([kind, failure?.message]).toEqual(["usage", expect.stringContaining(message)]);
     expect(failure?.details.meaning).toContain("--new");
     expect(world.account.requests).toHaveLength(requests);
@@ -152,7 +152,7 @@ describe("by replacement", () => {
   const both = ["ak_old", "ak_3"];
   const rows: Record<
     string,
-    { setting?: Setting; how?: How; ends: FailureKind | "done"; state: EntryState; live: string[] }
+    { setting?: Setting; how?: ReplacementOptions; ends: FailureKind | "done"; state: EntryState; live: string[] }
   > = {
     "proven and revoked": { ends: "done", state: "done", live: ["ak_3"] },
     "a long overlap": { how: { overlapMs: 86_400_000 }, ends: "done", state: "waiting", live: both },
@@ -163,13 +163,13 @@ describe("by replacement", () => {
       live: both,
     },
     "bound to another user": { how: { boundTo: "user_2" }, ends: "pending", state: "pending", live: both },
-    "no new key": {
+    "the creation refused": {
       setting: { fates: { create: [{ refused: 403 }] } },
       ends: "auth",
       state: "refused",
       live: ["ak_old"],
     },
-    "its response lost": {
+    "the creation's response lost": {
       setting: { fates: { create: ["lost after"] } },
       ends: "outcome_unknown",
       state: "unknown",
@@ -200,7 +200,7 @@ describe("by replacement", () => {
   });
 });
 
-it("the overlap is over, but the list is unavailable: the old key stays until the new one is known to work", async () => {
+it("after the overlap, while the list is unavailable, the old key stays valid until the new one is known to work", async () => {
   const world = worldWithKeys({ retryForMs: 0 });
   await replaceKey(world, { overlapMs: 3_600_000 });
   const made = world.account.keys.at(-1)!;
@@ -215,15 +215,15 @@ it("the overlap is over, but the list is unavailable: the old key stays until th
   expect(world.broken).toEqual([]);
 });
 
-it("a proven key that was revoked before its kept secret was delivered leaves the old one valid", async () => {
-  let met = 0;
+it("the old key stays valid if the proven new key was revoked before its kept secret was delivered", async () => {
+  let tested = 0;
   for (let index = 1; index < 10; index += 1) {
     const world = worldWithKeys({ destination: "stdout", failing: [`record ${index}`] });
     await replaceKey(world);
     const rotation = world.entry("access_key.rotate")!;
     const made = world.account.keys.find(({ id }) => id === "ak_3");
     if (rotation.detail.proven === undefined || world.kept.size === 0 || made === undefined) continue;
-    met += 1;
+    tested += 1;
     made.status = "revoked";
     const { value } = await world.recover({ destinationOf: async () => world.single("file") });
     expect([value![0]!.failure?.kind, world.account.live("key").map(({ id }) => id)]).toEqual([
@@ -231,5 +231,5 @@ it("a proven key that was revoked before its kept secret was delivered leaves th
       ["ak_own", "ak_old"],
     ]);
   }
-  expect(met).toBeGreaterThan(0);
+  expect(tested).toBeGreaterThan(0);
 });

@@ -1,5 +1,5 @@
 // The acts overwrite and destroy as tables: existing content × its owner × kind of destination × operation × who asks. The
-// expected column is written from docs/what-integ-never-does.md, not from the code.
+// expected results come from docs/what-integ-never-does.md, not from the code.
 import { newEntry } from "../../../../src/journal/admission.ts";
 import type { Entry, EntryProgress, Operation } from "../../../../src/journal/entry.ts";
 import type { EntryLease, Intent } from "../../../../src/journal/journal.ts";
@@ -32,21 +32,21 @@ type Kind = "file" | "profile" | "readable store" | "unreadable store";
 const kinds: readonly Kind[] = ["file", "profile", "readable store", "unreadable store"];
 const here = "machine-here";
 
-function placeOf(kind: Kind, more: Partial<RecordOf<"file">> = {}): SingleRecord {
+function recordOf(kind: Kind, more: Partial<RecordOf<"file">> = {}): SingleRecord {
   const { proof, consent, machine = here } = more;
-  const known = { proof, consent };
-  if (kind === "file") return { kind: "file", path: "/secret", as: "raw", machine, ...known };
-  if (kind === "profile") return { kind: "profile", name: "ci", profileId: "profile-of-ci", machine, ...known };
+  const evidence = { proof, consent };
+  if (kind === "file") return { kind: "file", path: "/secret", as: "raw", machine, ...evidence };
+  if (kind === "profile") return { kind: "profile", name: "ci", profileId: "profile-of-ci", machine, ...evidence };
   return {
     kind: "store",
     to: kind === "readable store" ? "vault:secret/app#key" : "github:o/r#KEY",
     facts: {},
-    ...known,
+    ...evidence,
   };
 }
 
-/** A text at a place, in the form of its kind, and as an entry records its delivery. */
-function there(kind: Kind, text: string): { readonly found: Found; readonly proof: string } {
+/** What a destination of this kind shows of a text, and the proof that an entry records when it delivers that text. */
+function contentOf(kind: Kind, text: string): { readonly found: Found; readonly proof: string } {
   return kind === "unreadable store"
     ? { found: { is: "hidden", version: text }, proof: `version ${text}` }
     : { found: { is: "text", text }, proof: plainDigests.of(text) };
@@ -109,7 +109,7 @@ async function endOf(work: () => Promise<unknown>): Promise<string> {
   }
 }
 
-/** The decision about a place with this content, at the moment of the write. */
+/** Decides, at the moment of the write, if this content of a destination may be replaced. */
 function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => Promise<string> {
   const { bench, lease } = benchOf(world);
   return ({ overwrite }) => endOf(() => overwrite.permission(bench, lease)(at, found));
@@ -117,7 +117,7 @@ function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => 
 
 const done = { state: "done" } satisfies Partial<EntryProgress>;
 
-/** An earlier entry of the same item, by its link to this one; the last two are of another item. */
+/** Worlds with an earlier entry, by its link to the current one. */
 const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry: Entry; others: readonly Entry[] }>> = {
   "the client that a rotation replaces": (earlier) => {
     const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_old", ...earlier });
@@ -176,6 +176,7 @@ const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry:
     return { entry: entryOf("oauth_client.create"), others: [made] };
   },
 };
+/** The links that do not make the earlier entry one of the same item. */
 const ofAnother = new Set([
   "an item of that name in another policy",
   "a key of the same name as a client",
@@ -185,21 +186,21 @@ const ofAnother = new Set([
 const refused = "refused (usage)";
 
 function contentCells(kind: Kind): Cell[] {
-  const { found, proof } = there(kind, "the secret that was delivered");
-  const changed = there(kind, "what someone put there since").found;
-  const at = placeOf(kind);
+  const { found, proof } = contentOf(kind, "the secret that was delivered");
+  const changed = contentOf(kind, "what someone put there since").found;
+  const at = recordOf(kind);
   const cells: Cell[] = [];
   const add = (name: string, expected: string, run: Cell["run"]): void =>
     void cells.push({ name: `${kind}: ${name}`, expected, run });
   const alone = { entry: entryOf("oauth_client.create") };
   add("nothing is there", "replaced", decides(alone, at, { is: "absent" }));
   add("another's content", refused, decides(alone, at, found));
-  add("what this delivery itself writes", "replaced", decides(alone, placeOf(kind, { proof }), found));
-  add("what this delivery wrote, changed since", refused, decides(alone, placeOf(kind, { proof }), changed));
-  const own = { entry: entryOf("oauth_client.create", { destination: placeOf(kind, { proof }) }) };
+  add("what this delivery itself writes", "replaced", decides(alone, recordOf(kind, { proof }), found));
+  add("what this delivery wrote, changed since", refused, decides(alone, recordOf(kind, { proof }), changed));
+  const own = { entry: entryOf("oauth_client.create", { destination: recordOf(kind, { proof }) }) };
   add("what this entry delivered before", "replaced", decides(own, at, found));
   const elsewhere = {
-    entry: entryOf("oauth_client.create", { destination: placeOf(kind, { proof, machine: "other" }) }),
+    entry: entryOf("oauth_client.create", { destination: recordOf(kind, { proof, machine: "other" }) }),
   };
   const isEverywhere = kind.endsWith("store");
   add(
@@ -207,21 +208,21 @@ function contentCells(kind: Kind): Cell[] {
     isEverywhere ? "replaced" : refused,
     decides(elsewhere, at, found),
   );
-  add("what was there when --force was typed", "replaced", decides(alone, placeOf(kind, { consent: proof }), found));
+  add("what was there when --force was typed", "replaced", decides(alone, recordOf(kind, { consent: proof }), found));
   add(
-    "something else than when --force was typed",
+    "other content than when --force was typed",
     refused,
-    decides(alone, placeOf(kind, { consent: proof }), changed),
+    decides(alone, recordOf(kind, { consent: proof }), changed),
   );
   add(
     "nothing was there when --force was typed",
     refused,
-    decides(alone, placeOf(kind, { consent: undefined }), found),
+    decides(alone, recordOf(kind, { consent: undefined }), found),
   );
   const delivered = entryOf("oauth_client.create", {
     ...done,
     resource_id: "oac_x",
-    destination: placeOf(kind, { proof }),
+    destination: recordOf(kind, { proof }),
   });
   const revocation = entryOf("oauth_client.revoke", { ...done, resource_id: "oac_x" });
   const other = entryOf("oauth_client.revoke", { ...done, resource_id: "oac_y" });
@@ -233,14 +234,14 @@ function contentCells(kind: Kind): Cell[] {
   add("delivered for another client, another one revoked", refused, decides(alive, at, found));
   for (const [connection, make] of Object.entries(connections)) {
     const isOwn = !ofAnother.has(connection);
-    const delivered = { destination: placeOf(kind, { proof }) };
+    const delivered = { destination: recordOf(kind, { proof }) };
     const world = make(delivered);
     add(`delivered for ${connection}`, isOwn ? "replaced" : refused, decides(world, at, found));
     add(`delivered for ${connection}, changed since`, refused, decides(make(delivered), at, changed));
     const forged = make(delivered);
     const untrusted = forged.others.map(({ id }) => id);
     add(`delivered for ${connection}, by an untrusted entry`, refused, decides({ ...forged, untrusted }, at, found));
-    const away = make({ destination: placeOf(kind, { proof, machine: "other" }) });
+    const away = make({ destination: recordOf(kind, { proof, machine: "other" }) });
     add(
       `delivered for ${connection}, on another machine`,
       isOwn && isEverywhere ? "replaced" : refused,
@@ -248,7 +249,7 @@ function contentCells(kind: Kind): Cell[] {
     );
     const several: DestinationRecord = {
       kind: "several",
-      places: [{ state: "delivered", at: placeOf(kind, { proof }) }],
+      places: [{ state: "delivered", at: recordOf(kind, { proof }) }],
     };
     add(
       `one of several for ${connection}`,
@@ -259,7 +260,7 @@ function contentCells(kind: Kind): Cell[] {
   return cells;
 }
 
-/** Permissions of the entry itself, its place and who asks, before any look at the content. */
+/** Conditions on the entry, its destination and who asks, which apply before the content is read. */
 function entryCells(): Cell[] {
   const cells: Cell[] = [];
   const add = (name: string, expected: string, world: World, at: SingleRecord): void => {
@@ -280,47 +281,47 @@ function entryCells(): Cell[] {
   };
   const entry = entryOf("oauth_client.create");
   const ahead = (more: Partial<Entry>): World => {
-    const older = entryOf("oauth_client.create", { state: "unknown", destination: placeOf("file"), ...more });
+    const older = entryOf("oauth_client.create", { state: "unknown", destination: recordOf("file"), ...more });
     return { entry: entryOf("oauth_client.create"), others: [older] };
   };
   for (const kind of kinds) {
-    add(`${kind}, a trusted entry`, "replaced", { entry }, placeOf(kind));
-    add(`${kind}, an untrusted entry`, "refused (auth)", { entry, untrusted: [entry.id] }, placeOf(kind));
+    add(`${kind}, a trusted entry`, "replaced", { entry }, recordOf(kind));
+    add(`${kind}, an untrusted entry`, "refused (auth)", { entry, untrusted: [entry.id] }, recordOf(kind));
     const isLocal = !kind.endsWith("store");
-    const there = placeOf(kind, { machine: "other" });
+    const there = recordOf(kind, { machine: "other" });
     add(`${kind}, of another machine`, isLocal ? refused : "replaced", { entry }, there);
     const begunThere = { entry: { ...entry, destination: there } };
-    add(`${kind}, asked for on another machine`, isLocal ? refused : "replaced", begunThere, placeOf(kind));
+    add(`${kind}, asked for on another machine`, isLocal ? refused : "replaced", begunThere, recordOf(kind));
     add(
       `${kind}, that the list does not name`,
       refused,
       { entry, allowed: ["file:/another", "vault:other/*"] },
-      placeOf(kind),
+      recordOf(kind),
     );
     const names = ["file:/secret", "profile:ci", "vault:secret/*", "github:o/r#KEY"];
-    add(`${kind}, that the list names`, "replaced", { entry, allowed: names }, placeOf(kind));
-    const older = ahead({ destination: placeOf(kind) });
-    add(`${kind}, an older unfinished entry goes there`, "refused (pending)", older, placeOf(kind));
+    add(`${kind}, that the list names`, "replaced", { entry, allowed: names }, recordOf(kind));
+    const older = ahead({ destination: recordOf(kind) });
+    add(`${kind}, an older unfinished entry goes there`, "refused (pending)", older, recordOf(kind));
   }
   const keychain = { kind: "store", to: "keychain:app/key", facts: {}, machine: "other" } as const;
   add("a keychain of another machine", refused, { entry }, keychain);
   for (const state of ["open", "pending", "undelivered"] as const)
-    add(`an older entry is ${state}`, "refused (pending)", ahead({ state }), placeOf("file"));
+    add(`an older entry is ${state}`, "refused (pending)", ahead({ state }), recordOf("file"));
   for (const state of ["waiting", "secret_lost", "done", "refused"] as const)
-    add(`an older entry is ${state}`, "replaced", ahead({ state }), placeOf("file"));
-  add("an older entry goes elsewhere", "replaced", ahead({ destination: placeOf("profile") }), placeOf("file"));
-  const away = ahead({ destination: placeOf("file", { machine: "other" }) });
-  add("an older entry goes there on another machine", "replaced", away, placeOf("file"));
-  add("an older entry revokes", "replaced", ahead({ operation: "oauth_client.revoke" }), placeOf("file"));
+    add(`an older entry is ${state}`, "replaced", ahead({ state }), recordOf("file"));
+  add("an older entry goes elsewhere", "replaced", ahead({ destination: recordOf("profile") }), recordOf("file"));
+  const away = ahead({ destination: recordOf("file", { machine: "other" }) });
+  add("an older entry goes there on another machine", "replaced", away, recordOf("file"));
+  add("an older entry revokes", "replaced", ahead({ operation: "oauth_client.revoke" }), recordOf("file"));
   const first = entryOf("oauth_client.create");
-  const younger = entryOf("oauth_client.create", { state: "unknown", destination: placeOf("file") });
-  add("a younger unfinished entry goes there", "replaced", { entry: first, others: [younger] }, placeOf("file"));
+  const younger = entryOf("oauth_client.create", { state: "unknown", destination: recordOf("file") });
+  add("a younger unfinished entry goes there", "replaced", { entry: first, others: [younger] }, recordOf("file"));
   const forged = ahead({});
   const isForged = { ...forged, untrusted: forged.others!.map(({ id }) => id) };
-  add("an older untrusted entry goes there", "refused (pending)", isForged, placeOf("file"));
-  const lost = entryOf("oauth_client.create", { state: "unknown", destination: placeOf("file") });
+  add("an older untrusted entry goes there", "refused (pending)", isForged, recordOf("file"));
+  const lost = entryOf("oauth_client.create", { state: "unknown", destination: recordOf("file") });
   const instead = entryOf("oauth_client.create", { replaces: lost.id });
-  add("an older entry of the same work goes there", "replaced", { entry: instead, others: [lost] }, placeOf("file"));
+  add("an older entry of the same work goes there", "replaced", { entry: instead, others: [lost] }, recordOf("file"));
   add("the command of an older entry", "replaced", ahead({ destination: { kind: "command", mark: "m" } }), {
     kind: "command",
     mark: "m",
@@ -334,9 +335,9 @@ function entryCells(): Cell[] {
 
 /** Weaker evidence for unreadable content: this entry started to write it, and it changed since. */
 function unreadableCells(): Cell[] {
-  const at = placeOf("unreadable store");
+  const at = recordOf("unreadable store");
   const began = {
-    entry: entryOf("oauth_client.create", { destination: placeOf("unreadable store", { proof: "after v1" }) }),
+    entry: entryOf("oauth_client.create", { destination: recordOf("unreadable store", { proof: "after v1" }) }),
   };
   const cell = (name: string, expected: string, world: World, found: Found): Cell => ({
     name: `unreadable: ${name}`,
@@ -350,9 +351,9 @@ function unreadableCells(): Cell[] {
   ];
 }
 
-/** A profile has the credential that this work replaces: it stops working anyway. */
+/** The profile's credential is the one that this change replaces: it stops working anyway. */
 function credentialCells(): Cell[] {
-  const at = placeOf("profile");
+  const at = recordOf("profile");
   const found = (of: string): Found => ({ is: "text", text: "typed by hand", of });
   const rotation = entryOf("oauth_client.rotate", { state: "pending", detail: { old_client: "oac_old" } });
   const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_old", detail: { client_id: "cid_old" } });
@@ -373,7 +374,7 @@ function credentialCells(): Cell[] {
   ];
 }
 
-/** Whether a kept copy is deleted. */
+/** The evidence for deleting a kept copy. */
 function destroyCells(): Cell[] {
   const entry = entryOf("access_key.create", { ...done, resource_id: "ak_1" });
   const inPlace = (more: Partial<Entry> = {}): Entry =>

@@ -1,4 +1,4 @@
-// The gates of the acts overwrite and destroy: every cell of their table, and proof that each condition decides at least one.
+// The conditions of the acts overwrite and destroy: every cell of their table, and that each condition decides at least one cell.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -18,14 +18,14 @@ it.each(cells.map((cell) => [cell.name, cell] as const))("%s", async (_name, cel
   expect(await cell.run({ overwrite, destroy })).toBe(cell.expected);
 });
 
-/** The names of the cells with another outcome. */
-async function different(acts: Acts): Promise<string[]> {
+/** The names of the cells whose outcome is not the expected one. */
+async function changedCells(acts: Acts): Promise<string[]> {
   const found: string[] = [];
   for (const cell of cells) if ((await cell.run(acts).catch(() => "an error")) !== cell.expected) found.push(cell.name);
   return found;
 }
 
-/** The act without one of its conditions, as another module. */
+/** The acts, one of them from a copy of its file in which `from` is replaced by `to`. */
 async function without(file: string, [from, to]: readonly [string, string], name: string): Promise<Acts> {
   const text = readFileSync(join(source, "operations/acts", file), "utf8");
   expect(text.split(from).length, `${file} has it once: ${from}`).toBe(2);
@@ -45,7 +45,7 @@ it("a copy with every condition decides like the act", async () => {
     ["overwrite.ts", "if (!(await lease.isTrusted()))"],
     ["destroy.ts", 'return evidence.shown === "revoked";'],
   ] as const)
-    expect(await different(await without(file, [line, line], `whole ${file}`))).toEqual([]);
+    expect(await changedCells(await without(file, [line, line], `whole ${file}`))).toEqual([]);
 });
 
 describe("overwrite needs each of its conditions", () => {
@@ -59,38 +59,42 @@ describe("overwrite needs each of its conditions", () => {
     ],
     ["a person agreed to give up the acting profile's own", "if (isActing && place.own !== true)", "if (false)"],
     ["the older entry goes first", "  await assertFirst(bench, lease.entry, places);\n", ""],
-    ["of older entries", "other.id < entry.id && mayDeliver(other)", "mayDeliver(other)"],
+    ["only an older entry goes first", "other.id < entry.id && mayDeliver(other)", "mayDeliver(other)"],
     [
-      "of those that may deliver",
+      "only an entry that may deliver goes first",
       "other.id < entry.id && mayDeliver(other)",
       "other.id < entry.id && other.destination !== null",
     ],
-    ["of those of other work", "!own.has(id)", "true"],
-    ["what is there is looked at", "if (!(await isReplaceable(bench, lease.entry, at, found)))", "if (false)"],
-    ["what this entry delivered", "isKnown(proofOf(place)) || mayBeOwnWrite", "mayBeOwnWrite"],
-    ["what this entry began to write", "|| mayBeOwnWrite(place, found)", ""],
-    ["and that changed since", " && proof !== `after ${found.version}`", ""],
-    ["what a person consented to", 'if (isKnown("consent" in at ? at.consent : undefined)) return true;', ""],
+    ["only an entry of other work goes first", "!own.has(id)", "true"],
+    ["existing content is checked", "if (!(await isReplaceable(bench, lease.entry, at, found)))", "if (false)"],
+    ["what this entry delivered may be replaced", "isKnown(proofOf(place)) || mayBeOwnWrite", "mayBeOwnWrite"],
+    ["a write that this entry began may be replaced", "|| mayBeOwnWrite(place, found)", ""],
+    ["only if the version changed since that write began", " && proof !== `after ${found.version}`", ""],
+    ["content with consent may be replaced", 'if (isKnown("consent" in at ? at.consent : undefined)) return true;', ""],
     [
-      "a credential that is replaced",
+      "a credential that the change replaces may be overwritten",
       "if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;",
       "",
     ],
     [
-      "of the same item",
+      "that credential is of the same item",
       "const item = await entriesOfItem(journal, entry);\n  if (found.of",
       "const item = await journal.select({ all: true });\n  if (found.of",
     ],
-    ["of the same account", "!found.has(one.id) && isSameAccount(one)", "!found.has(one.id)"],
-    ["of the same policy", "(one.policy?.id ?? null) === (other.policy?.id ?? null) && ", ""],
-    ["of a client or of a key", " && isSameKind", ""],
-    ["on the same machine", "return here === undefined || there === undefined || here === there;", "return true;"],
-    ["of a client that was revoked", " || isRevoked(journal, isDelivered)", ""],
-    ["by a revocation of that client", "revokedBy(one) === resource_id", "revokedBy(one) !== undefined"],
-    ["by a revocation that is trusted", "revoking.some((one) => !unknown.has(one.id))", "revoking.length > 0"],
-    ["by an entry that is trusted", "return entries.some(({ id }) => !unknown.has(id));", "return true;"],
+    ["entries are of the same account", "!found.has(one.id) && isSameAccount(one)", "!found.has(one.id)"],
+    ["entries are of the same policy", "(one.policy?.id ?? null) === (other.policy?.id ?? null) && ", ""],
+    ["entries are of clients, or of keys", " && isSameKind", ""],
+    [
+      "the destinations are on the same machine",
+      "return here === undefined || there === undefined || here === there;",
+      "return true;",
+    ],
+    ["what a revoked client left may be replaced", " || isRevoked(journal, isDelivered)", ""],
+    ["the revocation is of that client", "revokedBy(one) === resource_id", "revokedBy(one) !== undefined"],
+    ["the revocation is trusted", "revoking.some((one) => !unknown.has(one.id))", "revoking.length > 0"],
+    ["the entry that delivered is trusted", "return entries.some(({ id }) => !unknown.has(id));", "return true;"],
   ])("%s", async (name, from, to) => {
-    expect(await different(await without("overwrite.ts", [from, to], name))).not.toEqual([]);
+    expect(await changedCells(await without("overwrite.ts", [from, to], name))).not.toEqual([]);
   });
 });
 
@@ -105,6 +109,6 @@ describe("destroy needs each of its conditions", () => {
     ["the rotation succeeded", "return isLater && hasSucceeded &&", "return isLater &&"],
     ["the rotation is trusted", " && !(await journal.untrusted([later])).has(later)", ""],
   ])("%s", async (name, from, to) => {
-    expect(await different(await without("destroy.ts", [from, to], name))).not.toEqual([]);
+    expect(await changedCells(await without("destroy.ts", [from, to], name))).not.toEqual([]);
   });
 });

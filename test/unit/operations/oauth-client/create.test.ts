@@ -38,7 +38,7 @@ describe("the decision table", () => {
     expect([(await create(world)).kind, world.entries[0]!.state]).toEqual(["unusable", "unusable"]);
   });
 
-  it("Ctrl-C during a wait is unknown after an attempt that may have arrived, and keeps the key after one that was too early", async () => {
+  it("Ctrl-C during a wait leaves the outcome unknown after an attempt that may have arrived, and the entry open after 429", async () => {
     for (const [fate, state] of [
       ["lost before", "unknown"],
       [{ refused: 429 }, "open"],
@@ -75,11 +75,11 @@ describe("the same creation again", () => {
     expect(world.account.requests).toEqual(["create"]);
   });
 
-  it("after 429 is resumed under the same key, by recovery or when typed again, and a refusal ends it", async () => {
+  it("after 429 continues under the same key, by recovery or when typed again, and ends with a refusal", async () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
     const world = new AWorld({ fates: { create: [early, early] } });
     expect((await create(world)).kind).toBe("rate_limited");
-    // Too early, nothing is sent: the wait does not fit.
+    // Nothing is sent: the requested wait is longer than --retry-for.
     expect((await create(world)).kind).toBe("rate_limited");
     expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
     expect(world.account.requests).toHaveLength(1);
@@ -126,7 +126,7 @@ describe("a credential that changed since the first attempt (§4.2 rule 2)", () 
     expect((await create(world)).kind).toBe("outcome_unknown");
     world.account.credential = "second";
     const failure = (await world.recover()).value![0]!.failure!;
-    expect(world.told.join()).toContain("another credential than at the first attempt");
+    expect(world.messages.join()).toContain("another credential than at the first attempt");
     expect([failure.kind, failure.details.hint]).toEqual([
       "outcome_unknown",
       expect.stringMatching(
@@ -139,7 +139,7 @@ describe("a credential that changed since the first attempt (§4.2 rule 2)", () 
     expect(world.account.clients.filter(({ status }) => status === "active").length).toBeLessThanOrEqual(1);
   });
 
-  it("is not reported if it is the same, or if the service put the attempt off", async () => {
+  it("is not reported if it is the same, or if the service delayed the attempt", async () => {
     const same = lost();
     await create(same);
     await same.recover();
@@ -147,7 +147,7 @@ describe("a credential that changed since the first attempt (§4.2 rule 2)", () 
     await create(early);
     early.account.credential = "second";
     expect((await create(early)).value).toBe("delivered");
-    expect([...same.told, ...early.told].join()).not.toContain("another credential");
+    expect([...same.messages, ...early.messages].join()).not.toContain("another credential");
   });
 
   it("is not blamed for the conflict of an explicit key", async () => {
@@ -174,7 +174,7 @@ describe("a step that fails", () => {
     expect((await create(world)).kind).toBe(state);
     expect(world.entry("oauth_client.create")!.state).toBe(state);
     expect(world.kept.size).toBe(kept);
-    // Neither delivered nor kept, the secret is whole in what was reserved for it.
+    // A secret neither delivered nor kept is whole in the file that was reserved for it.
     expect(world.isSafe(world.account.clients[0]!.secret)).toBe(true);
   });
 
@@ -184,14 +184,14 @@ describe("a step that fails", () => {
   ] as const)("done cannot be recorded, for a %s: reported, delivered, and a copy stays", async (destination, kept) => {
     const world = new AWorld({ destination, failing: ["record 2"] });
     expect((await create(world)).value).toBe("delivered");
-    expect(world.told.join()).toContain("journal could not be updated");
+    expect(world.messages.join()).toContain("journal could not be updated");
     expect(world.kept.size).toBe(kept);
     await world.recover();
     expect(world.account.live("client")).toHaveLength(1);
   });
 
   it.each(["secret_lost", "undelivered"] as const)(
-    "%s, but the secret is at its destination: nothing is revoked",
+    "an entry recorded as %s whose secret is at its destination: nothing is revoked",
     async (state) => {
       const world = new AWorld();
       await create(world);
@@ -202,7 +202,7 @@ describe("a step that fails", () => {
     },
   );
 
-  it("undelivered, and the copy's folder was deleted: it is lost, and replaced", async () => {
+  it("an undelivered secret whose copy's folder was deleted is replaced", async () => {
     const world = new AWorld({ failing: ["deliver"], destination: "stdout" });
     expect((await create(world)).kind).toBe("undelivered");
     world.kept.clear();
@@ -229,7 +229,7 @@ describe("a secret that only one of several destinations has, without a kept cop
   it("is delivered to the others by recovery", async () => {
     const world = await partlyDelivered();
     await world.recover();
-    expect([world.entries[0]!.state, world.haveAll()]).toEqual(["done", true]);
+    expect([world.entries[0]!.state, world.allHaveSameSecret()]).toEqual(["done", true]);
     expect(world.kept.size).toBe(0);
   });
 

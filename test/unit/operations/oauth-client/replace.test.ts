@@ -93,7 +93,7 @@ describe("a replacement", () => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
     const before = world.account.requests.length;
-    // The started replacement had consent; without it the person is asked again.
+    // The replacement in the journal had consent. Without that replacement, consent is needed again.
     world.entries[1] = { ...world.entries[1]!, state: "refused" };
     const { value } = await world.recover({ mayReplace: async () => false });
     expect(value![0]!.failure?.kind).toBe("secret_lost");
@@ -105,7 +105,7 @@ describe("a client with a lost secret that was revoked meanwhile", () => {
   it.each(["revoked", "disabled", "expired"])("%s by someone else is not replaced", async (status) => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
-    // The state that someone left without consent to a replacement.
+    // As if no replacement had been started.
     world.entries.pop();
     world.entries[0] = { ...world.entries[0]!, detail: {} };
     world.account.clients[0]!.status = status;
@@ -129,14 +129,14 @@ describe("a client with a lost secret that was revoked meanwhile", () => {
   });
 
   it.each(Array.from({ length: 14 }, (_value, index) => `record ${index + 1}`))(
-    "by integ itself, which could not record %s, is replaced",
+    "by integ itself is replaced, even if the call %s failed",
     async (step) => {
       for (const create of [["silent"], ["silent", { refused: 403 }], ["silent", "lost before"]] as Fate[][]) {
         const world = new AWorld({ fates: { create }, failing: [step] });
         await replace(world);
         for (let round = 0; round < 3; round++) await world.recover();
         expect([world.broken, world.unsettled()]).toEqual([[], []]);
-        // Requested only once: the first request was not sent, or not recorded as sent.
+        // Without an entry or a client, the first request was not sent.
         if (world.entries.length > 0 && world.account.clients.length > 0)
           expect(world.entries.map(({ state }) => state)).not.toContain("unusable");
       }
