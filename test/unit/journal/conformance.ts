@@ -46,7 +46,7 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
 }
 
 /** Adds an entry, and releases it in this state. @returns its id */
-async function leaveEntry(
+async function leave(
   open: Journal,
   state: Parameters<Admission["lease"]["record"]>[0]["state"],
   changes: Partial<Intent> = {},
@@ -118,7 +118,7 @@ function theSameRequest(engine: JournalEngine): void {
     async (state) => {
       const store = await engine.store();
       const open = store.open();
-      const id = await leaveEntry(open, state);
+      const id = await leave(open, state);
       const again = await store.open().admit(intent({ request_text: "other bytes" }));
       expect(again.kind).toBe("resumed");
       expect(again.lease.entry).toMatchObject({ id, state, request_text: intent().request_text });
@@ -136,7 +136,7 @@ function theSameRequest(engine: JournalEngine): void {
     ["replaced entry", { replaces: "1rs6rsqksj" }],
   ])("another %s is a different intent", async (_, changes) => {
     const open = (await engine.store()).open();
-    await leaveEntry(open, "unknown");
+    await leave(open, "unknown");
     expect((await open.admit(intent(changes))).kind).toBe("new");
   });
 
@@ -152,13 +152,13 @@ function theSameRequest(engine: JournalEngine): void {
     await expect(open.admit(other, { key: "k" })).rejects.toMatchObject(refusal);
     expect((await open.admit(other, { fresh: true })).kind).toBe("new");
     const revocation = { operation: "oauth_client.revoke", idempotent: false } as const;
-    await leaveEntry(open, "unknown", { ...revocation, principal: "client-1" });
+    await leave(open, "unknown", { ...revocation, principal: "client-1" });
     expect((await open.admit({ ...other, ...revocation })).kind).toBe("new");
   });
 
   test("a step of a larger work is resumed only by that work", async () => {
     const open = (await engine.store()).open();
-    const id = await leaveEntry(open, "unknown", { parent: "p1" });
+    const id = await leave(open, "unknown", { parent: "p1" });
     expect((await open.admit(intent({ parent: "p2" }))).kind).toBe("new");
     const again = await open.admit(intent({ parent: "p1" }));
     expect([again.kind, again.lease.entry.id]).toEqual(["resumed", id]);
@@ -168,7 +168,7 @@ function theSameRequest(engine: JournalEngine): void {
     "a %s entry is not resumed",
     async (state) => {
       const open = (await engine.store()).open();
-      await leaveEntry(open, state);
+      await leave(open, state);
       expect((await open.admit(intent())).kind).toBe("new");
     },
   );
@@ -180,7 +180,7 @@ function theSameRequest(engine: JournalEngine): void {
     "a %s entry of the same request blocks the intent unless a new one is requested",
     async (state, exitCode, hint) => {
       const open = (await engine.store()).open();
-      const id = await leaveEntry(open, state);
+      const id = await leave(open, state);
       const stopped = await failure(open.admit(intent()));
       expect(stopped).toMatchObject({ kind: state, exitCode, details: { nextCommand: hint(id), entry: id } });
       expect(await open.entries()).toHaveLength(1);
@@ -190,7 +190,7 @@ function theSameRequest(engine: JournalEngine): void {
 
   test("--new starts another although one is unfinished", async () => {
     const open = (await engine.store()).open();
-    await leaveEntry(open, "unknown");
+    await leave(open, "unknown");
     expect((await open.admit(intent(), { fresh: true })).kind).toBe("new");
   });
 }
@@ -207,7 +207,7 @@ function resuming(engine: JournalEngine): void {
   test("resume returns the entry that admission would resume, and creates none", async () => {
     const open = (await engine.store()).open();
     expect(await open.resume(intent())).toBeUndefined();
-    const id = await leaveEntry(open, "unknown");
+    const id = await leave(open, "unknown");
     expect(await open.resume(intent(), { fresh: true })).toBeUndefined();
     expect(await open.resume(intent({ fingerprint: "another" }))).toBeUndefined();
     const found = await open.resume(intent());
@@ -318,7 +318,7 @@ function leases(engine: JournalEngine): void {
 
   test("only one of many processes gets an entry", async () => {
     const store = await engine.store();
-    const id = await leaveEntry(store.open(), "unknown");
+    const id = await leave(store.open(), "unknown");
     const all = await Promise.all(Array.from({ length: 6 }, () => store.open().tryLease(id)));
     expect(all.filter((lease) => lease !== null)).toHaveLength(1);
   });
@@ -369,7 +369,7 @@ function reading(engine: JournalEngine): void {
 
   test("an entry is found by any unique prefix, as typed", async () => {
     const store = await engine.store();
-    const ids = [await leaveEntry(store.open(), "done"), await leaveEntry(store.open(), "done")];
+    const ids = [await leave(store.open(), "done"), await leave(store.open(), "done")];
     const [id = ""] = ids;
     const typings = [id, id.toUpperCase(), ` ${id.slice(0, 9)} `, id.replaceAll("0", "o").replaceAll("1", "L")];
     for (const typed of typings) {
@@ -408,9 +408,9 @@ function histories(engine: JournalEngine): void {
 
   test("a list is filtered by state, operation, profile, actor and time", async () => {
     const store = await engine.store();
-    const made = await leaveEntry(store.open(), "done");
-    const theirs = await leaveEntry(store.open({ actor: eve }), "unknown", { profile: "other", fingerprint: "2" });
-    const revoked = await leaveEntry(store.open(), "refused", { operation: "oauth_client.revoke", fingerprint: "3" });
+    const made = await leave(store.open(), "done");
+    const theirs = await leave(store.open({ actor: eve }), "unknown", { profile: "other", fingerprint: "2" });
+    const revoked = await leave(store.open(), "refused", { operation: "oauth_client.revoke", fingerprint: "3" });
     const { updated_at } = await store.open().find(theirs);
     const ids = async (filter: EntryFilter): Promise<string[]> =>
       (await store.open().select(filter)).map(({ id }) => id);
@@ -570,12 +570,9 @@ function transfer(engine: JournalEngine): void {
 
   test("its entries can be moved to another journal, complete and in order", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const first = await leaveEntry(from, "unknown", { detail: { client_id: "cid" } });
-    const second = await leaveEntry(from, "done", {
-      operation: "oauth_client.revoke",
-      idempotent: false,
-      fingerprint: "2",
-    });
+    const first = await leave(from, "unknown", { detail: { client_id: "cid" } });
+    const revocation = { operation: "oauth_client.revoke", idempotent: false, fingerprint: "2" } as const;
+    const second = await leave(from, "done", revocation);
     const batch = await exported(from);
     expect(batch.map(({ id, records }) => [id, records.length])).toEqual([
       [first, 2],
@@ -595,12 +592,12 @@ function transfer(engine: JournalEngine): void {
 
   test("an import adds newer records and keeps existing ones", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const id = await leaveEntry(from, "unknown");
+    const id = await leave(from, "unknown");
     await to.merge(await exported(from));
     const lease = await from.lease(id);
     await lease.record({ state: "done", resource_id: "oc_1" });
     await lease.release();
-    const other = await leaveEntry(from, "open", { fingerprint: "2" });
+    const other = await leave(from, "open", { fingerprint: "2" });
     expect(await to.merge(await exported(from))).toEqual({ added: 1, extended: 1, unchanged: 0 });
     expect(await to.find(id)).toMatchObject({ state: "done", resource_id: "oc_1" });
     expect((await to.select({ all: true, resource: "oc_1" })).map((entry) => entry.id)).toEqual([id]);
@@ -614,7 +611,7 @@ function transfer(engine: JournalEngine): void {
 
   test("an import is refused completely if an entry has other records in the journal, or another entry has its key", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const id = await leaveEntry(from, "open");
+    const id = await leave(from, "open");
     await to.merge(await exported(from));
     for (const [journal, state] of [
       [from, "unknown"],
@@ -624,7 +621,7 @@ function transfer(engine: JournalEngine): void {
       await lease.record({ state });
       await lease.release();
     }
-    const fresh = await leaveEntry(from, "open", { fingerprint: "2" });
+    const fresh = await leave(from, "open", { fingerprint: "2" });
     const refused = await failure(to.merge(await exported(from)));
     expect(refused.kind).toBe("conflict");
     expect(refused.message).toContain(`The entry ${id} contradicts the one in the journal: record 2 differs.`);
@@ -643,7 +640,7 @@ function transfer(engine: JournalEngine): void {
 
   test("an import larger than one statement is all or nothing", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
-    const id = await leaveEntry(from, "open");
+    const id = await leave(from, "open");
     const [one] = await exported(from);
     const key = (await from.find(id)).idempotency_key!;
     const numbered = (n: number, keyOf = n): EntryRecords => {
@@ -665,7 +662,7 @@ function transfer(engine: JournalEngine): void {
   test("an import with new records for an entry is refused while a process holds the entry", async () => {
     const [from, store] = [(await engine.store()).open(), await engine.store()];
     const to = store.open();
-    const id = await leaveEntry(from, "open");
+    const id = await leave(from, "open");
     await to.merge(await exported(from));
     const held = await to.lease(id);
     expect(await store.open().merge(await exported(from))).toMatchObject({ unchanged: 1 });
@@ -682,7 +679,7 @@ function transfer(engine: JournalEngine): void {
 
   test("a moved journal names its new place, and can be reactivated; not while an entry is leased", async () => {
     const store = await engine.store();
-    const id = await leaveEntry(store.open(), "open");
+    const id = await leave(store.open(), "open");
     expect((await store.open().condition()).moved).toBeUndefined();
     const lease = await store.open().lease(id);
     const there = { to: "postgresql://h/d", isUnfinished: false };
@@ -719,7 +716,7 @@ function transfer(engine: JournalEngine): void {
     expect((await store.open().entries()).map((entry) => entry.id)).toEqual([id]);
     const from = (await engine.store()).open();
     await from.merge(batch);
-    await leaveEntry(from, "done", { fingerprint: "2" });
+    await leave(from, "done", { fingerprint: "2" });
     expect(await store.open().merge(await exported(from), { isMove: true })).toMatchObject({ added: 1, unchanged: 1 });
     await store.open().markMoved(undefined);
     expect((await store.open().condition()).moved).toBeUndefined();
@@ -772,7 +769,7 @@ function tampering(engine: JournalEngine): void {
       await lease.release();
       const { id } = lease.entry;
       const isArchived = place === "the archive";
-      await leaveEntry(store.open({ keys: ring(ours), archives: isArchived }), "open");
+      await leave(store.open({ keys: ring(ours), archives: isArchived }), "open");
       const before = store.open({ keys: ring(ours) });
       expect((await before.entries()).length).toBe(isArchived ? 1 : 2);
       expect(await before.verify()).toEqual([]);
@@ -790,7 +787,7 @@ function tampering(engine: JournalEngine): void {
 function signing(engine: JournalEngine): void {
   test("records are signed with the first key, and each key verifies", async () => {
     const store = await engine.store();
-    const id = await leaveEntry(store.open({ keys: ring(old) }), "unknown");
+    const id = await leave(store.open({ keys: ring(old) }), "unknown");
     const both = store.open({ keys: ring(ours, old) });
     const lease = await both.lease(id);
     await lease.record({ state: "refused" });
@@ -805,7 +802,7 @@ function signing(engine: JournalEngine): void {
 
   test("a machine without a key trusts no record, by any signer", async () => {
     const store = await engine.store();
-    const id = await leaveEntry(store.open(), "unknown");
+    const id = await leave(store.open(), "unknown");
     expect([...(await store.open().untrusted([id]))]).toEqual([]);
     for (const keys of [ring(), missingKeys("here")]) {
       const without = store.open({ keys });
@@ -819,7 +816,7 @@ function signing(engine: JournalEngine): void {
 
   test("an entry that a person trusts is signed again, during the import or later", async () => {
     const [from, store] = [(await engine.store()).open({ keys: ring(theirs) }), await engine.store()];
-    const id = await leaveEntry(from, "open");
+    const id = await leave(from, "open");
     const to = store.open({ keys: ring(ours) });
     expect(await to.merge(from.records())).toMatchObject({ added: 1 });
     expect([...(await to.untrusted([id, "0000000000"]))]).toEqual([id]);

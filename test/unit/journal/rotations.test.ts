@@ -128,11 +128,7 @@ describe("of two simultaneous rotations", () => {
       { mode: "replacement", other: { mode: "in_place", state: "unknown", sequence: 3 } },
       "continues",
     ],
-    [
-      "one in place stops if a replacement runs",
-      { other: { mode: "replacement", isHeld: true, sequence: 4 } },
-      replaced,
-    ],
+    ["one in place stops for a replacement", { other: { mode: "replacement", isHeld: true, sequence: 4 } }, replaced],
     [
       "a new one in place stops if a replacement runs",
       { other: { mode: "replacement", isHeld: true, sequence: 4 }, fresh: true },

@@ -1,5 +1,4 @@
-// The service in memory: clients with idempotency keys (§4.2), access keys without (§4.4), and the outcome that a test gives a
-// request.
+// The service in memory: clients with idempotency keys (§4.2), access keys without (§4.4), and chosen outcomes.
 import type { ClientProof } from "../../../src/api/auth/credential.ts";
 import type { AccessKey, AccessKeyRequest, SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Service } from "../../../src/api/connect.ts";
@@ -110,16 +109,14 @@ export class AnAccount {
         create: (body, key) => answer("create", { body, key }, (fate) => this.#createClient(body, key, fate)),
         get: (id) => answer("get", { id }, () => this.#shown(this.clients.find((one) => one.id === id))),
         revoke: (id) =>
-          answer("revoke", { id }, () =>
-            this.#withFields(this.#shown(this.#revoked(this.clients, id)), this.revocationLies),
-          ),
+          answer("revoke", { id }, () => this.#with(this.#shown(this.#revoked(this.clients, id)), this.revocationLies)),
       },
       accessKeys: {
         create: (body) => answer("create", { body }, (fate) => this.#keyAnswer(this.#make("key", { body }), fate)),
         list: () => answer("list", {}, () => this.#list()),
         rotate: (id) => answer("rotate", { id }, (fate) => this.#rotateKey(id, fate)),
         revoke: (id) =>
-          answer("revoke", { id }, () => this.#withFields(keyShown(this.#revoked(this.keys, id)), this.revocationLies)),
+          answer("revoke", { id }, () => this.#with(keyShown(this.#revoked(this.keys, id)), this.revocationLies)),
       },
       clockOffset: () => clockOffset,
       tokens: {
@@ -160,10 +157,10 @@ export class AnAccount {
     const becomes = fate === "pending" || fate === "revoked" || fate === "disabled" ? fate : made.status;
     if (made.status !== "revoked") made.status = becomes;
     const attempt = this.#shown(made, { withSecret: fate !== "silent" });
-    return this.#withFields(attempt, this.lies);
+    return this.#with(attempt, this.lies);
   }
 
-  #withFields<T>(attempt: Attempt<T>, lies: Readonly<Record<string, unknown>> | undefined): Attempt<T> {
+  #with<T>(attempt: Attempt<T>, lies: Readonly<Record<string, unknown>> | undefined): Attempt<T> {
     return attempt.kind === "answered" ? { ...attempt, value: { ...attempt.value, ...lies } } : attempt;
   }
 

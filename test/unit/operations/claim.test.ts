@@ -15,15 +15,10 @@ import type { SecretKeeping } from "../../../src/secrets/kept.ts";
 import { AWorld, type DestinationKind, type Ended } from "./a-world.ts";
 import { perform, operations, worldFor } from "./every-operation.ts";
 
-const creating = [
-  "a client's creation",
-  "a key's creation",
-  "a client's rotation",
-  "a key's rotation in place",
-] as const;
+const claims = ["a client's creation", "a key's creation", "a client's rotation", "a key's rotation in place"] as const;
 
 /** A world in which the operation ended with its secret kept on this machine. */
-async function worldKeeping(what: (typeof creating)[number]): Promise<AWorld> {
+async function worldKeeping(what: (typeof claims)[number]): Promise<AWorld> {
   const world = worldFor(operations[what]!, { failing: ["write"], retryForMs: 0 });
   expect((await perform(world, operations[what]!)).kind).toBe("undelivered");
   expect(world.kept.size).toBe(1);
@@ -69,7 +64,7 @@ function watched(bench: Workbench, seen: Seen | undefined): Workbench {
   return { ...bench, clock: { ...clock, finishing } };
 }
 
-describe.each(creating)("of %s,", (what) => {
+describe.each(claims)("of %s,", (what) => {
   const isPart = what === "a client's rotation";
 
   it.each(["file", "profile", "command", "stdout", "store", "three"] as const)(

@@ -109,7 +109,6 @@ export function worldFor({ before }: Operation, setting: Setting = {}): AWorld {
   return world;
 }
 
-/** Runs the operation in one process, as its command does. */
 export function perform(world: AWorld, { work }: Operation, asked: TypedOptions = {}): Promise<Ended<unknown>> {
   return world.run((bench) => work(bench, world, asked));
 }

@@ -1,5 +1,4 @@
-// Revocations of clients and keys: the evidence that they need, retries until the revocation is confirmed, and what their entry
-// records.
+// Revocations of clients and keys: their evidence, retries until they are confirmed, and what their entry records.
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
@@ -40,14 +39,11 @@ const rows: readonly Row[] = [
   ["lost, and no time", { fates: { revoke: ["lost before"] }, retryForMs: 0 }, unknown],
 ];
 
-it.each(["client", "key"] as const)(
-  "a revocation of a %s, its response lost and the disk failed, is not recorded as refused",
-  async (what) => {
-    const world = worldWith(what, { fates: { revoke: ["lost after"] }, failing: ["record 2"] });
-    expect((await revokeOld(world, what)).kind).toBe("outcome_unknown");
-    expect(world.entries[0]!.state).toBe("unknown");
-  },
-);
+it.each(["client", "key"] as const)("a lost revocation of a %s with a failed disk stays unknown", async (what) => {
+  const world = worldWith(what, { fates: { revoke: ["lost after"] }, failing: ["record 2"] });
+  expect((await revokeOld(world, what)).kind).toBe("outcome_unknown");
+  expect(world.entries[0]!.state).toBe("unknown");
+});
 
 describe("a revocation by name", () => {
   describe.each(["client", "key"] as const)("of a %s", (what) => {
@@ -84,17 +80,14 @@ describe("a revocation by name", () => {
   });
 });
 
-it.each(["client", "key"] as const)(
-  "a revocation of a %s, interrupted before its request, is not recorded as sent",
-  async (what) => {
-    const world = worldWith(what);
-    const { kind } = await world.run(async (bench) => {
-      world.interrupt();
-      return revokeNamed(bench, what, "old");
-    });
-    expect([kind, world.entries[0]!.attempts, world.account.requests]).toEqual(["interrupted", 0, []]);
-  },
-);
+it.each(["client", "key"] as const)("an interrupted revocation of a %s is not recorded as sent", async (what) => {
+  const world = worldWith(what);
+  const { kind } = await world.run(async (bench) => {
+    world.interrupt();
+    return revokeNamed(bench, what, "old");
+  });
+  expect([kind, world.entries[0]!.attempts, world.account.requests]).toEqual(["interrupted", 0, []]);
+});
 
 it.each(["oauth_client.revoke", "oauth_client.rotate"] as const)(
   "a revocation by %s is on disk before it is sent",
@@ -154,13 +147,8 @@ describe("the evidence for a revocation", () => {
     ["permits a successor with every piece", {}, "done"],
     ["stops a successor that is not proven", { proof: undefined }, "pending", "not known whether oc_2 works"],
     ["stops a successor without an id", { id: "" }, "failed", "not known"],
-    [
-      "stops a successor whose secret is missing somewhere",
-      { missing: ["vault:a", "/b"] },
-      "undelivered",
-      "vault:a, /b",
-    ],
-    ["stops a successor whose secret has gone from a destination", { gone: ["/b"] }, "pending", "delivered to /b"],
+    ["stops a successor with a missing delivery", { missing: ["vault:a", "/b"] }, "undelivered", "vault:a, /b"],
+    ["stops a successor whose secret has gone", { gone: ["/b"] }, "pending", "delivered to /b"],
   ])("%s", async (_what, its, kind, words = "") => {
     const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [], ...its } as const;
     const ended = await revokeWith({ kind: "replaced", by });

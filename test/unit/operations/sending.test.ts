@@ -18,18 +18,8 @@ function entry(changes: Partial<Entry> = {}): Entry {
   return { ...newEntry(intent(), { id: "1rs6y1ys1e", key: "k", at: at(0) }), ...changes };
 }
 
-interface WatchedBench {
-  readonly bench: Workbench;
-  readonly slept: number[];
-  readonly said: string[];
-}
-
-function watchedBench({
-  now = start,
-  elapsed = 0,
-  retryForMs = 60_000,
-  offset = undefined as number | undefined,
-} = {}): WatchedBench {
+/** A workbench, its waits and its messages. */
+function benchAt({ now = start, elapsed = 0, retryForMs = 60_000, offset = undefined as number | undefined } = {}) {
   const [slept, said] = [[] as number[], [] as string[]];
   const clock = {
     now: () => now,
@@ -71,7 +61,7 @@ describe("the same request is repeated", () => {
   ];
 
   it.each(rows)("%s", (_what, answer, delay) => {
-    expect(delayBeforeNext(watchedBench().bench, answer as Attempt<unknown>, { attempt: 1, startedAt: 0 })).toBe(delay);
+    expect(delayBeforeNext(benchAt().bench, answer as Attempt<unknown>, { attempt: 1, startedAt: 0 })).toBe(delay);
   });
 
   it.each([
@@ -79,7 +69,7 @@ describe("the same request is repeated", () => {
     ["and not after", 59_751, null],
   ])("%s", (_what, elapsed, delay) => {
     const answer = { kind: "refused", status: 429 } as Attempt<unknown>;
-    const { bench } = watchedBench({ elapsed: elapsed + 100 });
+    const { bench } = benchAt({ elapsed: elapsed + 100 });
     expect(delayBeforeNext(bench, answer, { attempt: 1, startedAt: 100 })).toBe(delay);
   });
 });
@@ -95,7 +85,7 @@ describe("a request that was too early", () => {
   });
 
   it("is not sent if its entry is untrusted", async () => {
-    const { bench } = watchedBench();
+    const { bench } = benchAt();
     Object.assign(bench, { disk: new DiskHealth() });
     Object.assign(bench.clock, { interruption: new AbortController().signal });
     const kept = entry({ attempts: 1, base_url: bench.account.baseUrl });
@@ -110,7 +100,7 @@ describe("a request that was too early", () => {
     ["by the service's clock", 7, 60_000, at(67_000)],
     ["with a time beyond the last date", 1e15, undefined, "+275760-09-13T00:00:00.000Z"],
   ])("is recorded %s", async (_what, retryAfterSeconds, offset, until) => {
-    const { bench } = watchedBench({ offset });
+    const { bench } = benchAt({ offset });
     const refused = async () => ({ kind: "refused", status: 429, problem: { status: 429 }, retryAfterSeconds });
     Object.assign(bench.clock, {
       finishing: (work: () => unknown) => work(),
@@ -149,7 +139,7 @@ describe("a wait requested by the service", () => {
     ["uses the service's current time", due(30_000, { clock_offset_ms: 10_000 }), { offset: 0 }, [30_000]],
     ["is unknown after the clock was set back", due(60_000), { now: start - 1 }, []],
   ])("%s", async (_what, one, setting, slept) => {
-    const at = watchedBench(setting);
+    const at = benchAt(setting);
     await untilDue(at.bench, one);
     expect(at.slept).toEqual(slept);
     expect(at.said).toEqual(slept.flatMap((ms) => [`The service asked for this wait ${ms}`, "done"]));
@@ -179,7 +169,7 @@ describe("a wait requested by the service", () => {
       `Wait until ${at(86_400_001)}, then run the command.`,
     ],
   ])("%s ends the command", async (_what, ms, changes, nextCommand, hint) => {
-    const place = watchedBench();
+    const place = benchAt();
     const failure = await failureOf(untilDue(place.bench, due(ms, changes)));
     expect([failure.kind, failure.message]).toEqual(["rate_limited", `The service asked to wait until ${at(ms)}.`]);
     expect(failure.details).toMatchObject({ unsent: true, entry: "1rs6y1ys1e", nextCommand });
@@ -188,7 +178,7 @@ describe("a wait requested by the service", () => {
   });
 
   it("is reported as over even if it was interrupted", async () => {
-    const place = watchedBench();
+    const place = benchAt();
     const clock = { ...place.bench.clock, sleep: () => Promise.reject(new Failure("failed", "Interrupted.")) };
     await failureOf(wait({ ...place.bench, clock }, 5, "Waiting"));
     expect(place.said).toEqual(["Waiting 5", "done"]);

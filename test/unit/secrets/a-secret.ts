@@ -36,7 +36,7 @@ export function mayReplace(...texts: readonly string[]): MayReplace {
   };
 }
 
-/** Allows nothing to be replaced. */
+/** Allows no existing content to be replaced. */
 export const onlyNew = mayReplace();
 
 /** Every file under a folder that holds the secret. */

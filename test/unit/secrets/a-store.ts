@@ -7,7 +7,7 @@ import { known } from "../../support/known-places.ts";
 import { transportTo } from "../api/peer.ts";
 import { canary, client, delivery } from "./a-secret.ts";
 
-export interface StoreDesk {
+export interface StoreSetup {
   readonly tools: DestinationTools;
   /** The delivery's last record in the journal. */
   record: SingleRecord | undefined;
@@ -15,15 +15,15 @@ export interface StoreDesk {
 
 const opened: Transport[] = [];
 
-/** Closes every connection that a desk opened. */
-export function closeDesks(): void {
+/** Closes every connection that a test opened. */
+export function closeConnections(): void {
   for (const transport of opened.splice(0)) transport.close();
 }
 
-export function desk(
+export function setUp(
   env: Readonly<Record<string, string | undefined>>,
   more: Partial<DestinationTools> = {},
-): StoreDesk {
+): StoreSetup {
   const http: DestinationTools["http"] = async ({ ca }) => {
     const transport = transportTo({ ca, timeoutMs: 3000 });
     opened.push(transport);
@@ -38,29 +38,29 @@ export function desk(
     stdoutFd: 1,
     print: () => Promise.reject(new Error("nothing is printed here")),
     onStderr: () => {},
-    profiles: () => Promise.reject(new Error("no profile is asked for")),
+    profiles: () => Promise.reject(new Error("no profile is needed")),
     ...more,
   };
   return { tools, record: undefined };
 }
 
-/** @param may the decision about existing content, which every command has: if given, that content is read */
-export async function prepared(at: StoreDesk, to: string, may?: MayReplace): Promise<Destination> {
+/** @param may decides if existing content may be replaced; without it, that content is not read */
+export async function prepared(at: StoreSetup, to: string, may?: MayReplace): Promise<Destination> {
   const destination = await destinationFor({ to: [{ kind: "store", to }] }, at.tools);
   at.record = placesOf(await destination.check())[0];
   at.record = placesOf(await destination.prepare("6k2f9", may && { may }))[0];
   return destination;
 }
 
-export async function deliver(at: StoreDesk, destination: Destination, may = delivery.may): Promise<void> {
+export async function deliver(at: StoreSetup, destination: Destination, may = delivery.may): Promise<void> {
   const record: typeof delivery.record = async (now) => void (at.record = placesOf(now)[0]);
   await destination.deliver(client, { ...delivery, may, record });
 }
 
-/** Whether a later process finds the secret there. */
-export async function isFound(at: StoreDesk): Promise<boolean> {
+/** True if a later process finds the secret there. */
+export async function isFound(at: StoreSetup): Promise<boolean> {
   if (at.record === undefined) return false;
-  const profiles = () => Promise.reject(new Error("no profile is asked for"));
+  const profiles = () => Promise.reject(new Error("no profile is needed"));
   return (await rememberedDestination(at.record, { ...at.tools, profiles })).completeDelivery(async () => {});
 }
 

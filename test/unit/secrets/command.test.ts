@@ -8,7 +8,7 @@ import { endOf } from "./a-store.ts";
 
 const formats: readonly SecretFormat[] = ["raw", "json", "env:TOKEN=secret"];
 
-/** @param printed as an argument of `printf` */
+/** Delivers to a command whose check prints this text. @param printed an argument of `printf` */
 function checked(as: SecretFormat, printed: string, secret = client): Promise<string> {
   const command = "cat > /dev/null";
   const check = { command: `printf '%b' "$PRINTED"`, by: "output" } as const;
@@ -30,13 +30,13 @@ describe.each(formats)("a check of %s", (as) => {
   it.each([
     ["nothing", ""],
     ["a newline", "\n"],
-    ["two newlines after it", `${canary}\n\n`],
-    ["a carriage return after it", `${canary}\r\n`],
-    ["its beginning", canary.slice(0, -1)],
-    ["more", `${canary}x`],
-    ["it twice", `${canary}\n${canary}`],
-    ["space before it", ` ${canary}`],
-    ["another of its length", "x".repeat(canary.length)],
+    ["two newlines after the secret", `${canary}\n\n`],
+    ["a carriage return after the secret", `${canary}\r\n`],
+    ["the beginning of the secret", canary.slice(0, -1)],
+    ["the secret and more", `${canary}x`],
+    ["the secret twice", `${canary}\n${canary}`],
+    ["a space before the secret", ` ${canary}`],
+    ["another text of the same length", "x".repeat(canary.length)],
   ])("fails with %s", async (_what, printed) => {
     expect(await checked(as, printed)).toMatch(refused);
   });

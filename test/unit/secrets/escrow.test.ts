@@ -38,11 +38,11 @@ async function refusalOf(work: () => unknown): Promise<Failure> {
     if (error instanceof Failure) return error;
     throw error;
   }
-  throw new Error("it was taken");
+  throw new Error("it was accepted");
 }
 
 describe("a secret in escrow", () => {
-  it("is decrypted with an identity of any recipient, and shows nothing of itself", async () => {
+  it("is decrypted with an identity of any recipient, and its encrypted text reveals nothing", async () => {
     const text = await encryptSecret(secret, recipients.slice(0, 2));
     expect(text).toMatch(/^-----BEGIN AGE ENCRYPTED FILE-----\n/);
     for (const word of ["s3cr3t", "oc_1", "cid_1"]) expect(text).not.toContain(word);

@@ -1,5 +1,5 @@
-// Disk calls of secret files and kept secrets, with each call failing once: written to a private file, synced, named, the name
-// synced; and no secret stays anywhere else.
+// Disk calls of secret files and kept secrets, with each call failing once. A secret is written to a private file, synced, named,
+// and the name synced; it stays nowhere else.
 import fs, { chmodSync, constants, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
@@ -24,7 +24,7 @@ async function endOf(act: () => unknown): Promise<string> {
   }
 }
 
-/** Files that are named before their sync, whose name is not durable at the end, or that others could read. */
+/** Finds files that are named before their sync, whose name is not durable at the end, or that others could read. */
 function wrongIn(calls: readonly DiskCall[]): string[] {
   const wrong: string[] = [];
   const unsynced = new Set<string>();
@@ -34,12 +34,12 @@ function wrongIn(calls: readonly DiskCall[]): string[] {
     if (call === "open" && (flags & constants.O_CREAT) !== 0) {
       if ((flags & constants.O_EXCL) === 0) wrong.push(`${file} is opened without O_EXCL`);
       if ((flags & constants.O_NOFOLLOW) === 0) wrong.push(`${file} is opened through a link`);
-      if ((Number(args[2]) & 0o077) !== 0) wrong.push(`${file} is made for others, too`);
+      if ((Number(args[2]) & 0o077) !== 0) wrong.push(`${file} can be read by others`);
     }
     if (call === "write" || call === "ftruncate") unsynced.add(file);
     if (call === "fsync") unsynced.delete(file);
     if (call === "fsync" && !file.includes("client") && !file.startsWith("e1")) isNameSynced = true;
-    if (call === "unlink" && !isNameSynced) wrong.push(`${file} is taken away before the new name is synced`);
+    if (call === "unlink" && !isNameSynced) wrong.push(`${file} is removed before the new name is synced`);
     if (call === "link" || call === "rename") {
       if (unsynced.has(file)) wrong.push(`${file} is named before it is synced`);
       isNameSynced = false;
@@ -49,7 +49,7 @@ function wrongIn(calls: readonly DiskCall[]): string[] {
   return wrong;
 }
 
-/** The last write is zeros, so that the secret cannot be read from the disk either. */
+/** True if the last write is zeros, which overwrite the secret on the disk. */
 function isZeroed(calls: readonly DiskCall[]): boolean {
   const last = calls.findLast(({ call }) => call === "write")?.args[1];
   return Buffer.isBuffer(last) && last.every((byte) => byte === 0);
@@ -84,7 +84,7 @@ const text = (as: "line" | "raw" | "json"): RegExp =>
 interface Setting {
   readonly force?: boolean;
   readonly as?: "line" | "raw" | "json";
-  /** The process ends before it frees its reserve. */
+  /** The process ends without freeing its reserve. */
   readonly ends?: boolean;
 }
 
@@ -96,7 +96,7 @@ const settings: Readonly<Record<string, Setting>> = {
 };
 
 describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "line", ends = false }) => {
-  onLinux("is whole under its name or not there, and a later process knows", async () => {
+  onLinux("is complete under its name or absent, and a later process recognizes which", async () => {
     let record: RecordOf<"file"> | undefined;
     const live = async (folder: string): Promise<string> => {
       record = undefined;
@@ -120,7 +120,7 @@ describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "lin
       const path = join(folder, "client");
       const isWhole = (): boolean => existsSync(path) && text(as).test(readFileSync(path, "utf8"));
       if (failed === undefined) expect([value, wrongIn(calls)]).toEqual(["delivered", []]);
-      // A secret reported as delivered is there.
+      // A secret that is reported as delivered is at its destination.
       if (value === "delivered") expect([what, isWhole()]).toEqual([what, true]);
       if (existsSync(path) && !isWhole()) expect([what, readFileSync(path, "utf8")]).toEqual([what, "before"]);
       for (const file of filesWithCanary(folder)) expect([what, modeOf(file)]).toEqual([what, "600"]);
@@ -147,7 +147,7 @@ describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "lin
 });
 
 describe("a kept secret", () => {
-  onLinux("is read back whole or was not kept, and the journal's reader is told which", async () => {
+  onLinux("is read back complete if it was reported as kept", async () => {
     const live = (folder: string): Promise<string> =>
       endOf(async () => {
         const kept = new Undelivered(folder);
@@ -170,7 +170,7 @@ describe("a kept secret", () => {
     for (const look of looks) look();
   });
 
-  onLinux("is out of reach once it is destroyed, or its owner is told", async () => {
+  onLinux("cannot be read once it is reported as destroyed", async () => {
     const live = (folder: string): Promise<string> =>
       endOf(async () => {
         const kept = new Undelivered(folder);
@@ -263,8 +263,8 @@ describe("a target", () => {
     expect(calls.find(({ call }) => call === "access")?.args).toEqual([folder, 3]);
   });
 
-  /** The calls without a watch. */
-  const looking = { stat: fs.statSync, lstat: fs.lstatSync };
+  /** The calls before `onDisk` replaces them. */
+  const original = { stat: fs.statSync, lstat: fs.lstatSync };
 
   onLinux.each([
     [0, 0o1777, 7, 8, true],
@@ -284,7 +284,7 @@ describe("a target", () => {
         ({ call, args }) => {
           if (call !== "stat" && call !== "lstat") return undefined;
           const uid = args[0] === folder ? folderOwner : owner;
-          return (path: string) => Object.assign(looking[call](path), { uid });
+          return (path: string) => Object.assign(original[call](path), { uid });
         },
       );
       expect(value).toEqual(may ? "a place" : expect.stringContaining("the file belongs to another user"));
@@ -294,7 +294,7 @@ describe("a target", () => {
     }
   });
 
-  onLinux("is the user's own where the system knows no users", async () => {
+  onLinux("belongs to the user on a system without users", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "there"), "");
     chmodSync(folder, 0o1777);

@@ -40,7 +40,7 @@ function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}):
   return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/", known);
 }
 
-/** The journal's record from the moment before the secret is written. */
+/** The destination as the journal records it before the secret is written. */
 function remembered(record: SingleRecord, digests = known.digests): RememberedDestination {
   const file = record as RecordOf<"file">;
   const text = renderSecret(client, file.as, delivery.origin);
@@ -182,7 +182,7 @@ describe("refused before anything is sent", () => {
 });
 
 describe("delivery", () => {
-  it("needs no more space, so the disk may fill up after the request", async (context) => {
+  it("needs no more space than is reserved, so the disk may fill up after the request", async (context) => {
     const disk = mountSmallDisk(128, context);
     const destination = to(join(disk, "s"));
     const record = await destination.prepare(work);
@@ -211,7 +211,7 @@ describe("delivery", () => {
     ["a file", (path: string) => writeFileSync(path, "theirs")],
     ["a link", (path: string) => symlinkSync("/nowhere/else", path)],
     ["a folder", (path: string) => mkdirSync(path)],
-  ])("meets %s that appeared meanwhile: exit 12, nothing overwritten, nothing left", async (_what, make) => {
+  ])("does not overwrite %s that appeared after the preparation, and leaves nothing: exit 12", async (_what, make) => {
     const folder = temporaryFolder();
     const path = join(folder, "s");
     const destination = to(path);
@@ -220,7 +220,7 @@ describe("delivery", () => {
     const failure = await failureOf(() => destination.deliver(client, { ...delivery, may: onlyNew }));
     expect(failure).toMatchObject({ kind: "undelivered", message: "Something else is there." });
     expect(JSON.stringify(failure)).not.toContain(canary);
-    // A second name shows the reserve's content when it was removed.
+    // A second link shows the content that the reserve had when it was removed.
     linkSync(join(folder, ".s.integ-6k2f9"), `${folder}-reserve`);
     await destination.release();
     const left = readFileSync(`${folder}-reserve`, "utf8");
@@ -233,7 +233,7 @@ describe("delivery", () => {
     ["removed", (path: string) => unlinkSync(path)],
     ["replaced by another file", (path: string) => (unlinkSync(path), writeFileSync(path, ""))],
     ["replaced by a link", (path: string) => (unlinkSync(path), symlinkSync("/etc/hostname", path))],
-  ])("finds its reserve %s: exit 12", async (_what, spoil) => {
+  ])("fails if its reserve was %s: exit 12", async (_what, spoil) => {
     const folder = temporaryFolder();
     const destination = to(join(folder, "s"));
     await destination.prepare(work);
@@ -286,7 +286,7 @@ describe("after a crash", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("an empty reserve is removed from a restored disk, where it is another file; a complete secret stays", async () => {
+  it("an empty reserve that a backup restored as another file is removed; a complete secret stays", async () => {
     const { folder, record, reserve } = await prepared();
     cpSync(reserve, `${reserve}.restored`);
     renameSync(`${reserve}.restored`, reserve);
@@ -317,7 +317,7 @@ describe("after a crash", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("with both names, the second one is removed", async () => {
+  it("a secret under both names loses its reserve's name", async () => {
     const { folder, record, reserve } = await prepared("env");
     truncateSync(reserve);
     writeFileSync(reserve, `INTEG_CLIENT_ID=cid_1\nINTEG_CLIENT_SECRET=${canary}\n`);
@@ -341,13 +341,13 @@ describe("after a crash", () => {
     expect(await delivered(record)).toBe(true);
   });
 
-  it("another file with the same inode number is not mistaken for it", async () => {
+  it("another file with the same inode number is not mistaken for the secret's", async () => {
     const { folder, record } = await prepared();
     const mine = record as RecordOf<"file">;
     unlinkSync(join(folder, ".s.integ-6k2f9"));
     writeFileSync(join(folder, "s"), "another file");
     const { ino, dev } = statSync(join(folder, "s"), { bigint: true });
-    // A file system that reuses numbers does this: same device, same inode, created later.
+    // As on a file system that reuses inode numbers: same device and inode, created later.
     if (mine.born === undefined) return;
     expect(await delivered({ ...mine, device: String(dev), inode: String(ino) })).toBe(false);
     expect(await delivered({ ...mine, inode: undefined })).toBe(false);
@@ -371,14 +371,14 @@ describe("a delivered file is recognized by its content", () => {
     ["with another secret in the same file", (path) => writeFileSync(path, "another\n"), false],
     ["truncated in the same file", (path) => truncateSync(path, 4), false],
     ["longer than any secret", (path) => writeFileSync(path, "x".repeat(1024 * 1024 + 1)), false],
-    ["gone", (path) => unlinkSync(path), false],
+    ["removed", (path) => unlinkSync(path), false],
   ])("%s", async (_what, change, isThere) => {
     const { path, record } = await deliver();
     change(path);
     expect(await delivered(record)).toBe(isThere);
   });
 
-  it("not without the journal's key: the record alone is useless", async () => {
+  it("but not without the journal's key: the record alone is useless", async () => {
     const { record } = await deliver();
     const others = keyRing({ read: () => ["another-key-of-another-journal-0123456789"] }).digests;
     expect(await remembered(record, others).completeDelivery(delivery.may)).toBe(false);
@@ -386,7 +386,7 @@ describe("a delivered file is recognized by its content", () => {
   });
 });
 
-/** Restores it like a backup: the same bytes in another file. */
+/** Restores the file like a backup: the same bytes in another file. */
 function restore(path: string): void {
   const text = readFileSync(path);
   writeFileSync(`${path}.restored`, text, { mode: 0o600 });
@@ -400,7 +400,7 @@ describe("an impossible path", () => {
       own: [join(folder, "journal.ndjson")],
     });
 
-  it("is bad input if the system cannot even check it", async () => {
+  it("is a usage error if the system cannot check it", async () => {
     for (const path of [`/tmp/${"x".repeat(300)}`, `/tmp/${"x".repeat(300)}/s`]) {
       const { kind, message } = await failureOf(() => to(path).check());
       expect([kind, message]).toEqual(["usage", expect.stringContaining("the name is too long")]);

@@ -5,14 +5,14 @@ import { open } from "../../../src/secrets/github-store.ts";
 import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
 import type { StoreResponse } from "../../support/store-server.ts";
 import { client, delivery } from "./a-secret.ts";
-import { closeDesks, desk, prepared } from "./a-store.ts";
+import { closeConnections, setUp, prepared } from "./a-store.ts";
 
 let github: GitHubServer;
 beforeAll(async () => {
   github = await startGitHub();
 });
 afterEach(() => {
-  closeDesks();
+  closeConnections();
   github.calm();
   github.forgetSecrets();
 });
@@ -23,7 +23,7 @@ const tokenHint =
 const body = { message: "as GitHub says it" };
 
 async function failureOf(to: string, { isWrite }: { isWrite: boolean }): Promise<Failure> {
-  const here = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
+  const here = setUp({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   try {
     const destination = await prepared(here, to, delivery.may);
     if (isWrite) await destination.deliver(client, delivery);
@@ -36,22 +36,22 @@ async function failureOf(to: string, { isWrite }: { isWrite: boolean }): Promise
 
 const requests: Record<
   string,
-  { readonly asked: RegExp; readonly isWrite: boolean; readonly to: string; readonly what: string }
+  { readonly request: RegExp; readonly isWrite: boolean; readonly to: string; readonly what: string }
 > = {
-  "the repository": { asked: /^GET \/repos\/my-org\/my-repo$/, isWrite: false, to: "#A", what: "be found" },
+  "the repository": { request: /^GET \/repos\/my-org\/my-repo$/, isWrite: false, to: "#A", what: "be found" },
   "the environment": {
-    asked: /^GET .*\/environments\/production$/,
+    request: /^GET .*\/environments\/production$/,
     isWrite: false,
     to: "@production#A",
     what: "be found",
   },
   "the public key": {
-    asked: /public-key$/,
+    request: /public-key$/,
     isWrite: false,
     to: "#A",
     what: "be encrypted: GitHub does not give the public key",
   },
-  "the secret's time": { asked: /^GET .*secrets\/A$/, isWrite: false, to: "#A", what: "be looked at" },
+  "the secret's time": { request: /^GET .*secrets\/A$/, isWrite: false, to: "#A", what: "be looked at" },
 };
 
 const meanings: Record<
@@ -65,9 +65,9 @@ const meanings: Record<
   "499": { status: 499, kind: "usage", words: (what) => ` cannot ${what}: GitHub answered 499.` },
 };
 
-describe.each(Object.entries(requests))("for %s, GitHub refuses", (_request, { asked, to, what }) => {
+describe.each(Object.entries(requests))("for %s, GitHub refuses", (_request, { request, to, what }) => {
   it.each(Object.entries(meanings))("with %s", async (_status, { status, kind, words, hint }) => {
-    github.plan(asked, { status, body }, 9);
+    github.plan(request, { status, body }, 9);
     const failure = await failureOf(`github:my-org/my-repo${to}`, { isWrite: false });
     const name = `--secret-to github:my-org/my-repo${to}`;
     expect(failure.message).toBe(`${name}${words(what)}`);
@@ -76,7 +76,7 @@ describe.each(Object.entries(requests))("for %s, GitHub refuses", (_request, { a
   });
 
   it("with its own error, repeatedly", async () => {
-    github.plan(asked, { status: 500, body: { message: 7 } }, 99);
+    github.plan(request, { status: 500, body: { message: 7 } }, 99);
     const failure = await failureOf(`github:my-org/my-repo${to}`, { isWrite: false });
     expect(failure.kind).toBe("unreachable");
     expect(failure.message).toContain("GitHub answered 500");
@@ -111,8 +111,8 @@ describe("a rate limit", () => {
   });
 });
 
-it("sends the token, and the version and format that the code was written for", async () => {
-  const here = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
+it("a request has the token, and the version and format that the code was written for", async () => {
+  const here = setUp({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   await prepared(here, "github:my-org/my-repo#A", delivery.may);
   for (const { headers } of github.requests)
     expect(headers).toMatchObject({
@@ -127,6 +127,6 @@ it.each([
   ["github:My-Org/My-Repo#client_secret", "my-org/my-repo#CLIENT_SECRET"],
   ["github:a/b@EU/West#x", "a/b@eu/west#X"],
 ])("%s has one canonical form", (text, address) => {
-  const { tools } = desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
+  const { tools } = setUp({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
   expect(open(text.slice("github:".length), tools)).toMatchObject({ address, name: `--secret-to github:${address}` });
 });

@@ -196,7 +196,7 @@ describe("preparing", () => {
   });
 });
 
-/** The existing secret, as shown in the first response. */
+/** The existing secret that the first response shows. */
 function foundIn(answers: Answers): Found {
   const [first] = answers[gets] ?? [absent];
   const { updated_at: version } = typeof first === "object" ? ((first.body ?? {}) as { updated_at?: string }) : {};
@@ -229,7 +229,7 @@ describe("writing", () => {
   it.each<[string, Answers]>([
     ["created", { [puts]: [created], [gets]: [absent, now] }],
     ["replacing another", { [puts]: [replaced], [gets]: [before, now] }],
-    ["as old as clocks may differ", { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:50Z")] }],
+    ["with a clock 10 s slow", { [puts]: [replaced], [gets]: [before, changed("2026-01-03T09:59:50Z")] }],
     ["without a time in the response", { [puts]: [{ status: 204 }], [gets]: [before] }],
   ])("%s is shown as changed", async (_what, answers) => {
     const { store, lines, bodies, requests } = github(answers);
@@ -266,10 +266,10 @@ describe("writing", () => {
       [...lost, ...lost, ...lost, ...lost, puts, gets],
       [300, 600, 1200, 2400],
     ],
-  ])("that %s is done", async (_what, answers, asked, slept) => {
+  ])("that %s is done", async (_what, answers, sent, slept) => {
     const script = github(answers);
     expect(await script.store.write(canary, {}, foundIn(answers))).toBe(true);
-    expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
+    expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...sent], slept]);
   });
 
   it("encrypts for the key at that time", async () => {
@@ -288,7 +288,7 @@ describe("writing", () => {
   const hour = { status: 429, headers: { "retry-after": "3600" } };
   const keys = ["1", "2", "3", "4", "5", "6"].map(key);
   const older = changed("2026-01-03T09:59:49Z");
-  it.each<[string, Answers, kind: string, message: string, asked?: readonly string[], slept?: readonly number[]]>([
+  it.each<[string, Answers, kind: string, message: string, sent?: readonly string[], slept?: readonly number[]]>([
     ["is always lost", { [puts]: ["lost"] }, "unreachable", noAnswer, five, waits],
     ["always returns an error", { [puts]: [busy] }, "unreachable", answered(500), five, waits],
     [
@@ -306,9 +306,9 @@ describe("writing", () => {
     ["must wait for an hour", { [puts]: [hour] }, "rate_limited", `${name}: GitHub limits the rate of requests.`],
     ["is not shown", { [puts]: [created] }, "undelivered", unchanged, [puts, gets]],
     ["is shown as older", { [puts]: [replaced], [gets]: [before, older] }, "undelivered", unchanged, [puts, gets]],
-  ])("that %s fails", async (_what, answers, kind, message, asked = [puts], slept = []) => {
+  ])("that %s fails", async (_what, answers, kind, message, sent = [puts], slept = []) => {
     const script = github(answers);
     await expect(script.store.write(canary, {}, foundIn(answers))).rejects.toMatchObject({ kind, message });
-    expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...asked], slept]);
+    expect([script.lines, script.slept]).toEqual([[getsKey, gets, ...sent], slept]);
   });
 });

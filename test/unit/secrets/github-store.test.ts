@@ -9,7 +9,7 @@ import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { openSealed } from "../../support/sodium.ts";
 import { canary } from "./a-secret.ts";
-import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+import { closeConnections, deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   github = await startGitHub();
 });
 afterEach(() => {
-  closeDesks();
+  closeConnections();
   github.calm();
   github.forgetSecrets();
   Object.assign(github.repository, { archived: false, push: true });
@@ -29,14 +29,14 @@ afterAll(() => github.close());
 const to = "github:my-org/my-repo#CLIENT_SECRET";
 const write = /^PUT /;
 
-/** GitHub's response to too many requests: the time at which the limit is reset, by its own clock. */
+/** GitHub's response to too many requests, with the time at which it ends the limit. */
 function limitedFor(seconds: number) {
   const reset = String(Math.floor(Date.now() / 1000) + seconds);
   return { status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset } };
 }
 
-function at(env: Readonly<Record<string, string | undefined>> = {}): StoreDesk {
-  return desk({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token, ...env });
+function at(env: Readonly<Record<string, string | undefined>> = {}): StoreSetup {
+  return setUp({ GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token, ...env });
 }
 
 describe.skipIf(isMissing("libsodium"))("a sealed box", () => {
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("libsodium")).each([
     expect(github.log.filter((line) => write.test(line))).toEqual([`PUT ${path}`]);
     expect(JSON.stringify(github.requests)).not.toContain(canary);
     expect(here.record).toMatchObject({ kind: "store", facts: { server: github.origin } });
-    // It cannot be read, so it is recognized by the time of its change, until someone else changes it.
+    // GitHub shows no secret: integ recognizes its own by the time of its change, until someone else changes it.
     const first = { ...here };
     expect(await isFound(first)).toBe(true);
     github.skewSeconds = 60;
@@ -115,8 +115,8 @@ describe("a lost response", () => {
   const metadata = "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
   const put = "PUT /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
   /** Requests from the first write on. */
-  const asked = (): string[] => github.log.slice(github.log.indexOf(put));
-  const begun = async (isThere: boolean): Promise<() => Promise<string>> => {
+  const sentSinceWrite = (): string[] => github.log.slice(github.log.indexOf(put));
+  const started = async (isThere: boolean): Promise<() => Promise<string>> => {
     const here = at();
     if (isThere) {
       github.skewSeconds = -3600;
@@ -138,18 +138,18 @@ describe("a lost response", () => {
   };
 
   it("is not resolved while GitHub is unreachable: the secret is kept", async () => {
-    const finish = await begun(true);
+    const finish = await started(true);
     github.plan(new RegExp(`^${metadata}$`), "lost before", 99);
     // The two requests before the write succeed.
     github.plan(new RegExp(`^${metadata}$`), () => {}, 2);
     github.plan(write, "lost after");
     expect((await finish()).split(":")[0]).toBe("undelivered");
-    expect(asked().filter((line) => line === put)).toHaveLength(1);
+    expect(sentSinceWrite().filter((line) => line === put)).toHaveLength(1);
   });
 });
 
-// The format is GitHub's: PUT /orgs/{org}/actions/secrets/{secret_name} needs the visibility with each write.
-describe.skipIf(isMissing("libsodium"))("of an organization", () => {
+// PUT /orgs/{org}/actions/secrets/{secret_name} needs the visibility with each write.
+describe.skipIf(isMissing("libsodium"))("a secret of an organization", () => {
   const secret = "github:org/Acme#client_secret";
   const delivered = async (address: string): Promise<unknown> => {
     const here = at();
@@ -192,7 +192,7 @@ describe.skipIf(isMissing("libsodium"))("of an organization", () => {
   });
 });
 
-it("a secret that someone removed during a lost response was not written by integ: it is written again", async () => {
+it("a secret that someone removed, and whose write was lost, is written again", async () => {
   const [address, name] = ["github:my-org/my-repo#CLIENT_SECRET", "CLIENT_SECRET"];
   const here = at();
   await deliver(here, await prepared(here, address));
@@ -205,7 +205,7 @@ it("a secret that someone removed during a lost response was not written by inte
   expect([github.secret(name), github.changes(name)]).toEqual([canary, 2]);
 });
 
-it("a secret that another person writes between look and write is not mistaken for integ's own", async () => {
+it("a secret that another person writes just before integ's write is not mistaken for integ's own", async () => {
   const here = at();
   const destination = await prepared(here, to);
   github.calm();
@@ -235,9 +235,9 @@ describe.skipIf(isMissing("libsodium"))("a response truncated after any byte", (
   ])("%s: the secret is there", { timeout: 3_600_000 }, async (_what, start) => {
     const proxy = await startCuttingProxy(github.origin, start);
     const run = async (): Promise<string> => {
-      const here = desk({ GITHUB_API_URL: proxy.origin, GH_ENTERPRISE_TOKEN: github.token });
+      const here = setUp({ GITHUB_API_URL: proxy.origin, GH_ENTERPRISE_TOKEN: github.token });
       const ended = await endOf(async () => deliver(here, await prepared(here, to)));
-      closeDesks();
+      closeConnections();
       return ended;
     };
     await run();

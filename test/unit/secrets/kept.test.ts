@@ -17,7 +17,7 @@ import { fillDisk, mountSmallDisk } from "../../support/small-disk.ts";
 import { canary, client, filesWithCanary, key, modeOf } from "./a-secret.ts";
 
 describe("undelivered secrets", () => {
-  it("can be read back unchanged, only by the owner", async () => {
+  it("can be read back unchanged, and only the owner can read them", async () => {
     const stateDir = join(temporaryFolder(), "state");
     const undelivered = new Undelivered(stateDir);
     expect([undelivered.list(), undelivered.isKept("e1")]).toEqual([[], false]);
@@ -38,7 +38,7 @@ describe("undelivered secrets", () => {
     await undelivered.reserve("e1");
     await undelivered.release("e1");
     expect(undelivered.read("e1")).toEqual(client);
-    // A second name shows the file's content when it was removed.
+    // A second link shows the content that the file had when it was removed.
     linkSync(join(undelivered.folder, "e1"), `${undelivered.folder}-other-name`);
     await undelivered.destroy("e1");
     await undelivered.destroy("e1");
@@ -46,7 +46,7 @@ describe("undelivered secrets", () => {
     expect(readFileSync(`${undelivered.folder}-other-name`, "utf8").replaceAll("\0", "")).toBe("");
   });
 
-  it("free an empty reserve, also of an earlier process", async () => {
+  it("need a reserve, which is freed if it is empty, also by a later process", async () => {
     const stateDir = temporaryFolder();
     await new Undelivered(stateDir).reserve("e1");
     await new Undelivered(stateDir).reserve("e1");
@@ -56,7 +56,7 @@ describe("undelivered secrets", () => {
     expect(readdirSync(undelivered.folder)).toEqual([]);
   });
 
-  it("create their folder again if it was removed meanwhile", async () => {
+  it("are kept in a new folder if theirs was removed after the reservation", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.reserve("e1");
     rmSync(undelivered.folder, { recursive: true });
@@ -64,7 +64,7 @@ describe("undelivered secrets", () => {
     expect([undelivered.read("e1"), modeOf(undelivered.folder)]).toEqual([client, "700"]);
   });
 
-  it("need no more space once it is reserved, so the disk may fill up", async (context) => {
+  it("need no more space than is reserved, so the disk may fill up", async (context) => {
     const disk = mountSmallDisk(128, context);
     const undelivered = new Undelivered(disk);
     await undelivered.reserve("e1");
@@ -75,7 +75,7 @@ describe("undelivered secrets", () => {
     expect(filesWithCanary(disk)).toEqual([]);
   });
 
-  it("report a full disk before anything is sent, and leave nothing there", async (context) => {
+  it("are refused on a full disk before anything is sent, and leave nothing there", async (context) => {
     const disk = mountSmallDisk(64, context);
     const undelivered = new Undelivered(disk);
     fillDisk(disk, 8192);
@@ -96,7 +96,7 @@ describe("undelivered secrets", () => {
     expect(existsSync(path)).toBe(true);
   });
 
-  it("are not kept if a power cut tore them before their file was truncated to its length", async () => {
+  it("are not kept if a power cut left their file incomplete and with its reserved length", async () => {
     const undelivered = new Undelivered(temporaryFolder());
     await undelivered.reserve("e1");
     const path = join(undelivered.folder, "e1");
@@ -105,7 +105,7 @@ describe("undelivered secrets", () => {
     text.copy(torn, 0, 0, text.length - 9);
     writeFileSync(path, torn);
     expect([undelivered.isKept("e1"), undelivered.list()]).toEqual([false, []]);
-    // Complete, but not truncated yet: kept.
+    // A complete secret is kept, even before its file is truncated to its length.
     text.copy(torn);
     writeFileSync(path, torn);
     expect(undelivered.read("e1").secret).toBe(canary);

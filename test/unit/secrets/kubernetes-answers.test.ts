@@ -14,15 +14,15 @@ interface Answer {
   readonly err?: string;
 }
 
-interface Played {
+interface FakeKubectl {
   readonly store: Store;
   readonly slept: number[];
   /** The arguments of each call, and its standard input. */
-  readonly asked: () => readonly (readonly [words: string, input: string, locale: string])[];
+  readonly calls: () => readonly (readonly [words: string, input: string, locale: string])[];
 }
 
-/** Results of one call after the other; the last one is repeated. */
-function play(answers: readonly Answer[], { to = "apps/my-app#client-secret", env = {} } = {}): Played {
+/** A store whose kubectl returns one result after the other, and repeats the last one. */
+function fakeKubectl(answers: readonly Answer[], { to = "apps/my-app#client-secret", env = {} } = {}): FakeKubectl {
   const folder = temporaryFolder();
   for (const [number, { status = 0, out = "", err = "" }] of answers.entries()) {
     writeFileSync(join(folder, `out${number}`), out);
@@ -50,7 +50,7 @@ function play(answers: readonly Answer[], { to = "apps/my-app#client-secret", en
   return {
     store: open(to, tools as never),
     slept,
-    asked: () => {
+    calls: () => {
       const all: [string, string, string][] = [];
       for (let number = 0; existsSync(join(folder, `asked${number}`)); number += 1) {
         const [locale = "", words = ""] = readFileSync(join(folder, `asked${number}`), "utf8").split("\n");
@@ -72,22 +72,22 @@ const manifest = (text: string): unknown => ({
 const applying = (more = ""): string =>
   `apply --server-side --field-manager=integ-client-secret --validate=false ${more} --filename -`.replace("  ", " ");
 const getting = "get secret my-app --namespace apps --ignore-not-found --output jsonpath={.data.client-secret}";
-const words = ({ asked }: Played): string[] => asked().map(([typed]) => typed.replace("  ", " "));
+const words = ({ calls }: FakeKubectl): string[] => calls().map(([typed]) => typed.replace("  ", " "));
 const down = { status: 1, err: "Unable to connect to the server: dial tcp" };
 
 describe("the cluster", () => {
   it("comes from kubectl's configuration", async () => {
-    const played = play([{ out: "https://cluster.example\n" }]);
-    expect(await played.store.check()).toEqual({ server: "https://cluster.example" });
-    expect(played.asked()).toEqual([["config view --minify --output jsonpath={.clusters[0].cluster.server}", "", "C"]]);
-    expect(played.store.address).toBe("apps/my-app#client-secret");
+    const fake = fakeKubectl([{ out: "https://cluster.example\n" }]);
+    expect(await fake.store.check()).toEqual({ server: "https://cluster.example" });
+    expect(fake.calls()).toEqual([["config view --minify --output jsonpath={.clusters[0].cluster.server}", "", "C"]]);
+    expect(fake.store.address).toBe("apps/my-app#client-secret");
   });
 
   it.each([
     [{ KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "6443" }, "https://10.0.0.1:6443"],
     [{ KUBERNETES_SERVICE_HOST: "10.0.0.1" }, "https://10.0.0.1:443"],
   ])("is the one that integ runs in: %j", async (env, server) => {
-    expect(await play([{}], { env }).store.check()).toEqual({ server });
+    expect(await fakeKubectl([{}], { env }).store.check()).toEqual({ server });
   });
 
   it.each([
@@ -103,17 +103,17 @@ describe("the cluster", () => {
     ],
   ])("is unknown: %j", async (answer, message, hint) => {
     const { env } = { env: { KUBERNETES_SERVICE_PORT: "6443" } };
-    const failure = await failureOf(() => play([answer], { env }).store.check());
+    const failure = await failureOf(() => fakeKubectl([answer], { env }).store.check());
     expect(failure).toMatchObject({ kind: "usage", message, details: { hint } });
   });
 });
 
 describe("before a secret exists", () => {
-  it("the server is asked whether it would accept the key, and whether it can be read", async () => {
-    const played = play([{}]);
-    expect(await played.store.prepare({})).toEqual({});
-    expect(words(played)).toEqual([applying("--dry-run=server")]);
-    expect(JSON.parse(played.asked()[0]![1])).toEqual(manifest("integ asks whether it may write here"));
+  it("a dry run checks that the server would accept the key", async () => {
+    const fake = fakeKubectl([{}]);
+    expect(await fake.store.prepare({})).toEqual({});
+    expect(words(fake)).toEqual([applying("--dry-run=server")]);
+    expect(JSON.parse(fake.calls()[0]![1])).toEqual(manifest("integ asks whether it may write here"));
   });
 
   const refused = "--secret-to k8s:apps/my-app#client-secret cannot be written";
@@ -152,46 +152,46 @@ describe("before a secret exists", () => {
       "Check what kubectl says: kubectl apply --server-side --dry-run=server.",
     ],
   ])("an obstacle is reported: %s", async (err, kind, message, hint, nextCommand) => {
-    const failure = await failureOf(() => play([{ status: 1, err }]).store.prepare({}));
+    const failure = await failureOf(() => fakeKubectl([{ status: 1, err }]).store.prepare({}));
     expect(failure).toEqual({ kind, message, details: { hint, ...(nextCommand ? { nextCommand } : {}) } });
   });
 
   it("a key that cannot be read is refused", async () => {
-    const failure = await failureOf(() => play([{ status: 1, err: "(Forbidden)" }]).store.look({}));
+    const failure = await failureOf(() => fakeKubectl([{ status: 1, err: "(Forbidden)" }]).store.look({}));
     expect(failure.message).toBe("--secret-to k8s:apps/my-app#client-secret cannot be read: permission denied.");
   });
 });
 
 describe("a secret", () => {
   it("is applied once if that works", async () => {
-    const played = play([{}]);
-    await played.store.write(secret, {}, { is: "absent" });
-    expect([words(played), played.slept]).toEqual([[applying()], []]);
-    expect(JSON.parse(played.asked()[0]![1])).toEqual(manifest(secret));
+    const fake = fakeKubectl([{}]);
+    await fake.store.write(secret, {}, { is: "absent" });
+    expect([words(fake), fake.slept]).toEqual([[applying()], []]);
+    expect(JSON.parse(fake.calls()[0]![1])).toEqual(manifest(secret));
   });
 
   it.each([1, 2])("is applied again after %i lost responses, with longer and longer waits", async (lost) => {
-    const played = play([...Array.from({ length: lost }, () => down), {}]);
-    await played.store.write(secret, {}, { is: "absent" });
-    expect(words(played)).toEqual(Array.from({ length: lost + 1 }, () => applying()));
-    expect(played.slept).toEqual([1000, 2000].slice(0, lost));
+    const fake = fakeKubectl([...Array.from({ length: lost }, () => down), {}]);
+    await fake.store.write(secret, {}, { is: "absent" });
+    expect(words(fake)).toEqual(Array.from({ length: lost + 1 }, () => applying()));
+    expect(fake.slept).toEqual([1000, 2000].slice(0, lost));
   });
 
-  it("is read after three attempts, and found", async () => {
-    const played = play([down, down, down, { out: base64 }]);
-    await played.store.write(secret, {}, { is: "absent" });
-    expect(words(played)).toEqual([applying(), applying(), applying(), getting]);
-    expect(played.slept).toEqual([1000, 2000]);
+  it("is looked for after three failed attempts", async () => {
+    const fake = fakeKubectl([down, down, down, { out: base64 }]);
+    await fake.store.write(secret, {}, { is: "absent" });
+    expect(words(fake)).toEqual([applying(), applying(), applying(), getting]);
+    expect(fake.slept).toEqual([1000, 2000]);
   });
 
   it.each([
-    ["another", { out: Buffer.from("other").toString("base64") }],
-    ["none", { out: "" }],
+    ["another secret", { out: Buffer.from("other").toString("base64") }],
+    ["no secret", { out: "" }],
     ["no read permission", { status: 1, err: "(Forbidden)" }],
-  ])("is not delivered if %s is found", async (_what, found) => {
-    const played = play([{ status: 1, err: 'conflict with "helm"' }, found]);
-    expect((await failureOf(() => played.store.write(secret, {}, { is: "absent" }))).kind).toBe("conflict");
-    expect(words(played)).toEqual([applying(), getting]);
+  ])("is not delivered if a read finds %s", async (_what, found) => {
+    const fake = fakeKubectl([{ status: 1, err: 'conflict with "helm"' }, found]);
+    expect((await failureOf(() => fake.store.write(secret, {}, { is: "absent" }))).kind).toBe("conflict");
+    expect(words(fake)).toEqual([applying(), getting]);
   });
 
   it.each([
@@ -200,15 +200,15 @@ describe("a secret", () => {
     ["nothing", { out: "" }, undefined],
     ["an empty line", { out: "\n" }, undefined],
   ])("is read: %s", async (_what, answer, value) => {
-    const played = play([answer]);
-    expect(await played.store.look({})).toEqual(value === undefined ? { is: "absent" } : { is: "text", text: value });
-    expect(words(played)).toEqual([getting]);
+    const fake = fakeKubectl([answer]);
+    expect(await fake.store.look({})).toEqual(value === undefined ? { is: "absent" } : { is: "text", text: value });
+    expect(words(fake)).toEqual([getting]);
   });
 
   it("may have a key with a dot, which is not a nested field", async () => {
-    const played = play([{ out: base64 }], { to: "apps/my-app#tls.key" });
-    expect(await played.store.look({})).toEqual({ is: "text", text: secret });
-    expect(words(played)).toEqual([getting.replace("client-secret}", "tls\\.key}")]);
+    const fake = fakeKubectl([{ out: base64 }], { to: "apps/my-app#tls.key" });
+    expect(await fake.store.look({})).toEqual({ is: "text", text: secret });
+    expect(words(fake)).toEqual([getting.replace("client-secret}", "tls\\.key}")]);
   });
 });
 

@@ -8,7 +8,7 @@ import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cuttin
 import { briefKubectl, type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { canary, delivery } from "./a-secret.ts";
-import { deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+import { deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
@@ -24,15 +24,15 @@ function putTool(folder: string, lines: string): void {
   writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
 }
 
-/** Every step asks for the cluster of `config`: the real kubectl answers once, and its answer is repeated. */
-function keptAnswers(config: string): string {
+/** Every step asks kubectl for the cluster of `config`: the real one is asked once, and this line repeats its answer. */
+function cachedCluster(config: string): string {
   const words = ["config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}"];
   const env = { PATH: path, KUBECONFIG: config };
   const { stdout } = spawnSync("kubectl", words, { encoding: "utf8", env });
   return `if [ "$KUBECONFIG $*" = '${config} ${words.join(" ")}' ]; then echo '${stdout}'; exit; fi`;
 }
 
-/** After each byte; a sample has the middle and the last byte of the response, because kubectl starts slowly. */
+/** Cuts after each byte; a sample has the middle and the last byte of the response, because kubectl starts slowly. */
 function cutsIn(length: number): PlannedCut[] {
   const all = cutsOf("response", { whole: length, sample: undefined });
   return isFull ? all : all.filter(({ after }, index) => index % 2 === 0 && [length >> 1, length - 1].includes(after));
@@ -49,7 +49,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     writeFileSync(join(folder, "config"), cluster.config);
     tools = join(folder, "tools");
     mkdirSync(tools);
-    if (!isFull) putTool(tools, keptAnswers(join(folder, "config")));
+    if (!isFull) putTool(tools, cachedCluster(join(folder, "config")));
   });
   afterEach(() => {
     cluster.calm();
@@ -63,8 +63,8 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     rmSync(folder, { recursive: true });
   });
 
-  const at = (env: Readonly<Record<string, string | undefined>> = {}): StoreDesk =>
-    desk({ PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...briefKubectl, ...env });
+  const at = (env: Readonly<Record<string, string | undefined>> = {}): StoreSetup =>
+    setUp({ PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...briefKubectl, ...env });
 
   it("is exactly the secret; other keys keep their values and managers, and no annotation has it", async () => {
     cluster.put(name, "other", "kept", "somebody");
@@ -172,7 +172,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(await endOf(() => isFound(moved))).toMatch(/^usage: .*the server was https:\/\/127/);
   });
 
-  it("is there once, wherever a response to the write is truncated", { timeout: 3_600_000 }, async () => {
+  it("is there once, wherever the response to the write is truncated", { timeout: 3_600_000 }, async () => {
     const proxy = await startCuttingProxy(cluster.origin, "PATCH /api/v1/namespaces/apps/secrets/my-app?fieldManager");
     cluster.through(proxy.origin);
     const run = async (): Promise<string> => {
@@ -218,7 +218,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     const wrong: string[] = [];
     for (const cut of cuts) {
       const ended = await run(cut);
-      // It is there, once; whether integ saw it depends on how kubectl handles half a response.
+      // The secret is there, once; the reported result depends on how kubectl handles half a response.
       if (!/^(?:un)?delivered, 1, true, true$/.test(ended)) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
     }
     await proxy.close();
@@ -243,6 +243,6 @@ describe("an address", () => {
     "k8s:apps/a#..",
     "k8s:apps/a#b\n",
   ])("%j is invalid", async (address) => {
-    expect(await endOf(() => prepared(desk({}), address))).toContain("it is not k8s:<namespace>/<secret>#<key>");
+    expect(await endOf(() => prepared(setUp({}), address))).toContain("it is not k8s:<namespace>/<secret>#<key>");
   });
 });

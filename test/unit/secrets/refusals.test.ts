@@ -28,7 +28,7 @@ function toolsAt(folder: string): DestinationTools {
     stdoutFd: 1,
     print: async () => {},
     onStderr: () => {},
-    profiles: () => Promise.reject(new Error("no profile is asked for")),
+    profiles: () => Promise.reject(new Error("no profile is needed")),
     http: () => Promise.reject(new Error("nothing is sent")),
     sleep: async () => {},
     ...known,
@@ -68,7 +68,7 @@ describe("secret options", () => {
     expect(failure.details.hint).toEqual(hint);
   });
 
-  it("with --force also apply to an entry with several destinations", async () => {
+  it("also let --force apply to an entry's several destinations", async () => {
     const remembered: RecordOf<"several"> = {
       kind: "several",
       places: [{ state: "pending", at: { kind: "file", path: "/folder/x", as: "raw" } }],
@@ -122,7 +122,7 @@ describe("a command", () => {
     ]);
   });
 
-  onLinux("whose program is missing is refused, and so is one that gets nothing", async () => {
+  onLinux("whose program is missing is refused, and so is one that cannot receive the secret", async () => {
     expect(await check("no-such-tool-of-mine")).toEqual({
       kind: "usage",
       message: '--secret-command: the program "no-such-tool-of-mine" was not found.',
@@ -237,14 +237,14 @@ describe("a profile", () => {
     const place = profileDestination({ name: "prod" }, { ...known, stores });
     await place.prepare("w");
     const credential = { kind: "api_key", basic_style: "apikey-user", secret: "theirs" } as const;
-    let asked = 0;
+    let decisions = 0;
     const may: typeof delivery.may = async () => {
-      asked += 1;
-      if (asked === 1) await editProfile(stores, "prod", { credential });
+      decisions += 1;
+      if (decisions === 1) await editProfile(stores, "prod", { credential });
       else throw new Failure("usage", "It is another's.");
     };
     expect((await failureOf(() => place.deliver(key, { ...delivery, may }))).kind).toBe("undelivered");
-    expect([asked, stores.store.get("prod")!.credential?.kind]).toEqual([2, "api_key"]);
+    expect([decisions, stores.store.get("prod")!.credential?.kind]).toEqual([2, "api_key"]);
   });
 
   it("whose store cannot be written is refused before anything is sent, and no defect is hidden", async () => {
@@ -288,7 +288,7 @@ describe("the keychain as a store", () => {
     });
   });
 
-  onLinux("says at each step that there is none", async () => {
+  onLinux("reports at each step that it cannot be used", async () => {
     const env = { PATH: process.env.PATH, DBUS_SESSION_BUS_ADDRESS: "unix:path=/no/such" };
     const store = openKeychain("s/a", { env } as never);
     expect(await store.check()).toEqual({});

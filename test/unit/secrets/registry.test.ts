@@ -12,17 +12,17 @@ import { known } from "../../support/known-places.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 import { canary, client, delivery, filesWithCanary, key } from "./a-secret.ts";
 
-interface House {
+interface Setup {
   readonly folder: string;
-  readonly rooms: ProfileStores;
+  readonly stores: ProfileStores;
   readonly stderr: string[];
   readonly tools: DestinationTools;
 }
 
-async function house(more: Partial<DestinationTools> = {}): Promise<House> {
+async function setUp(more: Partial<DestinationTools> = {}): Promise<Setup> {
   const folder = temporaryFolder();
   const configDir = join(folder, "config");
-  const rooms = {
+  const stores = {
     store: await openProfileStore({ configDir }),
     credentials: credentialsAt({ configDir, keychain: "file", env: {} }),
   };
@@ -33,13 +33,13 @@ async function house(more: Partial<DestinationTools> = {}): Promise<House> {
     stdoutFd: 1,
     print: () => Promise.reject(new Error("nothing is printed here")),
     onStderr: (chunk) => stderr.push(Buffer.from(chunk).toString()),
-    profiles: () => Promise.resolve(rooms),
+    profiles: () => Promise.resolve(stores),
     http: () => Promise.reject(new Error("nothing is sent")),
     sleep: async () => {},
     ...known,
     ...more,
   };
-  return { folder, rooms, stderr, tools };
+  return { folder, stores, stderr, tools };
 }
 
 describe("the secret options", () => {
@@ -64,31 +64,31 @@ describe("the secret options", () => {
     ["an invalid address", { to: [{ kind: "store", to: "keychain:s" }] }],
     ["integ's own keychain entry", { to: [{ kind: "store", to: "keychain:integ/prod" }] }],
   ] satisfies [string, SecretOptions][])("%s: exit 2", async (_what, options) => {
-    const { folder, tools } = await house();
+    const { folder, tools } = await setUp();
     expect((await failureOf(() => destinationFor(options, tools))).kind).toBe("usage");
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it("detect one file under two names of its folder: exit 2", async () => {
-    const { folder, tools } = await house();
+  it("refuse one file under two names of its folder: exit 2", async () => {
+    const { folder, tools } = await setUp();
     symlinkSync(folder, join(folder, "link"));
     const two = await failureOf(() => destinationFor({ to: [file, { kind: "file", path: "link/a" }] }, tools));
     expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("given twice") });
   });
 
-  it("default to standard output", async () => {
-    expect((await destinationFor({ to: [] }, (await house()).tools)).isStdout).toBe(true);
-    expect((await destinationFor({ to: [file] }, (await house()).tools)).isStdout).toBe(false);
+  it("without a destination use standard output", async () => {
+    expect((await destinationFor({ to: [] }, (await setUp()).tools)).isStdout).toBe(true);
+    expect((await destinationFor({ to: [file] }, (await setUp()).tools)).isStdout).toBe(false);
   });
 });
 
 describe("--secret-command", () => {
   async function deliver(
     command: string,
-    given?: House,
+    given?: Setup,
     more: { readonly as?: SecretFormat; readonly check?: SecretCheck; readonly commandLimitMs?: number } = {},
-  ): Promise<House> {
-    const at = given ?? (await house());
+  ): Promise<Setup> {
+    const at = given ?? (await setUp());
     const { commandLimitMs = 5_000, ...how } = more;
     const destination = await destinationFor({ to: [{ kind: "command", command, ...how }], commandLimitMs }, at.tools);
     await destination.check();
@@ -103,7 +103,7 @@ describe("--secret-command", () => {
   }
 
   it("gets the secret on standard input in the format; its output goes to standard error", async () => {
-    const at = await house();
+    const at = await setUp();
     await deliver(`cat > ${at.folder}/raw; echo stored; echo careful >&2`, at);
     expect(readFileSync(join(at.folder, "raw"), "utf8")).toBe(canary);
     expect(at.stderr.join("")).toContain("stored");
@@ -115,8 +115,8 @@ describe("--secret-command", () => {
     });
   });
 
-  it("is not in its own environment or arguments, nor in ours", async () => {
-    const at = await house({ env: { ...process.env, INTEG_API_KEY: "canary-env", INTEG_CLIENT_SECRET: "canary-env" } });
+  it("has no secret in its environment or arguments, nor in integ's", async () => {
+    const at = await setUp({ env: { ...process.env, INTEG_API_KEY: "canary-env", INTEG_CLIENT_SECRET: "canary-env" } });
     await deliver(
       `env > ${at.folder}/seen; cat /proc/$$/cmdline /proc/$PPID/cmdline >> ${at.folder}/seen; cat > /dev/null`,
       at,
@@ -138,7 +138,7 @@ describe("--secret-command", () => {
   });
 
   it("gets the public facts in its environment, never the secret", async () => {
-    const at = await house();
+    const at = await setUp();
     await deliver(`env > ${at.folder}/seen; cat > /dev/null`, at);
     const seen = readFileSync(join(at.folder, "seen"), "utf8").split("\n");
     expect(seen).toEqual(
@@ -159,7 +159,7 @@ describe("--secret-command", () => {
     ["prints one field of it", "cat > kept", { command: `printf ${canary}`, by: "output" }, "json"],
     ["only ends with 0", "cat > kept", { command: "test -s kept", by: "exit" }, "raw"],
   ])("is accepted if its check %s", async (_what, command, check, as) => {
-    const at = await house();
+    const at = await setUp();
     await deliver(`cd ${at.folder}; ${command}`, at, {
       as,
       check: { ...check, command: `cd ${at.folder}; ${check.command}` },
@@ -182,7 +182,7 @@ describe("--secret-command", () => {
   });
 
   it("that is empty: exit 2 before anything is sent", async () => {
-    const destination = await destinationFor({ to: [{ kind: "command", command: " \n" }] }, (await house()).tools);
+    const destination = await destinationFor({ to: [{ kind: "command", command: " \n" }] }, (await setUp()).tools);
     expect((await failureOf(() => destination.check())).kind).toBe("usage");
   });
 });
@@ -193,8 +193,8 @@ describe("--secret-profile", () => {
   const issuedBy = { baseUrl: "https://api.example.com/" };
 
   it("makes an OAuth client the profile's credential, and is recognized later", async () => {
-    const at = await house({ issuedBy });
-    const { profile } = await addProfile(at.rooms, {
+    const at = await setUp({ issuedBy });
+    const { profile } = await addProfile(at.stores, {
       ...prod,
       oauth,
       credential: { kind: "api_key", basic_style: "apikey-user", secret: "old" },
@@ -212,7 +212,7 @@ describe("--secret-profile", () => {
     };
     expect(await delivered()).toBe(false);
     await destination.deliver(client, delivery);
-    const now = at.rooms.store.get("prod")!;
+    const now = at.stores.store.get("prod")!;
     expect(now.credential).toMatchObject({
       kind: "client_credentials",
       client_id: "cid_1",
@@ -220,20 +220,23 @@ describe("--secret-profile", () => {
     });
     const source = secretSourceOf(now.credential!);
     if (source.from !== "stored") throw new Error("not kept");
-    expect(await at.rooms.credentials.read(source, now.credential_origins)).toBe(canary);
+    expect(await at.stores.credentials.read(source, now.credential_origins)).toBe(canary);
     expect(await delivered()).toBe(true);
     // One place, and the old key is removed.
     expect(filesWithCanary(at.folder)).toHaveLength(1);
-    expect(readdirSync(at.rooms.credentials.folder)).toHaveLength(1);
+    expect(readdirSync(at.stores.credentials.folder)).toHaveLength(1);
   });
 
   it("makes an access key the profile's credential, and keeps its style", async () => {
-    const at = await house({ issuedBy });
-    await addProfile(at.rooms, { ...prod, credential: { kind: "api_key", basic_style: "key-as-user", secret: "old" } });
+    const at = await setUp({ issuedBy });
+    await addProfile(at.stores, {
+      ...prod,
+      credential: { kind: "api_key", basic_style: "key-as-user", secret: "old" },
+    });
     const destination = await destinationFor({ to: [{ kind: "profile", name: "prod" }] }, at.tools);
     await destination.prepare("w");
     await destination.deliver(key, delivery);
-    expect(at.rooms.store.get("prod")!.credential).toMatchObject({ basic_style: "key-as-user", key_id: "key_1" });
+    expect(at.stores.store.get("prod")!.credential).toMatchObject({ basic_style: "key-as-user", key_id: "key_1" });
     const remembered = await rememberedDestination(destination.record as SingleRecord, at.tools);
     expect(await remembered.completeDelivery(delivery.may)).toBe(true);
   });
@@ -252,8 +255,8 @@ describe("--secret-profile", () => {
       "another organization",
     ],
   ])("that %s: exit 2 before anything is sent", async (_what, name, more, words) => {
-    const at = await house({ issuedBy, ...more });
-    await addProfile(at.rooms, { ...prod, organization_id: "11111111-2222-4333-8444-555555555555" });
+    const at = await setUp({ issuedBy, ...more });
+    await addProfile(at.stores, { ...prod, organization_id: "11111111-2222-4333-8444-555555555555" });
     const destination = await destinationFor({ to: [{ kind: "profile", name }], yields: "oauth_client" }, at.tools);
     for (const step of [() => destination.check(), () => destination.prepare("w")]) {
       expect(await failureOf(step)).toMatchObject({ kind: "usage", message: expect.stringContaining(words) });
@@ -262,12 +265,12 @@ describe("--secret-profile", () => {
 
   it("that was removed, or removed and added again: exit 12, and no copy of the secret is kept", async () => {
     for (const again of [false, true]) {
-      const at = await house({ issuedBy });
-      await addProfile(at.rooms, { ...prod, oauth });
+      const at = await setUp({ issuedBy });
+      await addProfile(at.stores, { ...prod, oauth });
       const destination = await destinationFor({ to: [{ kind: "profile", name: "prod" }] }, at.tools);
       await destination.prepare("w");
-      await at.rooms.store.remove("prod");
-      if (again) await addProfile(at.rooms, { ...prod, oauth });
+      await at.stores.store.remove("prod");
+      if (again) await addProfile(at.stores, { ...prod, oauth });
       expect((await failureOf(() => destination.deliver(client, delivery))).kind).toBe("undelivered");
       expect(filesWithCanary(at.folder)).toEqual([]);
     }

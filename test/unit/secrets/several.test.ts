@@ -27,15 +27,15 @@ const store = (to: string): SingleRecord => ({ kind: "store", to, facts: {} });
 function place(
   record: SingleRecord,
   fails: Readonly<Record<string, unknown>> = {},
-): SingleDestinationPlace & { readonly asked: string[] } {
-  const asked: string[] = [];
+): SingleDestinationPlace & { readonly calls: string[] } {
+  const calls: string[] = [];
   const step = async (name: string): Promise<SingleRecord> => {
-    asked.push(name);
+    calls.push(name);
     if (fails[name] !== undefined) throw fails[name];
-    return Object.assign({ ...record }, { prepared: asked.join() });
+    return Object.assign({ ...record }, { prepared: calls.join() });
   };
   return {
-    asked,
+    calls,
     isStdout: false,
     record,
     check: () => step("check"),
@@ -63,13 +63,13 @@ describe("several destinations", () => {
     expect(both.isStdout).toBe(false);
     expect(statesOf((await both.check()) as RecordOf<"several">)).toEqual(["file pending", "profile pending"]);
     const record = (await both.prepare("w")) as RecordOf<"several">;
-    expect([a.asked, b.asked]).toEqual([
+    expect([a.calls, b.calls]).toEqual([
       ["check", "prepare w"],
       ["check", "prepare w"],
     ]);
     expect(record.places.map(({ at }) => (at as { prepared?: string }).prepared)).toEqual([
-      a.asked.join(),
-      b.asked.join(),
+      a.calls.join(),
+      b.calls.join(),
     ]);
   });
 
@@ -86,13 +86,13 @@ describe("several destinations", () => {
       ["file delivered", "profile pending"],
       ["file delivered", "profile delivered"],
     ]);
-    expect(b.asked).toEqual([`prepare ${delivery.origin.entry}`, "deliver"]);
+    expect(b.calls).toEqual([`prepare ${delivery.origin.entry}`, "deliver"]);
   });
 
   it.each([
     ["conflict", "conflict"],
     ["failed", "undelivered"],
-  ] as const)("get it even though one refuses: %s is %s", async (kind, ends) => {
+  ] as const)("get the secret even if one of them refuses it: %s is reported as %s", async (kind, ends) => {
     const [a, b, c] = [
       place(file("/a"), { deliver: no(kind, "It is full.") }),
       place(profile("p")),
@@ -109,7 +109,7 @@ describe("several destinations", () => {
     expect(seen.at(-1)).toEqual(["file failed", "profile delivered", "command failed"]);
   });
 
-  it("hide no defect of the program", async () => {
+  it("report a defect of the program", async () => {
     const a = place(file("/a"), { deliver: new Error("a bug") });
     await expect(several(a, place(profile("p"))).deliver(client, delivery)).rejects.toThrow("a bug");
   });
@@ -140,9 +140,9 @@ describe("several destinations", () => {
       const both = several(a, b);
       const record = step === "check" ? await both.check({ before }) : await both.prepare("w", { before });
       expect(statesOf(record as RecordOf<"several">)).toEqual(["file delivered", "profile pending", "store delivered"]);
-      expect(a.asked).toEqual([]);
+      expect(a.calls).toEqual([]);
       await both.deliver(client, delivery);
-      expect([a.asked, b.asked.at(-1)]).toEqual([[], "deliver"]);
+      expect([a.calls, b.calls.at(-1)]).toEqual([[], "deliver"]);
     }
     const one = several(place(file("/a")), place(profile("p")));
     expect(statesOf((await one.check({ before: file("/a") })) as RecordOf<"several">)).toEqual([
@@ -158,7 +158,7 @@ describe("several destinations", () => {
       place(command("m")),
     ];
     await expect(several(a, b, c).release()).rejects.toThrow("first");
-    expect([a.asked, b.asked, c.asked]).toEqual([["release"], ["release"], ["release"]]);
+    expect([a.calls, b.calls, c.calls]).toEqual([["release"], ["release"], ["release"]]);
     await expect(several(c).release()).resolves.toBeUndefined();
   });
 
@@ -206,7 +206,7 @@ describe("remembered destinations", () => {
     const seen: string[] = [];
     await all.deliver(client, { ...delivery, record: async () => {} });
     for (const one of [...made, ...(typed as ReturnType<typeof place>[])])
-      if (one.asked.includes("deliver")) seen.push(describeDestination(one.record).name);
+      if (one.calls.includes("deliver")) seen.push(describeDestination(one.record).name);
     return { states, rebuilt, delivered: seen };
   };
   const done = (at: SingleRecord): DestinationProgress => ({ at, state: "delivered" });
@@ -220,7 +220,7 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("are replaced by a typed one of them, and the others reconstructed", async () => {
+  it("include a typed one of them; the others are reconstructed", async () => {
     expect(await remembered([open(file("/a")), open(profile("p"))], [place(profile("p"))])).toEqual({
       states: ["failed /a", "failed profile p"],
       rebuilt: ["/a"],
@@ -244,7 +244,7 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("stay unchanged if one with the secret is typed again", async () => {
+  it("stay unchanged if a destination that has the secret is typed again", async () => {
     expect(await remembered([done(file("/a")), open(profile("p"))], [place(file("/a"))])).toEqual({
       states: ["delivered /a", "failed profile p"],
       rebuilt: ["profile p"],
@@ -252,11 +252,11 @@ describe("remembered destinations", () => {
     });
   });
 
-  it("accept a command for a missing command, whose text is not recorded; the same one first", async () => {
+  it("take a typed command for a missing one, whose text is not recorded; the same command first", async () => {
     expect((await remembered([open(command("m"))], [place(command("n"))])).rebuilt).toEqual([]);
     const [m, n] = [place(command("m")), place(command("n"))];
     expect((await remembered([open(command("x")), open(command("m"))], [n, m])).rebuilt).toEqual([]);
-    expect([m.asked.length, n.asked.length]).toEqual([2, 2]);
+    expect([m.calls.length, n.calls.length]).toEqual([2, 2]);
     expect((await remembered([open(command("m")), open(command("x"))], [place(command("m"))])).rebuilt).toEqual([
       "a command",
     ]);
@@ -286,12 +286,12 @@ describe("a record", () => {
     expect([missingPlaces(null), missingPlaces(file("/a")), placesOf(file("/a"))]).toEqual([[], [], [file("/a")]]);
   });
 
-  it("says what proves a delivery, and whether it can be checked later", () => {
-    const told = all.map((at) => {
+  it("names the proof of a delivery, and tells if it can be checked later", () => {
+    const facts = all.map((at) => {
       const { proof, leavesTrace, option } = describeDestination(at);
       return [proof, leavesTrace, option?.kind];
     });
-    expect(told).toEqual([
+    expect(facts).toEqual([
       ["written and synced", true, "file"],
       ["stored", true, "profile"],
       ["the command ended with 0", false, undefined],

@@ -7,7 +7,7 @@ import { Failure } from "../../../src/errors.ts";
 import { checkMask, outputDestination, type OutputTools } from "../../../src/secrets/stdout.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 
-/** Closed once, at the end of the test: its number may be reused by then. */
+/** Opens a file, and closes it only once, at the end of the test: other code may reuse its number after that. */
 function opened(path: string, flags: string | number): number {
   const fd = openSync(path, flags);
   onTestFinished(() => closeSync(fd));
@@ -20,7 +20,7 @@ function fileFor(flags: string): number {
   return opened(path, flags);
 }
 
-/** More than any process may open. */
+/** A descriptor number above any limit for open files. */
 const notOpen = 1_000_000;
 
 /** A named pipe that is open for writing; its reader keeps reading, or has exited. */
@@ -38,7 +38,7 @@ function destination(fd: number, more: Partial<OutputTools> = {}) {
   return outputDestination({ fd, env: {}, onStderr: () => {}, print: async () => {}, ...more });
 }
 
-function asked(place: ReturnType<typeof destination>, work: "check" | "prepare"): Promise<unknown> {
+function runStep(place: ReturnType<typeof destination>, work: "check" | "prepare"): Promise<unknown> {
   return work === "check" ? place.check() : place.prepare("1000000001");
 }
 
@@ -61,20 +61,20 @@ const kinds: readonly (readonly [what: string, open: () => number, trouble: stri
 ];
 
 describe.runIf(process.platform === "linux")("standard output", () => {
-  it.each(kinds.filter(([, , trouble]) => trouble === undefined))("accepts a secret as %s", async (_what, open) => {
+  it.each(kinds.filter(([, , trouble]) => trouble === undefined))("accepts a secret: %s", async (_what, open) => {
     const fd = open();
     // Some systems report a full device only on a write.
     for (const work of ["check", "prepare"] as const)
-      await asked(destination(fd), work).then(
+      await runStep(destination(fd), work).then(
         (record) => expect(record).toEqual({ kind: "stdout" }),
         (error: Failure) => expect(error.message).toContain("no space left"),
       );
   });
 
-  it.each(kinds.filter(([, , trouble]) => trouble !== undefined))("is refused as %s", async (_what, open, trouble) => {
+  it.each(kinds.filter(([, , trouble]) => trouble !== undefined))("is refused: %s", async (_what, open, trouble) => {
     const fd = open();
     for (const work of ["check", "prepare"] as const) {
-      const failure = await refusalOf(asked(destination(fd), work));
+      const failure = await refusalOf(runStep(destination(fd), work));
       expect(failure.kind).toBe("usage");
       expect(failure.message).toBe(`The secret would be lost: standard output ${trouble}.`);
       expect(failure.details).toEqual({
@@ -92,7 +92,7 @@ describe.runIf(process.platform === "linux")("standard output", () => {
     const failure = await refusalOf(destination(fd, { stderrFd, env: { GITHUB_ACTIONS: "true" } }).check());
     expect(failure.kind).toBe("usage");
     expect(failure.message).toBe(
-      "GitHub Actions could not be asked to mask the secret: standard error is not open for writing.",
+      "GitHub Actions could not be runStep to mask the secret: standard error is not open for writing.",
     );
     expect(failure.details).toEqual({
       meaning: "Nothing was sent. Unmasked, the secret could appear in the log.",

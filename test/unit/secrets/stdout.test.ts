@@ -22,7 +22,7 @@ function underShell(line: string, env: Record<string, string> = {}): string {
 
 interface Run {
   readonly work?: "check" | "deliver";
-  /** Called at the start, and again when the driver has checked its output and waits before it prints. */
+  /** Called at the start, and again when the driver has checked its output and is about to print. */
   readonly tamper?: (child: ChildProcess, isReady: boolean) => void;
 }
 

@@ -17,14 +17,14 @@ const own: Readonly<Record<StoreScheme, string>> = {
   k8s: "kubernetes-store",
   keychain: "keychain-store",
 };
-/** Shows one address as an example of all. */
+/** Files that show one store's address as an example. */
 const examples = ["policy/schema.ts"];
 
 it.each(Object.keys(storeKinds) as StoreScheme[])("%s is named in three files only", (scheme) => {
   const isNamed = new RegExp(`["'\`\\s]${scheme}:(?:[<$a-z]| \\{| \\(\\) =>)|/${own[scheme]}\\.ts"`);
-  const knowing = files.filter((file) => isNamed.test(textOf(file)) && !examples.includes(file));
-  expect(knowing.toSorted()).toEqual(
+  const naming = files.filter((file) => isNamed.test(textOf(file)) && !examples.includes(file));
+  expect(naming.toSorted()).toEqual(
     ["secrets/destination.ts", `secrets/${own[scheme]}.ts`, "secrets/registry.ts"].toSorted(),
   );
-  recordFigure("store files", { program: knowing.length }, scheme);
+  recordFigure("store files", { program: naming.length }, scheme);
 });

@@ -1,4 +1,4 @@
-// A request to a secret store: what is repeated, the waits, and what counts as a response.
+// Requests to a secret store: which are repeated, after which waits, and what counts as a response.
 import { describe, expect, it } from "vitest";
 import type { ExchangeRequest, Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -43,7 +43,7 @@ describe("a read", () => {
   it.each([
     ["with a response is sent once", [{ status: 200 }], 200, []],
     ["that is refused is sent once", [{ status: 404 }], 404, []],
-    ["that meets an error is repeated", [{ status: 500 }, { status: 200 }], 200, [300]],
+    ["that gets an error is repeated", [{ status: 500 }, { status: 200 }], 200, [300]],
     ["that is lost is repeated", ["lost", { status: 200 }], 200, [300]],
     ["is repeated four times at most", [{ status: 503 }], 503, [300, 600, 1200, 2400]],
     ["waits as long as requested", [{ status: 429, headers: { "retry-after": "20" } }, { status: 200 }], 200, [20_000]],
@@ -180,6 +180,6 @@ it.each([
   [undefined, ["a"], undefined],
   [{}, ["constructor"], undefined],
   [[5], ["0"], 5],
-])("in %j has %j as %j", (value, names, found) => {
+])("the field of %j at %j is %j", (value, names, found) => {
   expect(fieldOf(value, ...names)).toEqual(found);
 });

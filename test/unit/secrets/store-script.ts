@@ -10,7 +10,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** By `METHOD /path`: each request gets the next response; the last one repeats. */
+/** Responses by `METHOD /path`: each request gets the next one; the last one repeats. */
 export type Answers = Readonly<Record<string, readonly (Answer | "lost")[]>>;
 
 export interface Script {
@@ -34,7 +34,7 @@ export function scripted(answers: Answers, env: StoreTools["env"]): Script {
   const exchange = async (request: ExchangeRequest): Promise<Exchange> => {
     const line = `${request.method} ${request.path}`;
     const planned = answers[line];
-    if (planned === undefined) throw new Error(`no answer is written down for ${line}`);
+    if (planned === undefined) throw new Error(`the test lists no response for ${line}`);
     const before = lines.filter((one) => one === line).length;
     requests.push(request);
     lines.push(line);

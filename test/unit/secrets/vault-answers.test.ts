@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { startVault, type VaultServer } from "../../support/vault-server.ts";
-import { closeDesks, desk, endOf, prepared } from "./a-store.ts";
+import { closeConnections, setUp, endOf, prepared } from "./a-store.ts";
 
 let vault: VaultServer;
 let folder: string;
@@ -14,7 +14,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
 });
 afterEach(() => {
-  closeDesks();
+  closeConnections();
   vault.calm();
   vault.isSealed = false;
   vault.secrets.clear();
@@ -30,7 +30,7 @@ const all = ["create", "read", "update", "patch"];
 
 async function failureOf(env: Readonly<Record<string, string | undefined>> = {}): Promise<Failure> {
   const given = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...all), ...env };
-  const error: unknown = await prepared(desk(given), to).catch((reason: unknown) => reason);
+  const error: unknown = await prepared(setUp(given), to).catch((reason: unknown) => reason);
   if (error instanceof Failure) return error;
   throw new Error("it did not fail", { cause: error });
 }
@@ -84,7 +84,7 @@ describe("a read that Vault refuses", () => {
 
 describe("the token", () => {
   const given = (env: Readonly<Record<string, string | undefined>>): Promise<string> =>
-    endOf(() => prepared(desk({ VAULT_ADDR: vault.origin, ...env }), to));
+    endOf(() => prepared(setUp({ VAULT_ADDR: vault.origin, ...env }), to));
   const file = (label: string, text: string): string => {
     const path = join(folder, label);
     writeFileSync(path, text);
@@ -101,14 +101,14 @@ describe("the token", () => {
   });
 
   it.each<[string, () => Readonly<Record<string, string | undefined>>, RegExp]>([
-    ["of no file", () => ({ HOME: "/nowhere" }), /^auth: .* has no token\.$/],
-    ["of no home", () => ({}), /^auth: .* has no token\.$/],
-    ["of an empty file", () => ({ VAULT_TOKEN_FILE: file("empty", "\n") }), /^auth: .* has no token\.$/],
-    ["of a named file that is missing", () => ({ VAULT_TOKEN_FILE: join(folder, "absent") }), /the Vault token/],
+    ["in no file", () => ({ HOME: "/nowhere" }), /^auth: .* has no token\.$/],
+    ["without a home", () => ({}), /^auth: .* has no token\.$/],
+    ["in an empty file", () => ({ VAULT_TOKEN_FILE: file("empty", "\n") }), /^auth: .* has no token\.$/],
+    ["in a named file that is missing", () => ({ VAULT_TOKEN_FILE: join(folder, "absent") }), /the Vault token/],
     ["of two words", () => ({ VAULT_TOKEN_FILE: file("two", "a b") }), /^auth: .*two contains more than a token\.$/],
     ["of two lines", () => ({ VAULT_TOKEN_FILE: file("lines", "a\nb") }), /contains more than a token/],
     ["with a control character", () => ({ VAULT_TOKEN_FILE: file("bell", "a\u0007b") }), /contains more than a token/],
-  ])("%s is missing", async (_what, env, words) => {
+  ])("%s is not used", async (_what, env, words) => {
     expect(await given(env())).toMatch(words);
     expect(vault.log).toEqual([]);
   });

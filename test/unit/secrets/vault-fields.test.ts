@@ -1,19 +1,19 @@
-// Several fields of one Vault secret in one delivery: each write keeps the others, and overwrites no one else's. Interrupted at
-// each write, continued by another process, with someone else's write in every gap.
+// Several fields of one Vault secret in one delivery: each write keeps the other fields, and overwrites no one else's. A delivery is
+// interrupted at each write and continued by another process, with someone else's write between any two.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Destination, DestinationRecord, MayReplace, RecordOf } from "../../../src/secrets/destination.ts";
 import { destinationFor, rememberedDestination } from "../../../src/secrets/registry.ts";
 import { isFull } from "../../support/sample.ts";
 import { startVault, type VaultServer } from "../../support/vault-server.ts";
 import { canary, client, delivery, mayReplace, onlyNew } from "./a-secret.ts";
-import { closeDesks, deliver as deliverTo, desk, endOf, prepared, type StoreDesk } from "./a-store.ts";
+import { closeConnections, deliver as deliverTo, setUp, endOf, prepared, type StoreSetup } from "./a-store.ts";
 
 let vault: VaultServer;
 beforeAll(async () => {
   vault = await startVault();
 });
 afterEach(() => {
-  closeDesks();
+  closeConnections();
   vault.calm();
   vault.secrets.clear();
 });
@@ -24,18 +24,18 @@ const fields = ["a", "b", "c"];
 const to = fields.map((field) => ({ kind: "store", to: `vault:${path}#${field}` }) as const);
 const write = /^(?:PATCH|POST) \/v1\/secret\/data/;
 const get = /^GET \/v1\/secret\/data/;
-const held = Object.fromEntries(fields.map((field) => [field, canary]));
+const allWritten = Object.fromEntries(fields.map((field) => [field, canary]));
 
 /** A process that delivers, and the journal's records of its work. */
 interface Work {
-  readonly at: StoreDesk;
+  readonly at: StoreSetup;
   record: DestinationRecord;
   readonly destination: Destination;
 }
 
 class Killed extends Error {}
 
-async function begin(at: StoreDesk, remembered?: DestinationRecord): Promise<Work> {
+async function begin(at: StoreSetup, remembered?: DestinationRecord): Promise<Work> {
   const several = remembered?.kind === "several" ? remembered : undefined;
   const destination = await destinationFor({ to: several ? [] : to, remembered: several }, at.tools);
   await destination.check();
@@ -76,9 +76,9 @@ const severalIn = ({ record }: Work): RecordOf<"several"> => {
   return record;
 };
 
-/** The first step of a recovery: an existing secret counts as delivered. */
+/** The first step of a recovery: records the secrets that are at their destinations as delivered. */
 async function checkDelivered(work: Work): Promise<DestinationRecord> {
-  const profiles = () => Promise.reject(new Error("no profile is asked for"));
+  const profiles = () => Promise.reject(new Error("no profile is needed"));
   const places = [];
   for (const place of severalIn(work).places) {
     const remembered = await rememberedDestination(place.at, { ...work.at.tools, profiles });
@@ -88,11 +88,11 @@ async function checkDelivered(work: Work): Promise<DestinationRecord> {
   return { kind: "several", places };
 }
 
-const at = (capabilities: readonly string[]): StoreDesk =>
-  desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
+const at = (capabilities: readonly string[]): StoreSetup =>
+  setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
 
-/** Another process on the same machine: the keys are the same, and it knows nothing else. */
-function nextProcess(before: StoreDesk): StoreDesk {
+/** Another process on the same machine: it has the same keys, and no memory of the first. */
+function nextProcess(before: StoreSetup): StoreSetup {
   return { record: undefined, tools: { ...before.tools, http: (choice) => before.tools.http(choice) } };
 }
 
@@ -114,7 +114,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
       const before = versions();
       const work = await begin(at(capabilities));
       expect(await deliver(work)).toBe("delivered");
-      expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
+      expect([vault.current(path), versions()]).toEqual([{ ...others, ...allWritten }, before + fields.length]);
     });
 
     it.each(["lost after", "lost before", { status: 500 }] as const)("survive %j at each write", async (fault) => {
@@ -128,7 +128,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
         vault.plan(write, () => {}, nth);
         expect(await deliver(work)).toBe("delivered");
         expect(vault.hits).toBe(nth + 1);
-        expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
+        expect([vault.current(path), versions()]).toEqual([{ ...others, ...allWritten }, before + fields.length]);
       }
     });
 
@@ -142,14 +142,14 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
         vault.plan(write, () => {}, gap);
         expect(await deliver(work, { may: mayReplace("old") })).toMatch(/^conflict: /);
         expect(states(work)).toEqual(fields.map((_, index) => (index === gap ? "failed" : "delivered")));
-        expect(vault.current(path)).toEqual({ ...others, ...held, [fields[gap]!]: "theirs", new: "1" });
+        expect(vault.current(path)).toEqual({ ...others, ...allWritten, [fields[gap]!]: "theirs", new: "1" });
         vault.calm();
         const again = await begin(nextProcess(work.at), work.record);
         expect(await deliver(again, { may: mayReplace("old") })).toMatch(/^conflict: /);
         expect(vault.log.filter((line) => write.test(line))).toEqual([]);
         const claimed = await begin(nextProcess(work.at), again.record);
         expect(await deliver(claimed, { may: mayReplace("theirs") })).toBe("delivered");
-        expect(vault.current(path)).toEqual({ ...others, ...held, new: "1" });
+        expect(vault.current(path)).toEqual({ ...others, ...allWritten, new: "1" });
       }
     });
 
@@ -168,7 +168,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
           if (isForeign) vault.put(path, { ...vault.current(path), new: "1" });
           const second = await begin(nextProcess(first.at), await checkDelivered(first));
           expect(await deliver(second, { may: mayReplace("old") })).toBe("delivered");
-          expect(vault.current(path)).toEqual({ ...others, ...held, ...(isForeign && { new: "1" }) });
+          expect(vault.current(path)).toEqual({ ...others, ...allWritten, ...(isForeign && { new: "1" }) });
           expect(versions()).toBe(before + fields.length + (isForeign ? 1 : 0));
         }
       }
@@ -194,7 +194,7 @@ describe.each(isFull ? ways : [ways[0]!, ways[3]!])(
       expect(ended).toMatch(/^undelivered: 2 of 3 destinations have it, but not /);
       expect(states(work)).toEqual(["failed", "delivered", "delivered"]);
       expect(versions()).toBe(before + fields.length);
-      expect(vault.current(path)).toEqual({ ...others, ...held });
+      expect(vault.current(path)).toEqual({ ...others, ...allWritten });
     });
   },
 );
@@ -204,11 +204,11 @@ it.each(ways)("entries of one process share a secret that is %s", async (_way, c
   const before = versions();
   const here = at(capabilities);
   const works = fields.map((field) => ({ here, to: `vault:${path}#${field}` }));
-  // All of them have looked before the first one writes.
-  const begun = await Promise.all(works.map(async ({ to: address }) => prepared(here, address)));
-  const ends = await Promise.all(begun.map((destination) => endOf(() => deliverTo(here, destination))));
+  // All of them read the secret before the first one writes.
+  const destinations = await Promise.all(works.map(async ({ to: address }) => prepared(here, address)));
+  const ends = await Promise.all(destinations.map((destination) => endOf(() => deliverTo(here, destination))));
   expect(ends).toEqual(fields.map(() => "delivered"));
-  expect([vault.current(path), versions()]).toEqual([{ ...others, ...held }, before + fields.length]);
+  expect([vault.current(path), versions()]).toEqual([{ ...others, ...allWritten }, before + fields.length]);
   // Someone else's value stays theirs.
   const late = await prepared(here, `vault:${path}#late`);
   vault.put(path, { ...vault.current(path), late: "theirs" });

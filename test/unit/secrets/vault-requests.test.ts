@@ -27,7 +27,7 @@ import {
 const inexact = '{"data":{"data":{"n":1.0},"metadata":{"version":1}}}';
 
 describe("before anything is sent", () => {
-  it("the place is known: server and namespace", async () => {
+  it("the record names the server and the namespace", async () => {
     const { store, lines } = vault({});
     expect([store.address, await store.check(), lines]).toEqual([address, { server, namespace: "root" }, []]);
     const inside = vault({}, { VAULT_NAMESPACE: "/admin/team/" });

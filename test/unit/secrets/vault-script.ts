@@ -1,4 +1,4 @@
-// Vault as a list of responses, with one secret in it.
+// A Vault with one secret, simulated by a list of responses.
 import type { Store, StoreFacts } from "../../../src/secrets/store.ts";
 import { open } from "../../../src/secrets/vault-store.ts";
 import { type Answer, type Answers, type Script, scripted } from "./store-script.ts";

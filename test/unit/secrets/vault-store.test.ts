@@ -10,7 +10,7 @@ import { isFull } from "../../support/sample.ts";
 import { startTlsFront } from "../../support/tls-front.ts";
 import { startVault, type VaultServer } from "../../support/vault-server.ts";
 import { canary, mayReplace } from "./a-secret.ts";
-import { closeDesks, deliver, desk, endOf, isFound, prepared, type StoreDesk } from "./a-store.ts";
+import { closeConnections, deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   vault = await startVault();
 });
 afterEach(() => {
-  closeDesks();
+  closeConnections();
   vault.calm();
   vault.isSealed = false;
   vault.secrets.clear();
@@ -30,8 +30,8 @@ const path = "secret/apps/ci";
 const to = `vault:${path}#client_secret`;
 const all = ["create", "read", "update", "patch"];
 
-function at(token = vault.token(...all), env: Readonly<Record<string, string>> = {}): StoreDesk {
-  return desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: token, ...env });
+function at(token = vault.token(...all), env: Readonly<Record<string, string>> = {}): StoreSetup {
+  return setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: token, ...env });
 }
 
 /** The ways to write, each with the existing content. */
@@ -55,7 +55,9 @@ const versions = (): number => vault.secrets.get(path)?.length ?? 0;
 
 describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
   const others = way === "patched" || way === "replaced" ? { other: "kept" } : {};
-  const begin = async (may?: MayReplace): Promise<{ at: StoreDesk; before: number; finish: () => Promise<string> }> => {
+  const begin = async (
+    may?: MayReplace,
+  ): Promise<{ at: StoreSetup; before: number; finish: () => Promise<string> }> => {
     arrange();
     const here = at(vault.token(...capabilities));
     const destination = await prepared(here, to);
@@ -131,7 +133,7 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
 describe("before anything is sent to the API", () => {
   const no = (words: string | RegExp, kind = "usage"): RegExp =>
     new RegExp(`^${kind}: [^]*${typeof words === "string" ? words : words.source}`);
-  const end = (here: StoreDesk, address = to): Promise<string> => endOf(() => prepared(here, address));
+  const end = (here: StoreSetup, address = to): Promise<string> => endOf(() => prepared(here, address));
 
   it.each<[string, Readonly<Record<string, string | undefined>>, RegExp]>([
     ["an empty server", { VAULT_ADDR: "" }, no("needs VAULT_ADDR")],
@@ -144,7 +146,7 @@ describe("before anything is sent to the API", () => {
     ["a server with a password", { VAULT_ADDR: "https://me:pass@vault.example.com" }, no("Invalid VAULT_ADDR: ")],
     ["a token with a newline", { VAULT_TOKEN: "a\n" }, no("VAULT_TOKEN contains a line break")],
   ])("%s", async (_what, env, expected) => {
-    const here = desk({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root, HOME: "/no/such/home", ...env });
+    const here = setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root, HOME: "/no/such/home", ...env });
     expect(await end(here)).toMatch(expected);
     expect(vault.log).toEqual([]);
   });
@@ -154,16 +156,16 @@ describe("before anything is sent to the API", () => {
     const sleep = async (ms: number): Promise<void> => void waits.push(ms);
     const env = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...all) };
     vault.isSealed = true;
-    expect(await end(desk(env, { sleep }))).toMatch(no("is sealed"));
+    expect(await end(setUp(env, { sleep }))).toMatch(no("is sealed"));
     expect([waits, vault.log.filter((line) => line.includes("/mounts/"))]).toEqual([[], [expect.anything()]]);
     vault.isSealed = false;
     vault.calm();
     vault.plan(/\/mounts\//, { status: 503, body: { errors: ["busy"] } }, 2);
-    expect(await end(desk(env, { sleep }))).toBe("delivered");
+    expect(await end(setUp(env, { sleep }))).toBe("delivered");
     expect(waits).toHaveLength(2);
-    // Sealed while the secret is in flight: the same.
+    // If the server is sealed just before the write, nothing waits either.
     waits.length = 0;
-    const here = desk(env, { sleep });
+    const here = setUp(env, { sleep });
     const destination = await prepared(here, to);
     vault.plan(write, () => (vault.isSealed = true));
     expect(await endOf(() => deliver(here, destination))).toMatch(no("is sealed", "undelivered"));
@@ -171,12 +173,12 @@ describe("before anything is sent to the API", () => {
   });
 
   it("a closed port", async () => {
-    const here = desk({ VAULT_ADDR: "http://127.0.0.1:1", VAULT_TOKEN: "token" });
+    const here = setUp({ VAULT_ADDR: "http://127.0.0.1:1", VAULT_TOKEN: "token" });
     expect(await end(here)).toMatch(/^unreachable: Vault at http:\/\/127\.0\.0\.1:1 gave no response/);
   });
 });
 
-it("finds the mount with any slashes, and sends the namespace", async () => {
+it("a delivery finds the mount with any slashes, and sends the namespace", async () => {
   const here = at(vault.root, { VAULT_NAMESPACE: "/admin/" });
   await deliver(here, await prepared(here, "vault:team/apps/a b/c#the field"));
   expect(vault.current("team/apps/a b/c")).toEqual({ "the field": canary });
@@ -184,14 +186,14 @@ it("finds the mount with any slashes, and sends the namespace", async () => {
   expect(vault.requests.every(({ headers }) => headers["x-vault-namespace"] === "admin")).toBe(true);
 });
 
-it.each(["constructor", "__proto__", "toString"])("treats the field %s like any other", async (field) => {
+it.each(["constructor", "__proto__", "toString"])("a delivery treats the field %s like any other", async (field) => {
   const here = at();
   await deliver(here, await prepared(here, `vault:${path}#${field}`));
   expect(Object.entries(vault.current(path) ?? {})).toEqual([[field, canary]]);
 });
 
 it.skipIf(isMissing("openssl"))(
-  "trusts the authorities of VAULT_CACERT, and without it only the system's",
+  "a delivery trusts the authorities of VAULT_CACERT, and without it only the system's",
   async () => {
     const front = await startTlsFront(vault.origin);
     const folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
@@ -202,13 +204,13 @@ it.skipIf(isMissing("openssl"))(
     expect(vault.log).toEqual([]);
     const here = at(vault.root, { ...env, VAULT_CACERT: path });
     expect(await endOf(async () => deliver(here, await prepared(here, to)))).toBe("delivered");
-    closeDesks();
+    closeConnections();
     await front.close();
     rmSync(folder, { recursive: true });
   },
 );
 
-it("is sent only to the requested server", async () => {
+it("a secret is sent only to the recorded server", async () => {
   const here = at();
   await deliver(here, await prepared(here, to));
   const moved = { ...here, tools: { ...here.tools, env: { ...here.tools.env, VAULT_NAMESPACE: "admin" } } };
@@ -227,11 +229,11 @@ describe("a response truncated after any byte", () => {
     const proxy = await startCuttingProxy(vault.origin, start);
     const run = async (): Promise<string> => {
       vault.secrets.clear();
-      // As long as the secret: every read has as many bytes.
+      // The old value is as long as the secret, so that every read has the same number of bytes.
       vault.put(path, { client_secret: canary.replaceAll(/./g, "x"), other: "kept" });
-      const here = desk({ VAULT_ADDR: proxy.origin, VAULT_TOKEN: token });
+      const here = setUp({ VAULT_ADDR: proxy.origin, VAULT_TOKEN: token });
       const ended = await endOf(async () => deliver(here, await prepared(here, to)));
-      closeDesks();
+      closeConnections();
       return `${ended} ${versions()} ${JSON.stringify(vault.current(path))}`;
     };
     const whole = `delivered 2 {"client_secret":"${canary}","other":"kept"}`;

@@ -1,4 +1,4 @@
-// A write to Vault: how often it is sent, which reads come between, and the base version of this process's next write.
+// Writes to Vault: how often they are sent, which reads come between, and the version on which they are based.
 import { describe, expect, it } from "vitest";
 import type { Found } from "../../../src/secrets/destination.ts";
 import type { StoreFacts } from "../../../src/secrets/store.ts";
@@ -60,7 +60,7 @@ describe("a patch", () => {
     ["returns an error each time", busy, "unreachable", answered(500), five],
     ["is refused", { status: 400 }, "usage", answered(400), once],
     ["is redirected", { status: 300 }, "unreachable", answered(300), once],
-    ["may not", { status: 403 }, "auth", `${name}: ${denied}`, [...once, isKnown]],
+    ["lacks the permission", { status: 403 }, "auth", `${name}: ${denied}`, [...once, isKnown]],
     ["must wait for an hour", hour, "rate_limited", `${name}: ${limited}`, once],
   ])("that %s fails", async (_what, answer, kind, message, lines) => {
     const script = vault({ [patches]: [answer], [gets]: [old], [isKnown]: [ok] });

@@ -16,11 +16,7 @@ const archiveOf = (path: string): string => join(dirname(path), "archive.ndjson"
 const recordsIn = (path: string): number =>
   existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n").length - 1 : 0;
 
-async function addEntry(
-  journal: Journal,
-  changes: Partial<Intent>,
-  ...steps: Partial<EntryProgress>[]
-): Promise<string> {
+async function add(journal: Journal, changes: Partial<Intent>, ...steps: Partial<EntryProgress>[]): Promise<string> {
   const { lease } = await journal.admit(intent(changes), { fresh: true });
   for (const step of steps) await lease.record(step);
   await lease.release();
@@ -31,7 +27,7 @@ async function addEntry(
 async function addRefused(journal: Journal, count = 6): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1)
-    ids.push(await addEntry(journal, { fingerprint: `refused ${number}` }, { state: "refused" }));
+    ids.push(await add(journal, { fingerprint: `refused ${number}` }, { state: "refused" }));
   return ids;
 }
 
@@ -41,12 +37,12 @@ const idsOf = async (journal: Journal, filter: Parameters<Journal["select"]>[0])
 test("entries that created nothing move above the size limit; unfinished and live ones stay", async () => {
   const path = journalPath();
   const journal = at(path, 1e9);
-  const live = await addEntry(journal, {}, { state: "done", resource_id: "oc_1" });
-  const open = await addEntry(journal, { fingerprint: "open" }, { state: "unknown", attempts: 1 });
+  const live = await add(journal, {}, { state: "done", resource_id: "oc_1" });
+  const open = await add(journal, { fingerprint: "open" }, { state: "unknown", attempts: 1 });
   const gone = await addRefused(journal);
   const before = await journal.select({ all: true });
   expect(existsSync(archiveOf(path))).toBe(false);
-  const next = await addEntry(at(path), { fingerprint: "next" });
+  const next = await add(at(path), { fingerprint: "next" });
   expect(await idsOf(at(path), { all: true })).toEqual([next, open, live]);
   expect(recordsIn(archiveOf(path))).toBe(12);
   expect(statSync(archiveOf(path)).mode & 0o777).toBe(0o600);
@@ -60,7 +56,7 @@ test("entries that created nothing move above the size limit; unfinished and liv
 test("below the size limit nothing moves", async () => {
   const path = journalPath();
   await addRefused(at(path, 1e9), 2);
-  await addEntry(at(path, 20_000), { fingerprint: "next" });
+  await add(at(path, 20_000), { fingerprint: "next" });
   expect(existsSync(archiveOf(path))).toBe(false);
 });
 
@@ -71,9 +67,9 @@ test("an archived entry is found by its id, its prefix, its children and its key
   await lease.record({ state: "refused" });
   await lease.release();
   const { id } = lease.entry;
-  const child = await addEntry(journal, { parent: id, fingerprint: "child" }, { state: "refused" });
+  const child = await add(journal, { parent: id, fingerprint: "child" }, { state: "refused" });
   await addRefused(journal);
-  await addEntry(at(path), { fingerprint: "next" });
+  await add(at(path), { fingerprint: "next" });
   expect(await idsOf(at(path), { all: true })).not.toContain(id);
   expect((await at(path).find(id)).state).toBe("refused");
   expect((await at(path).find(id.slice(0, 9))).id).toBe(id);
@@ -90,7 +86,7 @@ test("an archived entry is found by its id, its prefix, its children and its key
 test("an archived entry that is resumed returns with all its records", async () => {
   const path = journalPath();
   const [id = ""] = await addRefused(at(path, 1e9));
-  await addEntry(at(path), { fingerprint: "next" });
+  await add(at(path), { fingerprint: "next" });
   const lease = await at(path).lease(id);
   await lease.record({ state: "abandoned" });
   await lease.release();
@@ -98,7 +94,7 @@ test("an archived entry that is resumed returns with all its records", async () 
   expect((await at(path).history(id)).map(({ state }) => state)).toEqual(["open", "refused", "abandoned"]);
   expect(await at(path).verify()).toEqual([]);
   const others: string[] = await addRefused(at(path, 1e9));
-  await addEntry(at(path), { fingerprint: "next 2" });
+  await add(at(path), { fingerprint: "next 2" });
   expect(await idsOf(at(path), { all: true })).not.toContain(id);
   expect((await at(path).history(id)).map(({ state }) => state)).toEqual(["open", "refused", "abandoned"]);
   expect(await at(path).verify()).toEqual([]);
@@ -109,9 +105,9 @@ test("a new id is above every archived id, even though the clock was set back", 
   const path = journalPath();
   const late = fileJournal(path, { now: clock(Date.UTC(2030, 0, 1)), actor: ada, archiveBytes: 1e9 });
   const gone = await addRefused(late);
-  await addEntry(fileJournal(path, { now: shared, actor: ada, archiveBytes: 3000 }), { fingerprint: "next" });
+  await add(fileJournal(path, { now: shared, actor: ada, archiveBytes: 3000 }), { fingerprint: "next" });
   const [newest = ""] = await idsOf(at(path), {});
-  const again = await addEntry(at(path), { fingerprint: "again" });
+  const again = await add(at(path), { fingerprint: "again" });
   expect(recordsIn(archiveOf(path))).toBe(12);
   for (const id of gone) expect([newest > id, again > id]).toEqual([true, true]);
 });
@@ -121,34 +117,34 @@ test("a revoked client's entry moves with its revocation; entries from which a p
   const journal = at(path, 1e9);
   const rotation = { operation: "oauth_client.rotate", idempotent: false } as const;
   const policy = { id: "pol_web", item: "web" };
-  const first = await addEntry(journal, { policy }, { state: "done", resource_id: "oc_1" });
-  const second = await addEntry(
+  const first = await add(journal, { policy }, { state: "done", resource_id: "oc_1" });
+  const second = await add(
     journal,
     { ...rotation, fingerprint: "1", detail: { old_client: "oc_1" } },
     { state: "done", resource_id: "oc_2" },
   );
-  const third = await addEntry(
+  const third = await add(
     journal,
     { ...rotation, fingerprint: "2", detail: { old_client: "oc_2" } },
     { state: "done", resource_id: "oc_3" },
   );
-  const alone = await addEntry(journal, { fingerprint: "alone" }, { state: "done", resource_id: "oc_9" });
+  const alone = await add(journal, { fingerprint: "alone" }, { state: "done", resource_id: "oc_9" });
   const revocation = { operation: "oauth_client.revoke", idempotent: false, fingerprint: "r" } as const;
-  const by = await addEntry(journal, revocation, { state: "done", resource_id: "oc_9" });
+  const by = await add(journal, revocation, { state: "done", resource_id: "oc_9" });
   await addRefused(journal);
-  await addEntry(at(path), { fingerprint: "next" });
+  await add(at(path), { fingerprint: "next" });
   const here = await idsOf(at(path), { all: true });
   expect(here).toEqual(expect.arrayContaining([first, second, third]));
   expect(here).not.toContain(alone);
   expect(here).not.toContain(by);
   // The new rotation names the item, so the entries before it are no longer needed.
-  const named = await addEntry(
+  const named = await add(
     at(path, 1e9),
     { ...rotation, fingerprint: "3", policy, detail: { old_client: "oc_3" } },
     { state: "done", resource_id: "oc_4" },
   );
   await addRefused(at(path, 1e9));
-  await addEntry(at(path), { fingerprint: "next 2" });
+  await add(at(path), { fingerprint: "next 2" });
   const later = await idsOf(at(path), { all: true });
   expect(later).toContain(named);
   for (const id of [first, second, third]) expect(later).not.toContain(id);
@@ -158,15 +154,15 @@ test.each(["journal", "archive"])("nothing moves while the %s is damaged", async
   const path = journalPath();
   await addRefused(at(path, 1e9));
   if (which === "archive") {
-    await addEntry(at(path), { fingerprint: "next" });
+    await add(at(path), { fingerprint: "next" });
     await addRefused(at(path, 1e9));
   }
   const file = which === "journal" ? path : archiveOf(path);
   appendFileSync(file, '{"sum":"0000000000000000","v":3}\n');
-  await addEntry(at(path, 1e9), { fingerprint: "last" });
+  await add(at(path, 1e9), { fingerprint: "last" });
   const before = readFileSync(archiveOf(path), { flag: "a+" });
   const count = (await idsOf(at(path), { all: true })).length;
-  await addEntry(at(path), { fingerprint: "after" });
+  await add(at(path), { fingerprint: "after" });
   expect(readFileSync(archiveOf(path), { flag: "a+" })).toEqual(before);
   expect(await idsOf(at(path), { all: true })).toHaveLength(count + 1);
 });
@@ -174,8 +170,8 @@ test.each(["journal", "archive"])("nothing moves while the %s is damaged", async
 test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", async (which) => {
   const [path, other] = [journalPath(), at(journalPath())];
   const [id] = await addRefused(at(path));
-  await addEntry(at(path), { fingerprint: "next" });
-  await addEntry(other, { fingerprint: "of another" });
+  await add(at(path), { fingerprint: "next" });
+  await add(other, { fingerprint: "of another" });
   // Without one record; the remaining ones are valid.
   const file = which === "journal" ? path : archiveOf(path);
   const lines = readFileSync(file, "utf8").split("\n");
@@ -194,7 +190,7 @@ test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", a
 test("prune removes old archived entries; export and move include the archive", async () => {
   const path = journalPath();
   const gone = await addRefused(at(path, 1e9));
-  await addEntry(at(path), { fingerprint: "next" });
+  await add(at(path), { fingerprint: "next" });
   const carried = [];
   for await (const { id } of at(path).records()) carried.push(id);
   expect(carried).toEqual(expect.arrayContaining(gone));
@@ -212,7 +208,7 @@ test("if an entry is in both files, the journal's copy counts", async () => {
   const path = journalPath();
   const ids = await addRefused(at(path, 1e9));
   const journal = readFileSync(path);
-  await addEntry(at(path), { fingerprint: "next" });
+  await add(at(path), { fingerprint: "next" });
   const lines = readFileSync(path, "utf8").trimEnd().split("\n").slice(1);
   // A crash after the archive was written, and before the journal was rewritten, leaves the entries in both.
   writeFileSync(path, journal);
@@ -225,7 +221,7 @@ test("if an entry is in both files, the journal's copy counts", async () => {
     ids.toReversed().map((id) => [id, id === ids[0] ? "abandoned" : "refused"]),
   );
   expect(await at(path).verify()).toEqual([]);
-  await addEntry(at(path), { fingerprint: "again" });
+  await add(at(path), { fingerprint: "again" });
   expect(await at(path).verify()).toEqual([]);
   expect((await at(path).find(ids[0]!)).state).toBe("abandoned");
 });

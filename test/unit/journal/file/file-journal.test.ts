@@ -264,9 +264,9 @@ test.each([
 
 test("prune removes old finished entries, those of one change together, and an open journal notices", async () => {
   const path = journalPath();
-  const openJournal = fileJournal(path, { now: clock(), actor: ada });
+  const open = fileJournal(path, { now: clock(), actor: ada });
   const settle = async (changes: Parameters<typeof intent>[0], state: "refused" | "done" | "open"): Promise<string> => {
-    const { lease } = await openJournal.admit(intent(changes), { fresh: true });
+    const { lease } = await open.admit(intent(changes), { fresh: true });
     if (state !== "open") await lease.record({ state });
     await lease.release();
     return lease.entry.id;
@@ -276,36 +276,33 @@ test("prune removes old finished entries, those of one change together, and an o
   const replacement = await settle({ replaces: lost }, "open");
   const rotation = await settle({ operation: "oauth_client.rotate", detail: { old_client: "oc_1" } }, "done");
   const child = await settle({ parent: rotation }, "refused");
-  const leased = await openJournal.admit(intent(), { fresh: true });
+  const leased = await open.admit(intent(), { fresh: true });
   await leased.lease.record({ state: "done" });
   const other = fileJournal(path, { now: () => Date.UTC(2027, 0, 1), actor: ada });
   expect(await other.prune(400 * 86_400_000)).toMatchObject({ removed: 0 });
   expect(await other.prune(86_400_000)).toMatchObject({ removed: 3 });
   const left = [leased.lease.entry.id, replacement, lost];
-  expect((await openJournal.entries()).map((entry) => entry.id)).toEqual(left);
+  expect((await open.entries()).map((entry) => entry.id)).toEqual(left);
   expect([gone, rotation, child].every((id) => !left.includes(id))).toBe(true);
   await leased.lease.record({ state: "done", attempts: 2 });
   await leased.lease.release();
   expect(await other.find(leased.lease.entry.id)).toMatchObject({ attempts: 2 });
-  expect(await openJournal.verify()).toEqual([]);
+  expect(await open.verify()).toEqual([]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson"]);
 });
 
 test("an open journal sees records that others appended, truncated and rewrote", async () => {
   const path = journalPath();
-  const openJournal = at(path);
+  const open = at(path);
   const first = await admitted(path, 2);
-  expect(await openJournal.entries()).toHaveLength(2);
+  expect(await open.entries()).toHaveLength(2);
   const size = statSync(path).size;
   await admitted(path);
-  expect(await openJournal.entries()).toHaveLength(3);
+  expect(await open.entries()).toHaveLength(3);
   truncateSync(path, size);
   const again = await admitted(path, 2);
-  expect((await openJournal.entries()).map((entry) => entry.id)).toEqual([
-    ...again.toReversed(),
-    ...first.toReversed(),
-  ]);
+  expect((await open.entries()).map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
 });
 
 describe("duplicate records, or records out of order", () => {
@@ -327,12 +324,12 @@ describe("duplicate records, or records out of order", () => {
   ])("%s: reported by verify, and the entry is unchanged", async (_what, change, state) => {
     const { path, id, lines } = await done();
     expect(await problems(path)).toEqual([]);
-    const openJournal = at(path);
-    await openJournal.entries();
+    const open = at(path);
+    await open.entries();
     writeFileSync(path, `${change(lines).join("\n")}\n`);
     expect((await problems(path)).length).toBeGreaterThan(0);
     expect(await at(path).find(id)).toMatchObject({ state });
-    expect(await openJournal.find(id)).toMatchObject({ state });
+    expect(await open.find(id)).toMatchObject({ state });
     await at(path).prune(1e12);
     expect(await problems(path)).toEqual([]);
   });

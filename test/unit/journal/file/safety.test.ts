@@ -10,10 +10,7 @@ function systemError(code: string, words: string): Error {
   return Object.assign(new Error(`${code}: ${words}, open '/j'`), { code, syscall: "open" });
 }
 
-function failureFrom(
-  error: Error,
-  action: "update the journal" | "write to the journal" = "update the journal",
-): Failure {
+function failureFrom(error: Error, action: Parameters<typeof journalFailure>[1] = "update the journal"): Failure {
   const failure = journalFailure(error, action, { path: "/j" });
   if (!(failure instanceof Failure)) throw new Error("no failure");
   return failure;

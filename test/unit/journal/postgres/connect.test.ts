@@ -81,9 +81,7 @@ describe("among several servers", () => {
     const { client } = await connectTo(servers.map(({ host }) => host).join(), `target_session_attrs=${kind}`);
     for (const [index, server] of servers.entries()) if (index !== found) await server.allClosed();
     expect((await client.query("SELECT 1")).rows).toEqual([]);
-    expect(servers.map(({ statements }) => statements.length)).toEqual(
-      abouts.map((_, index) => (index === found ? 1 : 0)),
-    );
+    expect(servers.map(({ statements }) => statements.length)).toEqual(abouts.map((_, at) => Number(at === found)));
   });
 
   it("the next is tried after a failed connection, but not after a refusal", async () => {

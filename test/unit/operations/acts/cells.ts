@@ -117,7 +117,7 @@ function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => 
 
 const done = { state: "done" } satisfies Partial<EntryProgress>;
 
-/** Worlds with an earlier entry, by its link to the current one. */
+/** Worlds with an earlier entry, by its link to the current one: `otherItems` are links to another item. */
 const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry: Entry; others: readonly Entry[] }>> = {
   "the client that a rotation replaces": (earlier) => {
     const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_old", ...earlier });
@@ -176,8 +176,7 @@ const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry:
     return { entry: entryOf("oauth_client.create"), others: [made] };
   },
 };
-/** The links that do not make the earlier entry one of the same item. */
-const ofAnother = new Set([
+const otherItems = new Set([
   "an item of that name in another policy",
   "a key of the same name as a client",
   "the same client on another account",
@@ -233,7 +232,7 @@ function contentCells(kind: Kind): Cell[] {
   const alive = { ...revoked, others: [delivered, other] };
   add("delivered for another client, another one revoked", refused, decides(alive, at, found));
   for (const [connection, make] of Object.entries(connections)) {
-    const isOwn = !ofAnother.has(connection);
+    const isOwn = !otherItems.has(connection);
     const delivered = { destination: recordOf(kind, { proof }) };
     const world = make(delivered);
     add(`delivered for ${connection}`, isOwn ? "replaced" : refused, decides(world, at, found));

@@ -84,11 +84,7 @@ describe("overwrite needs each of its conditions", () => {
     ["entries are of the same account", "!found.has(one.id) && isSameAccount(one)", "!found.has(one.id)"],
     ["entries are of the same policy", "(one.policy?.id ?? null) === (other.policy?.id ?? null) && ", ""],
     ["entries are of clients, or of keys", " && isSameKind", ""],
-    [
-      "the destinations are on the same machine",
-      "return here === undefined || there === undefined || here === there;",
-      "return true;",
-    ],
+    ["the machine is the same", "return here === undefined || there === undefined || here === there;", "return true;"],
     ["what a revoked client left may be replaced", " || isRevoked(journal, isDelivered)", ""],
     ["the revocation is of that client", "revokedBy(one) === resource_id", "revokedBy(one) !== undefined"],
     ["the revocation is trusted", "revoking.some((one) => !unknown.has(one.id))", "revoking.length > 0"],
