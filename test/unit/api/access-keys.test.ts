@@ -1,4 +1,4 @@
-// The legacy contract, which the document barely shows: a secret is found anywhere in the response.
+// The legacy contract, of which the API document shows little: the secret may be anywhere in the response.
 import { afterEach, describe, expect, test } from "vitest";
 import { accessKeyBody, type AccessKeyRequest, checkAccessKey } from "../../../src/api/access-keys.ts";
 import { Failure } from "../../../src/errors.ts";

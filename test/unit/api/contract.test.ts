@@ -231,7 +231,7 @@ describe("compareContract", () => {
         "required by a part within a part",
         (d) => (schemas(d).Creation = { allOf: [{ allOf: [{ required: ["name"] }] }, schemas(d).Creation] }),
       ],
-    ])("drifts like a single one: %s", (_, change) =>
+    ])("is drift as in a single schema: %s", (_, change) =>
       expect(changed(change).filter(({ severity }) => severity === "drift")).not.toEqual([]),
     );
 

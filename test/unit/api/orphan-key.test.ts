@@ -1,5 +1,5 @@
-// Which key of a list a lost creation made: which keys match, which do not, and when the absence of one proves that none was
-// made.
+// Finding the key of a creation whose response was lost: which keys of a list match, and when their absence proves that no key was
+// created.
 import { describe, expect, it } from "vitest";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import { findOrphan, settleMs, type Sought } from "../../../src/api/orphan-key.ts";
@@ -120,14 +120,14 @@ describe("a key of that name that does not match", () => {
   });
 });
 
-describe("an absent key proves nothing if", () => {
+describe("an absent key", () => {
   it.each([
     ["the list has more pages", { ...rows(other), saysMore: true }, later],
     ["the list is empty", rows(), later],
     ["the list lacks the caller's key", rows({ ...other, id: "ak_x" }), later],
-    ["a key without a name", rows(other, { id: "ak_y" }), later],
-    ["too early", rows(other), sent + 1000 + settleMs - 1],
-  ])("%s", (_name, list, now) => {
+    ["a key has no name", rows(other, { id: "ak_y" }), later],
+    ["it is too early", rows(other), sent + 1000 + settleMs - 1],
+  ])("proves nothing if %s", (_name, list, now) => {
     const search = findOrphan(list, sought(), now);
     expect(search).toEqual({ kind: "none", doubts: [expect.any(String)] });
   });

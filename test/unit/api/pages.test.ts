@@ -21,14 +21,14 @@ function idsOf({ rows }: Page): string[] {
 
 /** A service with this many rows whose tokens are offsets; `shorten` makes pages shorter than requested. */
 function serviceOf(total: number, shorten: (limit: number) => number = (limit) => limit) {
-  const asked: PageRequest[] = [];
+  const requests: PageRequest[] = [];
   const fetchPage: FetchPage = async (request) => {
-    asked.push(request);
+    requests.push(request);
     const from = Number(request.pageToken ?? 0);
     const to = Math.min(total, from + shorten(request.limit ?? 25));
     return { value: { body: body(to - from, to < total ? String(to) : null, from), requestId: `r${from}` } };
   };
-  return { asked, fetchPage };
+  return { requests, fetchPage };
 }
 
 const what = { what: "list entities" };
@@ -49,7 +49,7 @@ describe("a listing", () => {
     const expected = Array.from({ length: total }, (_, i) => `e${i}`);
     const service = serviceOf(total);
     expect(await collect(service.fetchPage, { limit: 10 })).toEqual({ ids: expected, failure: undefined });
-    expect(service.asked.map(({ limit }) => limit).every((limit) => limit === 10)).toBe(true);
+    expect(service.requests.map(({ limit }) => limit).every((limit) => limit === 10)).toBe(true);
     if (total > 3)
       expect((await collect(service.fetchPage, { limit: 10, pageToken: "3" })).ids).toEqual(expected.slice(3));
   });
@@ -67,10 +67,10 @@ describe("a listing", () => {
 
   test("requests the next page before it returns the last, and is never two ahead", async () => {
     const service = serviceOf(50);
-    const asked: number[] = [];
+    const requests: number[] = [];
     for await (const page of readPages(service.fetchPage, { ...what, limit: 10 }))
-      asked.push(page.rows.length && service.asked.length);
-    expect(asked).toEqual([2, 3, 4, 5, 5]);
+      requests.push(page.rows.length && service.requests.length);
+    expect(requests).toEqual([2, 3, 4, 5, 5]);
   });
 
   test("frees a page's memory when the next is requested, unless others use it", async () => {
@@ -104,15 +104,15 @@ describe("a listing", () => {
     expect(given.slice(0, 2)).toEqual([2, 3]);
   });
 
-  test("tokens go back untouched", async () => {
+  test("sends tokens back unchanged", async () => {
     const token = 'a]b}"\\é\u2028 %2F';
-    const asked: (string | undefined)[] = [];
+    const requests: (string | undefined)[] = [];
     const fetchPage: FetchPage = async ({ pageToken }) => {
-      asked.push(pageToken);
+      requests.push(pageToken);
       return { value: { body: pageToken === undefined ? body(1, token) : body(1, null), requestId: undefined } };
     };
     await collect(fetchPage);
-    expect(asked).toEqual([undefined, token]);
+    expect(requests).toEqual([undefined, token]);
   });
 
   test.each([
@@ -120,9 +120,9 @@ describe("a listing", () => {
     ["the previous page", { start: "a", a: "b", b: "a" }, 3],
     ["the first page", { start: "b", b: "start" }, 2],
   ])("ends at a token that leads back to %s, after the valid rows", async (_, next, good) => {
-    const asked: (string | undefined)[] = [];
+    const requests: (string | undefined)[] = [];
     const fetchPage: FetchPage = async ({ pageToken = "start" }) => {
-      asked.push(pageToken);
+      requests.push(pageToken);
       return { value: { body: body(1, (next as Record<string, string>)[pageToken]!), requestId: undefined } };
     };
     const { ids, failure } = await collect(fetchPage, { pageToken: "start" });
@@ -130,8 +130,8 @@ describe("a listing", () => {
     expect((failure as Failure).kind).toBe("unreachable");
     expect((failure as Failure).message).toContain("repeated a page token");
     expect((failure as Failure).details).toMatchObject({ endsList: true });
-    // A circle is detected without another request.
-    expect(asked).toHaveLength(good);
+    // A repeated token is detected without another request.
+    expect(requests).toHaveLength(good);
   });
 
   test.each([
@@ -163,15 +163,15 @@ describe("a listing", () => {
     const lying = Buffer.from(
       '{"object":"list","next_page_token":"right","has_more":true,"data":[{"id":"x"}],"next_page_token":"wrong"}',
     );
-    const asked: (string | undefined)[] = [];
+    const requests: (string | undefined)[] = [];
     const fetchPage: FetchPage = async ({ pageToken }) => {
-      asked.push(pageToken);
+      requests.push(pageToken);
       return { value: { body: pageToken === undefined ? lying : body(1, null), requestId: undefined } };
     };
     const { ids, failure } = await collect(fetchPage);
     expect(ids).toEqual([]);
     expect(failure).toBeInstanceOf(Failure);
-    expect(asked).toEqual([undefined]);
+    expect(requests).toEqual([undefined]);
   });
 
   test("cancels the pending request when the consumer stops early", async () => {
@@ -198,7 +198,7 @@ describe("a listing", () => {
       }
       expect(taken).toBe(Math.min(max, 50));
       expect(token).toBe(max < 50 ? String(max) : null);
-      for (const { pageToken, limit } of service.asked)
+      for (const { pageToken, limit } of service.requests)
         expect(Number(pageToken ?? 0) + limit!).toBeLessThanOrEqual(max);
     },
   );

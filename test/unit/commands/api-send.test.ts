@@ -30,7 +30,7 @@ describe("fields of a body", () => {
       expect(() => bodyOf({ rawField })).toThrow("given twice");
   });
 
-  it("--input goes out byte for byte", () => {
+  it("--input is sent byte for byte", () => {
     const bytes = Buffer.from([0xff, 0x00, 0x0a, 0x0a]);
     expect(requestOf("/v1/x", {}, bytes)).toMatchObject({ method: "POST", body: bytes });
   });

@@ -14,7 +14,7 @@ describe("a bare number", () => {
     ["90s", 90_000],
     ["90d", 7_776_000_000],
     ["PT30S", 30_000],
-  ])("with a unit is a duration, and nothing else is: %s", (text, ms) =>
+  ])("is a lifetime only with a unit, or if it is 0: %s", (text, ms) =>
     expect(parseLifetime(text, "--max-age")).toBe(ms),
   );
 });

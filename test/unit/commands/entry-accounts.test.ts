@@ -1,4 +1,4 @@
-// The accounts of one recovery's entries: which entries share one, and when it is loaded again.
+// The accounts of one recovery's entries: which entries share an account, and when one is loaded again.
 import { describe, expect, it } from "vitest";
 import type { Account } from "../../../src/operations/workbench.ts";
 import { EntryAccounts } from "../../../src/commands/journal/entry-accounts.ts";
@@ -8,17 +8,17 @@ import type { Entry } from "../../../src/journal/entry.ts";
 import type { SecretOptions } from "../../../src/secrets/destination.ts";
 import { entry as anEntry } from "../policy/an-entry.ts";
 
-/** Accounts distinguished by a number, in the order of their requests. */
+/** Accounts that are numbered in the order in which they are loaded. */
 function numbered(
   to: SecretOptions["to"] = [],
   fails: (number: number) => boolean = () => false,
 ): { readonly accounts: EntryAccounts; readonly number: (entry: Entry) => Promise<number> } {
-  let made = 0;
+  let loaded = 0;
   const accounts = new EntryAccounts(
     async () => {
-      made += 1;
-      if (fails(made)) throw new Failure("auth", "no credential");
-      return { profile: String(made) } as Account;
+      loaded += 1;
+      if (fails(loaded)) throw new Failure("auth", "no credential");
+      return { profile: String(loaded) } as Account;
     },
     { to },
   );
@@ -68,7 +68,7 @@ describe("an account", () => {
 
   it.each<[string, Partial<Entry>]>([
     ["that was never sent", { state: "open", attempts: 0 }],
-    ["that was put off", { state: "open", detail: { in_flight: false } }],
+    ["that was delayed", { state: "open", detail: { in_flight: false } }],
     ["whose secret is lost", { state: "secret_lost" }],
     ["whose secret is kept", { state: "undelivered" }],
     ["that is pending", { state: "pending" }],
@@ -89,7 +89,7 @@ describe("an account", () => {
   });
 
   it("that could not be loaded is loaded again", async () => {
-    const { accounts, number } = numbered([], (made) => made === 1);
+    const { accounts, number } = numbered([], (loaded) => loaded === 1);
     await expect(accounts.of(creation("a"))).rejects.toThrow("no credential");
     expect(await number(creation("b"))).toBe(2);
   });
@@ -104,7 +104,7 @@ describe("a creation that was refused (401)", () => {
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
     expect(await number(a)).toBe(2);
     expect(await number(creation("d"))).toBe(3);
-    // The second one was under way with the old one, and leaves the new one to the others.
+    // The second creation was in progress with the old account. It gets its own; the others keep the new one.
     expect(accounts.retryWithOwnAccount(refused(b))).toBe(true);
     expect(await number(b)).toBe(4);
     expect(await number(creation("e"))).toBe(3);
@@ -117,7 +117,7 @@ describe("a creation that was refused (401)", () => {
     expect(await number(b)).toBe(2);
   });
 
-  it("is sent again once, and then no other with the same account", async () => {
+  it("is sent again once; if that is refused too, no other is sent again", async () => {
     const { accounts } = numbered();
     for (const entry of [a, b]) await accounts.of(entry);
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);

@@ -191,7 +191,7 @@ describe("properties", () => {
     { requiredKeys: [] },
   );
 
-  it("any row is judged or listed: no rule does both, and none throws", () => {
+  it("no rule both has a finding for a row and lists the row as not judged, and none throws", () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 5 }), (rows) => {
         const { findings, unjudged, judged } = auditKeys(rows, { now, limits, caller });

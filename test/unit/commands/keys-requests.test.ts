@@ -61,7 +61,7 @@ describe("a replacement", () => {
     expect(() => refuseShortLife({ name: "n" }, until(12))).not.toThrow();
   });
 
-  it("of a key that a complete list lacks does not exist; if the list may be incomplete, every option is required", () => {
+  it("is refused for a key that is not in a complete list; an incomplete list gives no properties", () => {
     expect(() => oldKeyOf(rows({ id: "b" }), "a")).toThrow(Failure);
     expect(oldKeyOf({ ...rows({ id: "b" }), saysMore: true }, "a")).toEqual({});
     expect(oldKeyOf(rows({ name: "no id" }), "a")).toEqual({});

@@ -30,7 +30,7 @@ const entries = [
   },
 ];
 
-async function ask(
+async function complete(
   what: LiveNames,
   { journalPath = "/state/journal.ndjson" } = {},
 ): Promise<{ names: string[]; journals: number }> {
@@ -49,37 +49,37 @@ async function ask(
 
 describe("completed names", () => {
   it("are every entry, every unfinished one, and every resource once, the newest first", async () => {
-    expect((await ask("entries")).names).toEqual([
+    expect((await complete("entries")).names).toEqual([
       "e3: oauth_client.revoke, oac_1, done, 2026-11-21",
       "e2: access_key.create, unknown, 2026-11-20",
       "e1: oauth_client.create, sa_1, done, 2026-11-19",
     ]);
-    expect((await ask("unfinished")).names).toEqual(["e2: access_key.create, unknown, 2026-11-20"]);
-    expect((await ask("clients")).names).toEqual(["oac_1: oauth_client.revoke, done, 2026-11-21"]);
-    expect((await ask("keys")).names).toEqual([]);
-    expect((await ask("claimable")).names).toEqual([]);
-    expect((await ask("accounts")).names).toEqual(["sa_1: undefined"]);
+    expect((await complete("unfinished")).names).toEqual(["e2: access_key.create, unknown, 2026-11-20"]);
+    expect((await complete("clients")).names).toEqual(["oac_1: oauth_client.revoke, done, 2026-11-21"]);
+    expect((await complete("keys")).names).toEqual([]);
+    expect((await complete("claimable")).names).toEqual([]);
+    expect((await complete("accounts")).names).toEqual(["sa_1: undefined"]);
   });
 
   it("are the stored profiles and the built-in ones, without reading the journal", async () => {
-    expect(await ask("profiles")).toEqual({
+    expect(await complete("profiles")).toEqual({
       names: ["p: us, https://x", "sandbox: us, on this machine", "sandbox-eu: eu, on this machine"],
       journals: 0,
     });
   });
 
   it("of a policy's items come from its file", async () => {
-    expect((await ask("items")).names).toEqual(["reporting: client", "nightly: key"]);
+    expect((await complete("items")).names).toEqual(["reporting: client", "nightly: key"]);
   });
 
   it.each(["entries", "unfinished", "clients", "keys"] as const)(
     "of %s do not come from a shared journal, which is across the network",
     async (what) => {
-      expect(await ask(what, { journalPath: "postgresql://db.example.com/journal" })).toEqual({
+      expect(await complete(what, { journalPath: "postgresql://db.example.com/journal" })).toEqual({
         names: [],
         journals: 0,
       });
-      expect((await ask(what)).journals).toBe(1);
+      expect((await complete(what)).journals).toBe(1);
     },
   );
 });

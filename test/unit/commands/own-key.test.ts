@@ -18,7 +18,7 @@ function rows(values: readonly object[], saysMore = false) {
 it.each<[string, Parameters<typeof ownershipOf>[1], Ownership]>([
   ["the profile knows it", { keyId: "a", now }, "own"],
   ["the profile knows another", { keyId: "b", now }, "other"],
-  ["a list under", { now }, "maybe"],
+  ["no list", { now }, "maybe"],
   ["an empty list", { rows: rows([]), now }, "maybe"],
   [
     "the only key that may list keys",

@@ -1,4 +1,4 @@
-// The destination of a recovered secret: the entry's own before an option's, unless the entry was named.
+// The destination of a recovered secret: the entry's own takes precedence over an option's, unless the entry was named.
 import { describe, expect, it } from "vitest";
 import {
   claimOptions,
@@ -42,43 +42,43 @@ function to(destination: DestinationRecord | null): Entry {
   return { id: "1abc", parent: null, destination } as Entry;
 }
 
-function asked(options: Partial<SecretOptions> = {}, isNamed = false): RecoveryOptions {
+function requested(options: Partial<SecretOptions> = {}, isNamed = false): RecoveryOptions {
   return { options: { to: [], ...options }, isNamed, replaces: false };
 }
 
 describe("the options for an entry", () => {
   it.each<[string, DestinationRecord | null, Partial<SecretOptions>, boolean, Partial<SecretOptions>]>([
-    ["a file, nothing asked", file, {}, false, { to: [ownFile] }],
+    ["a file, no option", file, {}, false, { to: [ownFile] }],
     ["a file, --force", file, { force: true }, false, { to: [{ ...ownFile, force: true }] }],
     ["a file, a format", file, { as: "env" }, false, { to: [{ ...ownFile, as: "env" }] }],
-    ["a file, a command asked", file, { to: [c] }, false, { to: [rememberedFile] }],
+    ["a file, a command option", file, { to: [c] }, false, { to: [rememberedFile] }],
     ["a file, named", file, { to: [c] }, true, { to: [c] }],
-    ["a profile, a file asked", profile, { to: [f] }, false, { to: [{ ...p, profileId: "1" }] }],
+    ["a profile, a file option", profile, { to: [f] }, false, { to: [{ ...p, profileId: "1" }] }],
     ["a profile, named", profile, { to: [f] }, true, { to: [f] }],
-    ["a store, a file asked", store, { to: [f] }, false, { to: [{ ...s, facts: { server: "x" } }] }],
+    ["a store, a file option", store, { to: [f] }, false, { to: [{ ...s, facts: { server: "x" } }] }],
     ["a command, the same", command, { to: [same] }, false, { to: [same] }],
-    ["a command, a file asked", command, { to: [f] }, false, { to: [f] }],
+    ["a command, a file option", command, { to: [f] }, false, { to: [f] }],
     ["a command, another one, named", command, { to: [c] }, true, { to: [c] }],
     ["a command of an earlier version", { kind: "command" }, { to: [c] }, false, { to: [c] }],
-    ["standard output, a command asked", stdout, { to: [c] }, false, { to: [c] }],
-    ["standard output, nothing asked", stdout, {}, false, { to: [] }],
+    ["standard output, a command option", stdout, { to: [c] }, false, { to: [c] }],
+    ["standard output, no option", stdout, {}, false, { to: [] }],
     ["no place yet", null, { to: [f] }, false, { to: [f] }],
-    ["several, nothing asked", several, {}, false, { to: [], remembered: several }],
+    ["several, no option", several, {}, false, { to: [], remembered: several }],
     ["several, the missing command", several, { to: [f, same] }, false, { to: [same], remembered: several }],
     ["several, another command", several, { to: [c] }, false, { to: [], remembered: several }],
     ["several, named", several, { to: [c] }, true, { to: [c], remembered: several }],
   ])("%s", (_what, place, options, isNamed, expected) => {
-    expect(optionsFor(to(place), asked(options, isNamed))).toEqual(expected);
+    expect(optionsFor(to(place), requested(options, isNamed))).toEqual(expected);
   });
 
   it.each<[string, readonly DestinationOption[], boolean?]>([
-    ["nothing asked", []],
-    ["named, nothing asked", [], true],
+    ["no option", []],
+    ["named, no option", [], true],
     ["another command", [c]],
     ["the same in another format", [{ ...same, as: "env" }]],
   ])("for a command are none: %s", async (_what, options, isNamed = false) => {
-    expect(optionsFor(to(command), asked({ to: options }, isNamed))).toBeUndefined();
-    const place = refusingDestination(to(command), { ...asked({ to: options }, isNamed), replaces: true });
+    expect(optionsFor(to(command), requested({ to: options }, isNamed))).toBeUndefined();
+    const place = refusingDestination(to(command), { ...requested({ to: options }, isNamed), replaces: true });
     await expect(place.check()).rejects.toMatchObject({
       kind: "usage",
       details: {
@@ -88,17 +88,17 @@ describe("the options for an entry", () => {
     await expect(place.prepare("1abc")).rejects.toMatchObject({ kind: "usage" });
   });
 
-  it("that are passed over are told, and only those", () => {
-    expect(ignoredNote(to(file), asked({ to: [c] }), "/h")).toContain("1abc: its secret goes to /h/own");
-    expect(ignoredNote(to(profile), asked({ to: [f] }), "/h")).toContain("profile p");
-    expect(ignoredNote(to(several), asked({ to: [f] }), "/h")).toContain("/h/own, a command, keychain:s/a");
-    expect(ignoredNote(to(file), asked({ to: [{ kind: "file", path: "own" }] }), "/h")).toBeUndefined();
-    expect(ignoredNote(to(profile), asked({ to: [p] }), "/h")).toBeUndefined();
-    expect(ignoredNote(to(store), asked({ to: [s] }), "/h")).toBeUndefined();
-    expect(ignoredNote(to(several), asked({ to: [same, s] }), "/h")).toBeUndefined();
-    expect(ignoredNote(to(file), asked({ to: [c] }, true), "/h")).toBeUndefined();
-    expect(ignoredNote(to(file), asked(), "/h")).toBeUndefined();
-    expect(ignoredNote(to(command), asked({ to: [f] }), "/h")).toBeUndefined();
+  it("that are ignored are reported, and only those", () => {
+    expect(ignoredNote(to(file), requested({ to: [c] }), "/h")).toContain("1abc: its secret goes to /h/own");
+    expect(ignoredNote(to(profile), requested({ to: [f] }), "/h")).toContain("profile p");
+    expect(ignoredNote(to(several), requested({ to: [f] }), "/h")).toContain("/h/own, a command, keychain:s/a");
+    expect(ignoredNote(to(file), requested({ to: [{ kind: "file", path: "own" }] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(profile), requested({ to: [p] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(store), requested({ to: [s] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(several), requested({ to: [same, s] }), "/h")).toBeUndefined();
+    expect(ignoredNote(to(file), requested({ to: [c] }, true), "/h")).toBeUndefined();
+    expect(ignoredNote(to(file), requested(), "/h")).toBeUndefined();
+    expect(ignoredNote(to(command), requested({ to: [f] }), "/h")).toBeUndefined();
   });
 });
 

@@ -1,4 +1,4 @@
-// The outputs' promise to scripts: the schemas, one line for each object. A missing key breaks a script.
+// The schemas of outputs, on which scripts rely: one line for each object. A missing key breaks a script.
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
@@ -34,7 +34,7 @@ function* keysOf(schema: Schema, path: string): Iterable<string> {
   for (const one of anyOf) yield* keysOf(one, path);
 }
 
-/** These print text, nothing, a document of the service, or rows of other schemas. */
+/** Commands that print text, nothing, a document of the service, or rows of other schemas. */
 const without = new Set(
   "api|completion|spec show|journal forget|profiles remove|sandbox reset|sandbox tour".split("|"),
 );

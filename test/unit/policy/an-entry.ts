@@ -9,7 +9,7 @@ export const own = "pol_of_this_test";
 
 let number = 0;
 
-/** A client that belongs to no item, with a new id. */
+/** The entry of a client that belongs to no item, with a new entry id. */
 export function entry(over: Partial<Entry>): Entry {
   number += 1;
   const createdAt = new Date(now - 61 * 86_400_000).toISOString();

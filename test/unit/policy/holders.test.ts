@@ -56,14 +56,14 @@ const item = (name: string, ...to: ItemDestination[]): ClientItem => ({
 interface Holder {
   readonly over: Partial<Entry>;
   readonly seen?: Partial<SeenCredential>;
-  /** It is a step of other work, or was replaced. */
+  /** Further entries about the same client. */
   readonly more?: (of: Entry) => readonly Partial<Entry>[];
-  /** For a new item and for one that is due. */
+  /** The plan for a new item, and for an item that is due. */
   readonly create: "adopt" | "occupied" | "free";
   readonly rotate: "occupied" | "free";
 }
 
-const held = { create: "occupied", rotate: "occupied" } as const;
+const taken = { create: "occupied", rotate: "occupied" } as const;
 const free = { create: "free", rotate: "free" } as const;
 const adoptable = { create: "adopt", rotate: "occupied" } as const;
 const rotated: Partial<Entry> = {
@@ -76,14 +76,14 @@ const holders: Readonly<Record<string, Holder>> = {
   "a client that was made by hand": { over: {}, ...adoptable },
   "the same item under another name": { over: { policy: { id: own, item: "renamed" } }, ...adoptable },
   "the same item under another name, in an overlap": { over: { ...rotated, state: "waiting" }, ...adoptable },
-  "an item of another policy": { over: { policy: { id: "pol_another", item: "other" } }, ...held },
-  "an item of the same name in another policy": { over: { policy: { id: "pol_another", item: "a" } }, ...held },
-  "an item of the same file": { over: { policy: { id: own, item: "b" } }, ...held },
-  "an unfinished creation": { over: { state: "unknown", resource_id: null, policy: { id: own, item: "c" } }, ...held },
-  "an unfinished creation by hand": { over: { state: "open", resource_id: null }, ...held },
-  "a creation whose secret is kept": { over: { state: "undelivered" }, ...held },
-  "a client of another organization": { over: { organization_id: "o2" }, ...held },
-  "a client of another region": { over: { base_url: "https://eu.example" }, ...held },
+  "an item of another policy": { over: { policy: { id: "pol_another", item: "other" } }, ...taken },
+  "an item of the same name in another policy": { over: { policy: { id: "pol_another", item: "a" } }, ...taken },
+  "an item of the same file": { over: { policy: { id: own, item: "b" } }, ...taken },
+  "an unfinished creation": { over: { state: "unknown", resource_id: null, policy: { id: own, item: "c" } }, ...taken },
+  "an unfinished creation by hand": { over: { state: "open", resource_id: null }, ...taken },
+  "a creation whose secret is kept": { over: { state: "undelivered" }, ...taken },
+  "a client of another organization": { over: { organization_id: "o2" }, ...taken },
+  "a client of another region": { over: { base_url: "https://eu.example" }, ...taken },
   "a client of another region that was revoked": {
     over: { base_url: "https://eu.example" },
     more: ({ resource_id, base_url }) => [{ operation: "oauth_client.revoke", resource_id, base_url }],
@@ -108,7 +108,7 @@ const holders: Readonly<Record<string, Holder>> = {
 
 const results = { adopt: "not_adopted", occupied: "occupied", free: undefined };
 
-function holdOf(
+function planItem(
   to: readonly ItemDestination[],
   at: SingleDestination,
   { holder, hasOwn }: { holder: Holder; hasOwn: boolean },
@@ -153,11 +153,11 @@ function holdOf(
 describe.each(Object.entries(destinations))("a destination (%s) with the secret of", (_kind, [to, at]) => {
   it.each(Object.entries(holders))("%s", (_what, holder) => {
     for (const places of [[to], [{ file: "/s/first" }, to]]) {
-      const begun = holdOf(places, at, { holder, hasOwn: false });
-      expect(begun.decision.hold).toBe(results[holder.create]);
+      const created = planItem(places, at, { holder, hasOwn: false });
+      expect(created.decision.hold).toBe(results[holder.create]);
       if (holder.create === "adopt")
-        expect(begun.row).toMatchObject({ action: "adopt", resource_id: "oc_other", state: "active" });
-      const due = holdOf(places, at, { holder, hasOwn: true });
+        expect(created.row).toMatchObject({ action: "adopt", resource_id: "oc_other", state: "active" });
+      const due = planItem(places, at, { holder, hasOwn: true });
       expect([due.decision.hold, due.row.action]).toEqual([results[holder.rotate], "rotate"]);
     }
   });
@@ -181,7 +181,7 @@ describe("a command", () => {
     const [to, at] = destinations["command"]!;
     const request_text = '{"service_account_id":"sb","scopes":["entity:read"]}';
     const holder: Holder = { over: { request_text }, ...free };
-    expect(holdOf([to], at, { holder, hasOwn: false }).decision.hold).toBeUndefined();
+    expect(planItem([to], at, { holder, hasOwn: false }).decision.hold).toBeUndefined();
   });
 });
 
@@ -197,7 +197,7 @@ describe("a reason", () => {
     ["an unfinished creation", / of item c delivers to the same destination$/],
     ["a client of another region", /the secret of oc_other, issued by https:\/\/eu\.example, is at its destination$/],
   ] as const)("of %s", (what, reason) => {
-    expect(holdOf([to], at, { holder: holders[what]!, hasOwn: false }).row.reason).toMatch(
+    expect(planItem([to], at, { holder: holders[what]!, hasOwn: false }).row.reason).toMatch(
       typeof reason === "string" ? new RegExp(`^${reason.replaceAll(/[().]/g, "\\$&")}$`) : reason,
     );
   });
@@ -210,7 +210,7 @@ describe("the profile in use", () => {
     ["rotated into its place", "prod", true, "occupied"],
     ["created in another profile", "other", false, undefined],
   ] as const)("is not locked out by a credential %s", (_what, profile, own, hold) => {
-    const { decision, row } = holdOf([{ file: "/s/b1" }, { profile }], at, {
+    const { decision, row } = planItem([{ file: "/s/b1" }, { profile }], at, {
       holder: { over: {}, ...free },
       hasOwn: own,
     });
@@ -223,7 +223,7 @@ describe("the profile in use", () => {
 it("a new item that resembles a removed one says so, whatever its destination", () => {
   const over = { policy: { id: own, item: "renamed" } };
   const [, at] = destinations["file"]!;
-  const { decision, row } = holdOf([{ file: "/s/new" }], at, { holder: { over, ...free }, hasOwn: false });
+  const { decision, row } = planItem([{ file: "/s/new" }], at, { holder: { over, ...free }, hasOwn: false });
   expect([decision.hold, row.action]).toEqual([undefined, "create"]);
   expect(row.reason).toBe(
     "it does not exist yet; oc_other of renamed, which is not in the file, is alike: adopt it if you renamed the item",

@@ -61,7 +61,7 @@ const policy = (items: PolicyItem[], over: Partial<Policy> = {}): Policy => ({
   ...over,
 });
 
-const made = (name: string, id: string | null, state: EntryState = "done", over: Partial<Entry> = {}): Entry =>
+const created = (name: string, id: string | null, state: EntryState = "done", over: Partial<Entry> = {}): Entry =>
   entry({ resource_id: id, state, policy: { id: own, item: name }, ...over });
 const rotation = (
   name: string,
@@ -89,9 +89,9 @@ interface World {
   readonly entries?: readonly Entry[];
   readonly clients?: readonly SeenCredential[];
   readonly keys?: readonly SeenCredential[];
-  /** Destinations whose current secrets are looked up. */
+  /** Items whose destinations are searched for other credentials' secrets. */
   readonly of?: readonly PolicyItem[];
-  /** Empty places, and those on another machine. */
+  /** Empty destinations, and those on another machine. */
   readonly missing?: readonly string[];
   readonly elsewhere?: readonly string[];
   readonly untrusted?: readonly string[];
@@ -141,7 +141,7 @@ describe("twenty items whose destinations hold secrets of clients without an ite
   );
   const items = clients.map((_, nth) => client(`a${nth}`));
 
-  it("report those clients, and use neither their places nor slots", () => {
+  it("report those clients, and use neither their destinations nor slots", () => {
     const found = plan(policy(items), { clients, entries });
     expect(found.refusals).toEqual([]);
     for (const [nth, { row, decision }] of found.items.entries()) {
@@ -229,8 +229,8 @@ describe("a new item", () => {
     ]);
   });
 
-  it("is not what an unfinished change of another item creates", () => {
-    const entries = [made("b", "oc_1", "undelivered", { operation: "oauth_client.create" })];
+  it("does not adopt what an unfinished change of another item created", () => {
+    const entries = [created("b", "oc_1", "undelivered", { operation: "oauth_client.create" })];
     expect(adopted([client("a", unknown)], { clients: [seen("oc_1")], entries })).toEqual([["a", "no_destination"]]);
   });
 
@@ -278,7 +278,7 @@ describe("a secret that is not at the policy's destination", () => {
     { to, at, age, says }: (typeof cases)[number] & { says: ItemDestination[] },
     over: Partial<World> = {},
   ) => {
-    const entries = [made("a", "oc_1", "done", { destination: at })];
+    const entries = [created("a", "oc_1", "done", { destination: at })];
     const clients = [seen("oc_1", { createdAt: new Date(now - age * day).toISOString() })];
     const world = { entries, clients, missing: [], ...over };
     const items = [client("a", { destinations: says.length === 0 ? [to] : says })];
@@ -286,7 +286,7 @@ describe("a secret that is not at the policy's destination", () => {
   };
 
   it.each(cases)("$kind, $age days old: an untrusted entry replaces nothing", (one) => {
-    const forged = made("a", "oc_1", "done", { destination: one.at });
+    const forged = created("a", "oc_1", "done", { destination: one.at });
     const { row, decision } = planOf({ ...one, says: [] }, { entries: [forged], untrusted: [forged.id] })();
     expect([row.state, decision.hold]).toEqual(one.age > 60 ? ["untrusted", "untrusted"] : ["active", undefined]);
   });
@@ -301,8 +301,8 @@ describe("a secret that is not at the policy's destination", () => {
       const planned = planOf({ ...one, says });
       expect(planned().row).toMatchObject({ action: "redeliver", reason: expect.stringContaining("it went to") });
       expect(planned().decision.hold).toBe("astray");
-      const asked = planned({ redeliver: new Set(["a"]) }).decision;
-      expect([asked.hold, asked.step.do]).toEqual([undefined, "replace"]);
+      const requested = planned({ redeliver: new Set(["a"]) }).decision;
+      expect([requested.hold, requested.step.do]).toEqual([undefined, "replace"]);
     }
   });
 
@@ -325,7 +325,7 @@ describe("a secret that is not at the policy's destination", () => {
     expect(only(plan(policy([client("a")]), world)).row.action).toBe("none");
     for (const detail of [{}, { secret_claimed: true }]) {
       const destination = "secret_claimed" in detail ? elsewhere : null;
-      const entries = [made("a", "oc_1", "done", { destination, detail })];
+      const entries = [created("a", "oc_1", "done", { destination, detail })];
       expect(only(plan(policy([client("a")]), { entries, clients: [seen("oc_1")] })).row.action).toBe("none");
     }
   });
@@ -333,7 +333,7 @@ describe("a secret that is not at the policy's destination", () => {
   it("of a command with another text is shown as changed, and rotated when it is due", () => {
     const was = { command: "old", as: "raw" } as const;
     const destination = { kind: "command", mark: commandMark(was) } as const;
-    const entries = [made("a", "oc_1", "done", { destination })];
+    const entries = [created("a", "oc_1", "done", { destination })];
     const item = (command: string): PolicyItem => client("a", { destinations: [{ command, format: "raw" }] });
     const rowOf = (command: string) => only(plan(policy([item(command)]), { entries, clients: [seen("oc_1")] })).row;
     expect(rowOf("old")).toMatchObject({ action: "none", destinations: ["command: old"], changed: [] });
@@ -343,20 +343,20 @@ describe("a secret that is not at the policy's destination", () => {
 
 describe("one item", () => {
   const aged = (days: number) => ({ createdAt: at(now - days * day) });
-  /** The journal has the item's client, and the service shows it like this. */
+  /** The journal has the item's client, and the service shows it with these fields. */
   const known = (over: Partial<SeenCredential> = {}): World => ({
-    entries: [made("a", "oc_1")],
+    entries: [created("a", "oc_1")],
     clients: [seen("oc_1", over)],
   });
   const knownKey = (over: Partial<SeenCredential>): World => ({
-    entries: [made("k", "ak_1", "done", { operation: "access_key.create" })],
+    entries: [created("k", "ak_1", "done", { operation: "access_key.create" })],
     keys: [seen("ak_1", { type: "service_account", scopes: ["*"], ...over })],
   });
-  /** oc_2 replaces oc_1, which the service shows like this. */
+  /** oc_2 replaces oc_1, which the service shows with these fields. */
   const overlapping = (untilMs: number, over: Partial<SeenCredential> = {}): World => {
     const detail = { overlap_until: at(untilMs) };
     const waiting = rotation("a", { id: "oc_2", old: "oc_1", state: "waiting", detail });
-    return { entries: [made("a", "oc_1"), waiting], clients: [seen("oc_1", over), seen("oc_2")] };
+    return { entries: [created("a", "oc_1"), waiting], clients: [seen("oc_1", over), seen("oc_2")] };
   };
   const absent = "it does not exist yet";
   const young = "10 days old, at most 60 days";
@@ -364,7 +364,7 @@ describe("one item", () => {
   const untilKnown = client("a", { rotate: rule({ unknownAge: "rotate" }) });
   const wider = client("a", { scopes: ["entity:read", "cohort:read"] });
   const a = client("a");
-  const lost = made("a", "oc_1", "replaced");
+  const lost = created("a", "oc_1", "replaced");
 
   type Case = readonly [what: string, PolicyItem, World, action: string, state: string, reason: string | RegExp];
   const cases: readonly Case[] = [
@@ -391,11 +391,11 @@ describe("one item", () => {
       "it belongs to sb, and the file says sa",
     ],
     ["that someone revoked", a, known({ status: "revoked" }), "create", "revoked", "oc_1 is revoked"],
-    ["unknown to the service", a, { entries: [made("a", "oc_1")] }, "create", "absent", "oc_1 is not found"],
+    ["unknown to the service", a, { entries: [created("a", "oc_1")] }, "create", "absent", "oc_1 is not found"],
     [
       "whose creation is unfinished",
       a,
-      { entries: [made("a", null, "unknown")] },
+      { entries: [created("a", null, "unknown")] },
       "create",
       "unknown",
       /^unfinished \(unknown\): journal entry \w+ continues$/,
@@ -403,7 +403,7 @@ describe("one item", () => {
     [
       "whose secret is kept",
       a,
-      { entries: [made("a", "oc_1", "undelivered")] },
+      { entries: [created("a", "oc_1", "undelivered")] },
       "create",
       "undelivered",
       /^its secret is kept and not delivered yet/,
@@ -423,7 +423,7 @@ describe("one item", () => {
     ).map(([action, reason, lastUsedAt]) => {
       const detail = { mode: "replacement", old_key: "ak_1", overlap_ms: 14 * day, overlap_unused_ms: day } as const;
       const until = { ...detail, overlap_until: at(now + 10 * day) };
-      const rotating = made("k", "ak_2", "waiting", { operation: "access_key.rotate", detail: until });
+      const rotating = created("k", "ak_2", "waiting", { operation: "access_key.rotate", detail: until });
       const world = { entries: [rotating], keys: [seen("ak_1", { lastUsedAt }), seen("ak_2")] };
       return [`whose key was used ${lastUsedAt}`, key("k"), world, action, "waiting", reason] as const;
     }),
@@ -439,7 +439,7 @@ describe("one item", () => {
       "whose rotation failed: the old client is its own again",
       a,
       {
-        entries: [made("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "unusable" })],
+        entries: [created("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "unusable" })],
         clients: [seen("oc_1"), seen("oc_2", { status: "revoked" })],
       },
       "none",
@@ -450,7 +450,7 @@ describe("one item", () => {
       "that a person rotated by hand",
       a,
       {
-        entries: [made("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "done", isTyped: true })],
+        entries: [created("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "done", isTyped: true })],
         clients: [seen("oc_2")],
       },
       "none",
@@ -486,7 +486,7 @@ describe("one item", () => {
     [
       "of another organization's journal entries",
       a,
-      { entries: [made("a", "oc_1", "done", { organization_id: "other" })] },
+      { entries: [created("a", "oc_1", "done", { organization_id: "other" })] },
       "create",
       "absent",
       absent,
@@ -508,7 +508,7 @@ describe("one item", () => {
 
   it("that failed too often is skipped until it is requested", () => {
     const error = { kind: "conflict", message: "no slot" };
-    const refused = Array.from({ length: 3 }, () => made("a", null, "refused", { last_error: error }));
+    const refused = Array.from({ length: 3 }, () => created("a", null, "refused", { last_error: error }));
     const stalled = only(plan(policy([client("a")]), { entries: refused }));
     expect(stalled.row).toMatchObject({ action: "create", state: "stalled" });
     expect(stalled.row.reason).toContain("3 failures in a row. The last one: no slot");
@@ -519,16 +519,16 @@ describe("one item", () => {
     expect(only(plan(policy([client("a")]), { entries: refused.slice(1) })).decision.hold).toBeUndefined();
   });
 
-  it("counts failures since the last success, those of one entry separately, and none of another process", () => {
+  it("counts an item's failures since the last success, several of one entry, and no refusal without an error", () => {
     const error = { kind: "conflict", message: "no slot" };
     const entries = [
-      made("a", null, "refused", { last_error: error }),
-      made("a", "oc_1"),
-      made("a", null, "refused"),
-      made("a", null, "unknown", { detail: { failures: 2 } }),
+      created("a", null, "refused", { last_error: error }),
+      created("a", "oc_1"),
+      created("a", null, "refused"),
+      created("a", null, "unknown", { detail: { failures: 2 } }),
     ];
     expect(only(plan(policy([client("a")]), { entries, clients: [seen("oc_1")] })).decision.hold).toBeUndefined();
-    const third = [...entries, made("a", null, "refused", { last_error: error })];
+    const third = [...entries, created("a", null, "refused", { last_error: error })];
     expect(only(plan(policy([client("a")]), { entries: third, clients: [seen("oc_1")] })).decision.hold).toBe(
       "stalled",
     );
@@ -541,7 +541,7 @@ describe("one item", () => {
     ["other", false, undefined],
   ] as const)("with the caller's own credential (%s, include own: %s) is held: %s", (ownership, includeOwn, hold) => {
     const old = seen("oc_1", { createdAt: at(now - 61 * day), ownership });
-    const world = { entries: [made("a", "oc_1")], clients: [old] };
+    const world = { entries: [created("a", "oc_1")], clients: [old] };
     expect(only(plan(policy([client("a")]), world, { includeOwn })).decision.hold).toBe(hold);
   });
 
@@ -554,13 +554,13 @@ describe("slots", () => {
   const old = (id: string): SeenCredential => seen(id, { createdAt: at(now - 61 * day) });
   const many = (count: number, from = 0): SeenCredential[] =>
     Array.from({ length: count }, (_, i) => seen(`x_${from + i}`));
-  const one = [made("a", "oc_1")];
+  const one = [created("a", "oc_1")];
 
   it("are counted across the rows", () => {
     const entries = [
-      made("a", "oc_1"),
-      made("b", "oc_2"),
-      made("c", "oc_3"),
+      created("a", "oc_1"),
+      created("b", "oc_2"),
+      created("c", "oc_3"),
       rotation("c", { id: "oc_4", old: "oc_3", state: "waiting", detail: { overlap_until: at(now - 1) } }),
     ];
     const items = [client("a"), client("b", { rotate: rule({ overlapMs: 0 }) }), client("c"), client("d")];
@@ -583,7 +583,7 @@ describe("slots", () => {
   });
 
   it("include creations of unknown outcome, but not revoked clients", () => {
-    const entries = [...one, made("z", null, "unknown")];
+    const entries = [...one, created("z", null, "unknown")];
     const gone = seen("oc_9", { status: "revoked" });
     expect(plan(policy([client("b")]), { entries, clients: [seen("oc_1"), gone, ...many(18)] }).refusals).toHaveLength(
       1,
@@ -598,7 +598,7 @@ describe("slots", () => {
   });
 
   it("that are used up delay later rotations, the longest due first", () => {
-    const entries = [made("a", "oc_1"), made("b", "oc_2"), made("c", "oc_3")];
+    const entries = [created("a", "oc_1"), created("b", "oc_2"), created("c", "oc_3")];
     const oldest = seen("oc_2", { createdAt: at(now - 90 * day) });
     const clients = [old("oc_1"), oldest, old("oc_3"), ...many(16)];
     const { items, refusals } = plan(policy([client("a"), client("b"), client("c")]), { entries, clients });
@@ -617,7 +617,7 @@ describe("slots", () => {
 
 describe("a run", () => {
   it("starts no more than changes_per_run, the longest due first", () => {
-    const entries = [made("a", "oc_1"), made("b", "oc_2")];
+    const entries = [created("a", "oc_1"), created("b", "oc_2")];
     const clients = [seen("oc_1", { createdAt: at(now - 61 * day) }), seen("oc_2", { createdAt: at(now - 70 * day) })];
     const { items } = plan(policy([client("a"), client("b")], { changesPerRun: 1 }), { entries, clients });
     expect(items.map(({ postponed }) => postponed)).toEqual(["a later run: changes_per_run is 1", undefined]);
@@ -625,7 +625,7 @@ describe("a run", () => {
 
   it("outside the window starts nothing, and finishes started work", () => {
     const window = readWindow("04:00-05:00 UTC")!;
-    const entries = [made("b", null, "open")];
+    const entries = [created("b", null, "open")];
     const { items, opensAt: opens } = plan(policy([client("a"), client("b")], { window }), { entries });
     expect(opens).toBe("2026-11-22T04:00:00.000Z");
     expect(items.map(({ postponed }) => postponed)).toEqual([
@@ -635,14 +635,14 @@ describe("a run", () => {
   });
 
   it("has work unless every row is none or wait", () => {
-    const young = { entries: [made("a", "oc_1")], clients: [seen("oc_1"), seen("oc_7")] };
+    const young = { entries: [created("a", "oc_1")], clients: [seen("oc_1"), seen("oc_7")] };
     expect(isSomethingDue(plan(policy([client("a")]), young))).toBe(false);
     expect(isSomethingDue(plan(policy([client("a"), client("b")]), young))).toBe(true);
   });
 
   it("reports credentials without an item, unless they are ignored", () => {
     const world = {
-      entries: [made("a", "oc_1")],
+      entries: [created("a", "oc_1")],
       clients: [seen("oc_1"), seen("oc_7"), seen("oc_8", { status: "revoked" })],
     };
     expect(plan(policy([client("a")]), world).unmanaged.map(({ id }) => id)).toEqual(["oc_7"]);

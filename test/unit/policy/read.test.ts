@@ -102,9 +102,9 @@ unmanaged: ignore
   });
 
   it("without an id is refused with a line that adds one", () => {
-    const told = refusal("{ version: 1 }");
-    expect(told).toMatch(/^integ\.yaml:1:12: the file has no id.+ a line such as id: pol_[0-9a-f]{16}\.$/m);
-    const [line] = /id: pol_\w+/.exec(told) ?? [];
+    const message = refusal("{ version: 1 }");
+    expect(message).toMatch(/^integ\.yaml:1:12: the file has no id.+ a line such as id: pol_[0-9a-f]{16}\.$/m);
+    const [line] = /id: pol_\w+/.exec(message) ?? [];
     expect(read(`${line}\nversion: 1\n`).items).toEqual([]);
   });
 
@@ -206,11 +206,11 @@ unmanaged: ignore
     ["too many failures", "version: 1\ndefaults: { max_failures: 0 }\n", "2:27", "from 1 to 100"],
     ["too many free slots", "version: 1\nlimits: { keep_free_slots: 20 }\n", "2:28", "from 0 to 19"],
   ])("is refused with %s", (_what, text, at, ...words) => {
-    const told = refusal(text);
-    expect(told).toContain(`integ.yaml:${at}`);
-    for (const word of words) expect(told).toContain(word);
-    expect(told).toContain("Allowed:".slice(0, told.includes("Allowed:") ? 8 : 0));
-    expect(told).toContain("nothing was sent");
+    const message = refusal(text);
+    expect(message).toContain(`integ.yaml:${at}`);
+    for (const word of words) expect(message).toContain(word);
+    expect(message).toContain("Allowed:".slice(0, message.includes("Allowed:") ? 8 : 0));
+    expect(message).toContain("nothing was sent");
   });
 
   it("is refused if both kinds share a name or two items a destination", () => {
@@ -242,13 +242,13 @@ unmanaged: ignore
     ["a tab", client().replace("    scopes", "\tscopes"), "a tab indents the line"],
     ["other indentation before a key", client().replace("    scopes", "   scopes"), "not as many spaces"],
   ])("with %s reports only that, not the lines that it makes invalid", (_what, text, words) => {
-    const told = refusal(text).split("\n");
-    expect([told.length, told[0]]).toEqual([2, expect.stringContaining(words)]);
+    const message = refusal(text).split("\n");
+    expect([message.length, message[0]]).toEqual([2, expect.stringContaining(words)]);
   });
 
   it("reports all its defects together, in order", () => {
-    const told = refusal("version: 3\nunmanaged: x\nlimits: 1\n").split("\n");
-    expect(told.slice(0, 3).map((line) => line.slice(0, 14))).toEqual([
+    const message = refusal("version: 3\nunmanaged: x\nlimits: 1\n").split("\n");
+    expect(message.slice(0, 3).map((line) => line.slice(0, 14))).toEqual([
       "integ.yaml:1:1",
       "integ.yaml:2:1",
       "integ.yaml:3:9",

@@ -38,7 +38,7 @@ describe("Basic (§5.1)", () => {
   });
 });
 
-/** A token endpoint and the API, on two origins. */
+/** Starts a token endpoint and the API, on two origins. */
 async function startBoth(token: (request: Received, n: number) => { status?: number; body: unknown }) {
   let count = 0;
   const tokens = await startPeer((request, response) => {
@@ -170,7 +170,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     const { entities } = serviceAt(api.origin, { credential: async () => clientAt(tokens), now: () => nowMs });
     let count = 0;
     const fetchPage: FetchPage = async (request) => {
-      // The page requested at the moment a page arrived has left by now, unless it is the first.
+      // The token expires before each request after the first.
       if (++count > 1) nowMs += 1_000_000;
       return pagesOf(entities)(request);
     };
@@ -303,7 +303,7 @@ describe("the legacy bearer (§5.3)", () => {
 
 describe("tokens: the proof of a new secret", () => {
   test.each(["client_secret_basic", "client_secret_post", "endpoint"] as const)(
-    "an endpoint that repeats the secret leaks it into no error: %s",
+    "no error contains the secret if the endpoint repeats it: %s",
     async (way) => {
       const secret = "s&cret/of+a=client";
       const peer = await startPeer(({ body, headers: { authorization = "" } }, response) => {

@@ -239,7 +239,7 @@ describe("get and revoke", () => {
 });
 
 describe("a response body", () => {
-  const asked = async (body: string | Buffer): Promise<Attempt<unknown>> => {
+  const attemptWith = async (body: string | Buffer): Promise<Attempt<unknown>> => {
     const peer = await startPeer((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       response.end(body);
@@ -249,7 +249,7 @@ describe("a response body", () => {
 
   test("cannot change a prototype", async () => {
     for (const key of ["__proto__", "\\u005f_proto__"]) {
-      const attempt = await asked(`{"a":{"${key}":{"polluted":true}}}`);
+      const attempt = await attemptWith(`{"a":{"${key}":{"polluted":true}}}`);
       expect(attempt.kind === "answered" && JSON.stringify(attempt.value)).toBe('{"a":{}}');
     }
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
@@ -257,12 +257,12 @@ describe("a response body", () => {
 
   test("is refused if it is nested too deep, too large, or not UTF-8", async () => {
     const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
-    expect((await asked(nested(200))).kind).toBe("answered");
-    expect(await asked(nested(201))).toMatchObject({ kind: "unknown", reason: "too_large" });
-    expect(await asked(nested(400_000))).toMatchObject({ kind: "unknown", reason: "too_large" });
-    expect((await asked(JSON.stringify("[".repeat(300)))).kind).toBe("answered");
-    expect(await asked(" ".repeat(1024 * 1024 + 1))).toMatchObject({ kind: "unknown", reason: "too_large" });
-    expect(await asked(Buffer.from([0x22, 0xff, 0x22]))).toMatchObject({ kind: "unknown", reason: "malformed" });
+    expect((await attemptWith(nested(200))).kind).toBe("answered");
+    expect(await attemptWith(nested(201))).toMatchObject({ kind: "unknown", reason: "too_large" });
+    expect(await attemptWith(nested(400_000))).toMatchObject({ kind: "unknown", reason: "too_large" });
+    expect((await attemptWith(JSON.stringify("[".repeat(300)))).kind).toBe("answered");
+    expect(await attemptWith(" ".repeat(1024 * 1024 + 1))).toMatchObject({ kind: "unknown", reason: "too_large" });
+    expect(await attemptWith(Buffer.from([0x22, 0xff, 0x22]))).toMatchObject({ kind: "unknown", reason: "malformed" });
   });
 });
 

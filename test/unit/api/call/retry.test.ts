@@ -86,15 +86,15 @@ function clockOf(waits: number[]): RetryReadOptions["clock"] {
 
 async function run(attempts: Attempt<string>[], options: Partial<RetryReadOptions> = {}) {
   const waits: number[] = [];
-  let asked = 0;
-  const outcome = await retryRead(async () => attempts[Math.min(asked++, attempts.length - 1)]!, {
+  let calls = 0;
+  const outcome = await retryRead(async () => attempts[Math.min(calls++, attempts.length - 1)]!, {
     what: "list entities",
     clock: clockOf(waits),
     retryForMs: 60_000,
     random: () => 0.5,
     ...options,
   }).catch((error: unknown) => error);
-  return { outcome, waits, asked };
+  return { outcome, waits, calls };
 }
 
 describe("retryRead", () => {
@@ -106,9 +106,9 @@ describe("retryRead", () => {
     notSent("refused"),
     notSent("timeout"),
   ])("continues after %j", async (first) => {
-    const { outcome, asked } = await run([first, first, answered]);
+    const { outcome, calls } = await run([first, first, answered]);
     expect(outcome).toBe(answered);
-    expect(asked).toBe(3);
+    expect(calls).toBe(3);
   });
 
   test.each([
@@ -126,8 +126,8 @@ describe("retryRead", () => {
     [notSent("proxy"), "unreachable"],
     [notSent("unsendable"), "unreachable"],
   ])("stops immediately on %j: %s", async (first, kind) => {
-    const { outcome, asked } = await run([first, answered]);
-    expect(asked).toBe(1);
+    const { outcome, calls } = await run([first, answered]);
+    expect(calls).toBe(1);
     expect(outcome).toBeInstanceOf(Failure);
     expect((outcome as Failure).kind).toBe(kind);
   });
@@ -146,8 +146,8 @@ describe("retryRead", () => {
   });
 
   test("gives up after three refused connections in a row, within 10 s", async () => {
-    const { outcome, waits, asked } = await run([notSent("refused")]);
-    expect([asked, (outcome as Failure).kind]).toEqual([3, "unreachable"]);
+    const { outcome, waits, calls } = await run([notSent("refused")]);
+    expect([calls, (outcome as Failure).kind]).toEqual([3, "unreachable"]);
     expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(10_000);
     const refusals = [notSent("refused"), notSent("refused")];
     expect((await run([...refusals, unknown("closed"), ...refusals, answered])).outcome).toBe(answered);
@@ -177,7 +177,7 @@ describe("retryRead", () => {
   });
 
   test("makes one attempt if retryForMs is 0", async () => {
-    expect((await run([unknown("status"), answered], { retryForMs: 0 })).asked).toBe(1);
+    expect((await run([unknown("status"), answered], { retryForMs: 0 })).calls).toBe(1);
   });
 
   test("starts no attempt after an interruption, and ends with its failure", async () => {
@@ -189,10 +189,10 @@ describe("retryRead", () => {
     };
     const options = { what: "x", clock: clockOf([]), retryForMs: 1000, random: () => 0, signal: interruption.signal };
     await expect(retryRead(attempt, options)).rejects.toBe(terminated);
-    let asked = 0;
-    const counting = async (): Promise<Attempt<string>> => (asked++, answered);
+    let calls = 0;
+    const counting = async (): Promise<Attempt<string>> => (calls++, answered);
     await expect(retryRead(counting, options)).rejects.toBe(terminated);
-    expect(asked).toBe(0);
+    expect(calls).toBe(0);
   });
 
   test("repeats the query to a busy name server, but not for an unknown name", () => {

@@ -13,7 +13,7 @@ const created = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n";
 const sized = `${created}Content-Length: ${body.length}\r\n`;
 const halves = [body.slice(0, 58), body.slice(58)].map((half) => `${half.length.toString(16)};x=y\r\n${half}\r\n`);
 
-/** `null`: the peer pauses. */
+/** Responses that undici rejects, in parts; at `null` the peer pauses. */
 const refused: Readonly<Record<string, readonly (string | null)[]>> = {
   "an unsolicited 100 Continue": ["HTTP/1.1 100 Continue\r\n\r\n", `${sized}\r\n${body}`],
   "an unsolicited 100 Continue, and the response later": ["HTTP/1.1 100 Continue\r\n\r\n", null, `${sized}\r\n${body}`],
@@ -47,11 +47,11 @@ describe.each(Object.entries(refused))("a creation whose response has %s", (_, p
     { inBytes: false, ends: true },
     { inBytes: false, ends: false },
     { inBytes: true, ends: true },
-  ])("keeps the secret: $inBytes, $ends", async ({ inBytes, ends }) => {
-    let asked = 0;
+  ])("keeps the secret (in small pieces: $inBytes, connection closed: $ends)", async ({ inBytes, ends }) => {
+    let requests = 0;
     const peer = await startRawPeer((socket) =>
       socket.once("data", () => {
-        asked += 1;
+        requests += 1;
         void write(socket, parts, inBytes).then(() => ends && socket.end());
       }),
     );
@@ -64,7 +64,7 @@ describe.each(Object.entries(refused))("a creation whose response has %s", (_, p
     });
     const decision = decideCreation(await service.oauthClients.create("{}", "key"));
     expect(decision).toMatchObject({ kind: "unknown", secret: { secret } });
-    expect([asked, peer.connections()]).toEqual([1, 1]);
+    expect([requests, peer.connections()]).toEqual([1, 1]);
   });
 });
 

@@ -5,7 +5,7 @@ const long = "x".repeat(9000);
 const inChunks = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
 
 /** Valid responses, complete whether the connection stays open or closes. */
-export const kept: Readonly<Record<string, readonly [text: string, outcome: string]>> = {
+export const valid: Readonly<Record<string, readonly [text: string, outcome: string]>> = {
   "a length": [`${ok}Content-Length: 9\r\n\r\n{"a":"é"}`, '200 {"a":"é"}'],
   "no body": [`${ok}Content-Length: 0\r\n\r\n`, "200"],
   "no space before a value": [`HTTP/1.1 200 OK\r\nContent-Length:2\r\n\r\n{}`, "200 {}"],
@@ -23,7 +23,7 @@ export const kept: Readonly<Record<string, readonly [text: string, outcome: stri
     "204",
   ],
   "a status without a body that has a length": ["HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", "204"],
-  "another without a body": ["HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "broken"],
+  "another status without a body": ["HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "broken"],
   "an interim response before it": [
     `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 2\r\n\r\n{}`,
     "200 {}",
@@ -36,7 +36,7 @@ export const kept: Readonly<Record<string, readonly [text: string, outcome: stri
     `${ok}Connection: keep-alive\r\nKeep-Alive: timeout=60, max=9\r\nContent-Length: 2\r\n\r\n{}`,
     "200 {}",
   ],
-  "one kept for a second": [`${ok}Keep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
+  "a connection kept for a second": [`${ok}Keep-Alive: timeout=1\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
   "a large head": [`${ok}X-Large: ${long}\r\nX-Too: ${long}\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
   chunks: [`${inChunks}4\r\n{"a"\r\n00A\r\n:"bcdefgh"\r\n1\r\n}\r\n0\r\n\r\n`, '200 {"a":"bcdefgh"}'],
   "no chunk": [`${inChunks}0\r\n\r\n`, "200"],
@@ -45,7 +45,7 @@ export const kept: Readonly<Record<string, readonly [text: string, outcome: stri
   "chunks with trailers": [`${inChunks}2\r\n{}\r\n0\r\nX-Sum: 1\r\nX-More: 2\r\n\r\n`, "200 {}"],
 };
 
-export const wrong: Readonly<Record<string, readonly [text: string, outcome: string]>> = {
+export const malformed: Readonly<Record<string, readonly [text: string, outcome: string]>> = {
   nothing: ["", "broken"],
   "no HTTP": ["hello\r\n\r\n", "broken"],
   "a body with a status that has none": ["HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}", "broken"],
@@ -105,13 +105,13 @@ export const wrong: Readonly<Record<string, readonly [text: string, outcome: str
     "200 {}",
   ],
   "another protocol": ["HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "broken"],
-  "an offer of one": [`${ok}Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
+  "an offer of another protocol": [`${ok}Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\n{}`, "200 {}"],
   "an encoding that is not gzip": [`${ok}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
   "a head that is too large": [`${ok}X-Large: ${long.repeat(4)}\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
 };
 
 /** The first bytes of invalid responses, from a peer that then stays silent. */
-export const begun: Readonly<Record<string, string>> = {
+export const starts: Readonly<Record<string, string>> = {
   "another protocol's greeting": "SSH-2.0-OpenSSH_9.6\r\n",
   "a mail server's greeting": "220 mail ESMTP\r\n",
   "no line": "garbage",

@@ -44,7 +44,7 @@ describe("withoutEchoes", () => {
     ["percent signs", (text) => [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join("")],
     ["HTML", (text) => [...text].map((c) => `&#${c.charCodeAt(0)};`).join("")],
   ];
-  it.each(escapes)("removes it in every escape: %s", (_name, escape) => {
+  it.each(escapes)("removes a secret in every escape: %s", (_name, escape) => {
     const secret = 'pa/ss+w"o\\rd.ü=';
     for (const headers of [
       { authorization: `Basic ${base64(`apikey:${secret}`)}` },
@@ -94,7 +94,7 @@ describe("withoutEchoes", () => {
     expect(shown.kind === "response" && shown.body.equals(Buffer.from(`${noise} [secret] ${noise}`))).toBe(true);
   });
 
-  it("removes it from all parts of a response to a change", () => {
+  it("removes a secret from all parts of a response to a change", () => {
     const request = { headers: { authorization: "Bearer abc.defghij" } };
     const received = Buffer.from("HTTP/1.1 200 OK\r\n\r\nabc.defghij");
     const exchange = { kind: "broken", sent: true, reason: "closed", detail: "cut", received } as const;

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Exchange } from "../../../../src/api/http/exchange.ts";
 import { closePeers, startRawPeer, transportTo } from "../peer.ts";
-import { begun, kept, wrong } from "./malformed-responses.ts";
+import { malformed, starts, valid } from "./malformed-responses.ts";
 
 afterEach(closePeers);
 
@@ -14,7 +14,7 @@ interface Case {
   readonly outcome: string;
   /** The peer then closes the connection. */
   readonly ends: boolean;
-  /** Only the deadline ends it. */
+  /** Only the deadline ends the exchange. */
   readonly waits: boolean;
 }
 
@@ -27,11 +27,11 @@ function openEnd(name: string, outcome: string): Pick<Case, "outcome" | "waits">
 }
 
 const cases: readonly Case[] = [
-  ...Object.entries({ ...kept, ...wrong }).flatMap(([name, [text, outcome]]) => [
+  ...Object.entries({ ...valid, ...malformed }).flatMap(([name, [text, outcome]]) => [
     { name, text, outcome, ends: true, waits: false },
     { name, text, ends: false, ...openEnd(name, outcome) },
   ]),
-  ...Object.entries(begun).map(([name, text]) => ({ name, text, outcome: "broken", ends: false, waits: false })),
+  ...Object.entries(starts).map(([name, text]) => ({ name, text, outcome: "broken", ends: false, waits: false })),
 ];
 
 function shown(exchange: Exchange): string {
@@ -82,7 +82,7 @@ describe.each(["GET", "POST"] as const)("the response to %s", (method) => {
 });
 
 test("two valid responses share a connection, and malformed ones end theirs", async () => {
-  for (const [name, [text, outcome]] of Object.entries({ ...kept, ...wrong })) {
+  for (const [name, [text, outcome]] of Object.entries({ ...valid, ...malformed })) {
     const peer = await startRawPeer((socket) => socket.on("data", () => socket.write(Buffer.from(text, "latin1"))));
     const transport = transportTo({ timeoutMs: 150 });
     const request = { method: "GET", baseUrl: peer.origin, path: "/", headers: {} };

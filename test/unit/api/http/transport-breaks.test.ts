@@ -1,4 +1,4 @@
-// Broken exchanges, and whether the request had left: at every byte, and for every failure to connect.
+// Broken exchanges, and if their request may have arrived: cut at every byte, and for every failure to connect.
 import dns from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -121,7 +121,7 @@ describe("without a connection, the request was certainly not sent", () => {
     const hanging = await startRawPeer((socket) => socket.on("close", () => (closed = true)).resume());
     const exchange = await transportTo({ timeoutMs: 150 }).exchange(post(`https://127.0.0.1:${hanging.port}`));
     expect(exchange).toMatchObject({ sent: false, reason: "timeout", detail: "no connection within 0.15 s" });
-    // It does not outlive its exchange: it would keep the process from ending.
+    // The connection ends with its exchange; otherwise it would keep the process running.
     await expect.poll(() => closed).toBe(true);
   });
 
@@ -146,11 +146,11 @@ describe("without a connection, the request was certainly not sent", () => {
 
 describe("leases", () => {
   function simulatedLeases(held: boolean) {
-    const asked: string[] = [];
+    const calls: string[] = [];
     return {
-      asked,
-      extend: async () => void asked.push("extend"),
-      areHeld: () => (asked.push("areHeld"), held),
+      calls,
+      extend: async () => void calls.push("extend"),
+      areHeld: () => (calls.push("areHeld"), held),
     };
   }
 
@@ -159,9 +159,9 @@ describe("leases", () => {
     const leases = simulatedLeases(true);
     const transport = transportTo({ leases });
     expect(await transport.exchange(page(peer.origin))).toMatchObject({ kind: "response" });
-    expect(leases.asked).toEqual([]);
+    expect(leases.calls).toEqual([]);
     expect(await transport.exchange(post(peer.origin))).toMatchObject({ kind: "response" });
-    expect(leases.asked).toEqual(["extend", "areHeld"]);
+    expect(leases.calls).toEqual(["extend", "areHeld"]);
   });
 
   test("that were lost meanwhile: nothing is sent", async () => {
@@ -273,13 +273,13 @@ describe("interruption", () => {
 });
 
 describe("a proxy", () => {
-  /** @param answer the proxy's response to CONNECT; `null` forwards it */
+  /** @param answer the proxy's response to CONNECT; `null`: it opens the tunnel */
   async function startProxy(answer: string | null) {
-    const asked: string[] = [];
+    const calls: string[] = [];
     const peer = await startRawPeer((socket) => {
       socket.once("data", (chunk: Buffer) => {
         const text = chunk.toString("latin1");
-        asked.push(text);
+        calls.push(text);
         if (answer !== null) return void socket.end(answer);
         const [, host, port] = /^CONNECT ([^:]+):(\d+)/.exec(text)!;
         const far: Socket = connect(Number(port), host, () => {
@@ -289,7 +289,7 @@ describe("a proxy", () => {
         far.on("error", () => socket.destroy());
       });
     });
-    return { ...peer, asked };
+    return { ...peer, calls };
   }
 
   test.each([
@@ -298,19 +298,19 @@ describe("a proxy", () => {
     ["HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "502"],
     ["SSH-2.0\r\n", ""],
     ["", ""],
-  ])("that answers %j is tried once, and nothing was sent", async (answer, told) => {
+  ])("that answers %j is tried once, and nothing was sent", async (answer, reason) => {
     const proxy = await startProxy(answer);
     const transport = transportTo({ proxy: { httpsProxy: `http://user:canary@127.0.0.1:${proxy.port}` } });
     const headers = { authorization: "Basic canary-of-ours" };
     const exchange = await transport.exchange(post("https://api.example.com", { headers }));
     expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "proxy" });
-    expect(exchange.kind === "broken" && exchange.detail).toContain(told);
+    expect(exchange.kind === "broken" && exchange.detail).toContain(reason);
     expect(JSON.stringify(exchange)).not.toContain("canary");
-    expect(proxy.asked).toHaveLength(1);
-    expect(proxy.asked[0]).toMatch(/^CONNECT api\.example\.com:443 HTTP\/1\.1\r\n/);
-    expect(proxy.asked[0]).toContain(`Basic ${Buffer.from("user:canary").toString("base64")}`);
+    expect(proxy.calls).toHaveLength(1);
+    expect(proxy.calls[0]).toMatch(/^CONNECT api\.example\.com:443 HTTP\/1\.1\r\n/);
+    expect(proxy.calls[0]).toContain(`Basic ${Buffer.from("user:canary").toString("base64")}`);
     // Only the service receives integ's own credential.
-    expect(proxy.asked[0]).not.toContain("canary-of-ours");
+    expect(proxy.calls[0]).not.toContain("canary-of-ours");
   });
 
   test("that is unreachable or hangs", async () => {
@@ -329,7 +329,7 @@ describe("a proxy", () => {
     const transport = transportTo({ proxy: { httpsProxy: `http://127.0.0.1:${proxy.port}` } });
     const exchange = await transport.exchange(post(`https://localhost:${server.port}`));
     expect(exchange).toMatchObject({ kind: "broken", sent: false, reason: "tls" });
-    expect(proxy.asked).toHaveLength(1);
+    expect(proxy.calls).toHaveLength(1);
     expect(server.bytes()).toBe(0);
     server.close();
   });
@@ -347,7 +347,7 @@ describe("a proxy", () => {
     });
     const peer = await startPeer((_, response) => answerJson(response, 200, {}));
     expect(await transport.exchange(post(peer.origin))).toMatchObject({ kind: "response" });
-    expect(proxy.asked).toEqual([]);
+    expect(proxy.calls).toEqual([]);
   });
 
   test("in the environment is ignored", async () => {

@@ -51,7 +51,7 @@ beforeAll(async () => {
   const bundle = await rolldown({ input: join(folder, "driver.mjs"), platform: "node", external: [/^node:/] });
   await bundle.write({ file: join(folder, "bundle.mjs"), format: "esm", codeSplitting: false });
   await bundle.close();
-  // On every address of this machine, one of which is in no certificate.
+  // The servers listen on every address of this machine; the certificate does not contain 127.0.0.2.
   for (const one of [server, proxy]) await new Promise<void>((resolve) => one.listen(0, "0.0.0.0", resolve));
 });
 

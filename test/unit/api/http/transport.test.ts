@@ -38,7 +38,7 @@ async function startPeerInThread(size: number) {
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads");
     const server = require("node:http").createServer((request, response) => {
-      parentPort.postMessage("asked");
+      parentPort.postMessage("requests");
       setTimeout(() => response.end(Buffer.alloc(workerData, "x")), 100);
     });
     server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));`,
@@ -47,7 +47,7 @@ async function startPeerInThread(size: number) {
   const [port] = (await once(worker, "message")) as [number];
   return {
     origin: `http://127.0.0.1:${port}`,
-    asked: () => once(worker, "message"),
+    requests: () => once(worker, "message"),
     close: () => worker.terminate(),
   };
 }
@@ -102,7 +102,7 @@ describe("a request", () => {
       const peer = await startPeer((_, response) => answerJson(response, 200, {}));
       const failure = await refusal(transportTo().exchange(get(peer.origin, { headers: { "x-a": value } })));
       expect(failure.kind).toBe("usage");
-      // It may be a secret.
+      // The value may be a secret.
       expect(failure.message).not.toContain(value);
       expect(peer.connections()).toBe(0);
     },
@@ -147,10 +147,10 @@ describe("a request", () => {
 
   test("looks the logical address up for each exchange, and never sends it", async () => {
     const peer = await startPeer((_, response) => answerJson(response, 200, {}));
-    const asked: string[] = [];
-    const transport = transportTo({ locate: async (baseUrl) => (asked.push(baseUrl), peer.origin) });
+    const requests: string[] = [];
+    const transport = transportTo({ locate: async (baseUrl) => (requests.push(baseUrl), peer.origin) });
     whole(await transport.exchange(get("sandbox://us")));
-    expect(asked).toEqual(["sandbox://us"]);
+    expect(requests).toEqual(["sandbox://us"]);
     expect(JSON.stringify(peer.received)).not.toContain("sandbox");
   });
 });
@@ -208,15 +208,15 @@ describe("connections", () => {
     };
 
     test.each(Object.keys(closings))("%s: every page arrives, and each is requested at most twice", async (name) => {
-      let asked = 0;
+      let requests = 0;
       const peer = await startRawPeer((socket) => {
-        socket.on("data", () => asked++);
+        socket.on("data", () => requests++);
         socket.once("data", () => closings[name]!(socket));
       });
       const transport = transportTo();
       for (let page = 0; page < 5; page++) whole(await transport.exchange(get(peer.origin)));
       expect(peer.connections()).toBe(5);
-      expect(asked).toBeLessThanOrEqual(9);
+      expect(requests).toBeLessThanOrEqual(9);
       transport.close();
     });
 
@@ -224,11 +224,11 @@ describe("connections", () => {
       ["before its first byte, on a new connection", "", 1],
       ["within a response, on a reused connection", "HTTP/1.1 200", 2],
     ])("%s: fails, and is not requested again", async (_when, begun, broken) => {
-      let asked = 0;
+      let requests = 0;
       const peer = await startRawPeer((socket) => {
         socket.on("data", () => {
-          asked += 1;
-          if (asked === broken) socket.end(begun);
+          requests += 1;
+          if (requests === broken) socket.end(begun);
           else socket.write(response);
         });
       });
@@ -236,7 +236,7 @@ describe("connections", () => {
       for (let page = 1; page < broken; page++) whole(await transport.exchange(get(peer.origin)));
       const end = await transport.exchange(get(peer.origin));
       expect(end).toMatchObject({ kind: "broken", sent: true, reason: "closed" });
-      expect(asked).toBe(broken);
+      expect(requests).toBe(broken);
       transport.close();
     });
   });
@@ -326,7 +326,7 @@ describe("a response", () => {
   });
 
   test("is limited to the byte: with a length, without one, and decompressed", async () => {
-    const bodies = { told: 1024, untold: 1024, unfolded: 1024 };
+    const bodies = { "with a length": 1024, "without a length": 1024, compressed: 1024 };
     for (const how of Object.keys(bodies))
       for (const [length, fits] of [
         [1024, true],
@@ -334,9 +334,9 @@ describe("a response", () => {
       ] as const) {
         const peer = await startPeer((_, response) => {
           const body = Buffer.alloc(length, 0x20);
-          if (how === "told") response.setHeader("content-length", length);
-          if (how === "unfolded") response.setHeader("content-encoding", "gzip");
-          response.write(how === "unfolded" ? gzipSync(body) : body);
+          if (how === "with a length") response.setHeader("content-length", length);
+          if (how === "compressed") response.setHeader("content-encoding", "gzip");
+          response.write(how === "compressed" ? gzipSync(body) : body);
           response.end();
         });
         const answer = await transportTo().exchange(get(peer.origin, { maxBytes: 1024 }));
@@ -389,7 +389,7 @@ describe("a response", () => {
 });
 
 describe("the deadline", () => {
-  test("holds for a peer that sends a byte now and then", async () => {
+  test("ends a response that arrives byte by byte", async () => {
     const peer = await startRawPeer((socket) => {
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
@@ -404,7 +404,7 @@ describe("the deadline", () => {
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(295);
   });
 
-  test("holds for a head that never ends", async () => {
+  test("ends a head that never ends", async () => {
     const peer = await startRawPeer((socket) => {
       const drip = setInterval(() => socket.write("HTTP/1.1 200 OK\r\nx-a: b\r\n".slice(0, 1)), 20);
       socket.on("close", () => clearInterval(drip));
@@ -422,7 +422,7 @@ describe("the deadline", () => {
         const coming = transportTo({ timeoutMs: 200 }).exchange(
           get(peer.origin, { method, path: "/v1/a", maxBytes: 64 * 1024 * 1024 }),
         );
-        await peer.asked();
+        await peer.requests();
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
         expect(whole(await coming).body.length).toBe(size);
       }
@@ -431,7 +431,7 @@ describe("the deadline", () => {
     }
   });
 
-  test("is not extended for tiny chunks without a pause, even if they would end", async () => {
+  test("is not extended by tiny chunks without a pause, even if they end soon after it", async () => {
     const peer = await startRawPeer((socket) => {
       socket.setNoDelay(true);
       socket.once("data", () => {

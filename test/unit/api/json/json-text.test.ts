@@ -168,7 +168,7 @@ describe("withNulls", () => {
     expect(withNulls('["client_secret"]', ["client_secret"])).toBe('["client_secret"]');
   });
 
-  it("leaves no trace of a secret, wherever the key stands", () => {
+  it("leaves no trace of a secret, wherever its key is", () => {
     fc.assert(
       fc.property(fc.array(anyJson, { maxLength: 5 }), fc.nat(), (values, at) => {
         const members = values.map(({ loose }, index) => `"k${index}":${loose}`);

@@ -65,7 +65,7 @@ it("the process with the lower id continues after the other stopped, without a m
   expect(own().state).toBe("open");
 });
 
-it("in a file a higher id was admitted later, so no one waits for it", async () => {
+it("in a file journal a higher id was admitted later, so no process waits for it", async () => {
   const { admitted } = journalWith(entry("z"), { isShared: false });
   expect((await admitted).kind).toBe("new");
 });

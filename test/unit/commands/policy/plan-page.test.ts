@@ -33,7 +33,7 @@ const key = (name: string, over: Partial<KeyItem> = {}): KeyItem => ({
   destinations: [{ store: "github:acme/etl#INTEG_KEY" }],
   ...over,
 });
-const made = (item: string, id: string, over: Partial<Entry> = {}): Entry =>
+const created = (item: string, id: string, over: Partial<Entry> = {}): Entry =>
   entry({ resource_id: id, policy: { id: own, item }, ...over });
 const seen = (id: string, days: number, over: Partial<SeenCredential> = {}): SeenCredential => ({
   id,
@@ -60,7 +60,7 @@ interface Screen {
 
 const youngOnes = {
   items: young.map((name) => client(name)),
-  entries: young.map((name) => made(name, `oac_${name}`)),
+  entries: young.map((name) => created(name, `oac_${name}`)),
   clients: young.map((name) => seen(`oac_${name}`, 3)),
 };
 const command = (text: string) => ({ command: text, format: "json" }) as const;
@@ -69,7 +69,7 @@ const screens: Readonly<Record<string, Screen>> = {
   "no changes": youngOnes,
   "the screen of the documents": {
     items: [client("reporting"), nightly, ...youngOnes.items],
-    entries: [made("nightly", "ak_eu_12", { operation: "access_key.create" }), ...youngOnes.entries],
+    entries: [created("nightly", "ak_eu_12", { operation: "access_key.create" }), ...youngOnes.entries],
     clients: [...youngOnes.clients, seen("oac_eu_77", 1)],
     keys: [oldKey, seen("ak_eu_ending", 1, { name: "ending" }), seen("ak_eu_idle", 1)],
   },
@@ -87,14 +87,14 @@ const screens: Readonly<Record<string, Screen>> = {
     ],
     entries: [
       ...[1, 2, 3].map(() =>
-        made("stalled", "", {
+        created("stalled", "", {
           resource_id: null,
           state: "refused",
           last_error: { kind: "refused", message: "The scope is not allowed." },
         }),
       ),
-      made("moved", "oac_2", { destination: { kind: "file", path: "/srv/moved.json", as: "raw" } }),
-      made("gone", "oac_3", { destination: { kind: "file", path: "/srv/gone.json", as: "raw" } }),
+      created("moved", "oac_2", { destination: { kind: "file", path: "/srv/moved.json", as: "raw" } }),
+      created("gone", "oac_3", { destination: { kind: "file", path: "/srv/gone.json", as: "raw" } }),
     ],
     clients: [seen("oac_2", 3), seen("oac_3", 3)],
     missing: [placeOf({ file: "/srv/gone.json" })],
@@ -109,7 +109,7 @@ const screens: Readonly<Record<string, Screen>> = {
       client("several", { destinations: [command("cat > /srv/a"), { file: "/srv/b" }, { profile: "ci" }] }),
     ],
     entries: [
-      made("deploy", "oac_4", {
+      created("deploy", "oac_4", {
         destination: { kind: "command", mark: commandMark({ command: "deploy", as: "json" }) },
       }),
     ],
@@ -159,7 +159,7 @@ it.each([
     { items: [key("a")], keys: [seen("ak_1", 1, { name: "a" })] },
     "adopt access-key ak_1 --name a-2",
   ],
-])("says what to do with what is in no item: %s", (_what, screen: Partial<Screen>, step) => {
+])("the notes name the step for a credential in no item: %s", (_what, screen: Partial<Screen>, step) => {
   const { output, stderr } = stage({ tty: true, columns: 120 });
   reportPlanNotes({ output } as Context, planOf({ items: [], ...screen }), { file: "integ.yaml", isPage: true });
   expect(stderr.text).toContain(`in no item: integ ${step}\n`);
@@ -173,7 +173,7 @@ async function shown(screen: Screen, columns: number, env: Record<string, string
 
 afterEach(() => void vi.useRealTimers());
 
-it("matches plan-page.txt, complete at each width, and the same without colours", async () => {
+it("the page matches plan-page.txt, complete at each width, and the same without colours", async () => {
   const pages: string[] = [];
   for (const [what, screen] of Object.entries(screens))
     for (const columns of [120, 80, 40]) {
@@ -187,7 +187,7 @@ it("matches plan-page.txt, complete at each width, and the same without colours"
   await expect(pages.join("\n")).toMatchFileSnapshot("plan-page.txt");
 });
 
-it("never breaks an id, command or destination", async () => {
+it("the page never breaks an id, command or destination", async () => {
   for (const screen of Object.values(screens))
     for (const columns of [120, 80, 40]) {
       const text = await shown(screen, columns);

@@ -48,7 +48,7 @@ async function statusAt(status: Status, columns: number, env: Record<string, str
   return stdout.text;
 }
 
-it("matches status-page.txt: a table with a timeline, or sentences on a narrow terminal and without graphics", async () => {
+it("the page matches status-page.txt: a table with a timeline, or sentences on a narrow terminal and without graphics", async () => {
   const screens: readonly (readonly [string, number, Record<string, string>])[] = [
     ["wide", 140, {}],
     ["100 columns", 100, {}],
@@ -65,7 +65,7 @@ it.each([
   [39, 100],
   [12, 80],
 ])(
-  "draws the timeline of ids of %i characters at %i columns: other columns are left out for it",
+  "the page draws the timeline of ids of %i characters at %i columns: other columns are left out for it",
   async (length, columns) => {
     const credentials = morning.credentials.map((one) => ({ ...one, id: one.id.padEnd(length, "0") }));
     const text = await statusAt({ ...morning, credentials }, columns);
@@ -75,7 +75,7 @@ it.each([
   },
 );
 
-it("orders what needs a person by severity, then by date", async () => {
+it("the page orders what needs a person by severity, then by date", async () => {
   const items = (
     [
       ["!", "c", 3],
@@ -93,7 +93,7 @@ it("orders what needs a person by severity, then by date", async () => {
   expect(text.match(/^  [✗!] [abcd]\b/gm)).toEqual(["  ✗ a", "  ✗ b", "  ! c", "  ! d"]);
 });
 
-it("reports an empty account, and sorts 3,000 credentials by their end", async () => {
+it("the page reports an empty account, and sorts 3,000 credentials by their end", async () => {
   const empty = { ...morning, needed: [], waiting: [], credentials: [], slots: new Map<string, number>() };
   expect(await statusAt(empty, 80)).toContain("Nothing needs you.");
   expect(await statusAt({ ...empty, isPartial: true }, 80)).toContain("Nothing needs you, as far as integ can see.");
