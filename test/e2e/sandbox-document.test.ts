@@ -7,7 +7,7 @@ import type { SandboxDescription } from "../../src/sandbox/description.ts";
 import { faultKeys } from "../../src/sandbox/fault.ts";
 import { root } from "../support/program.ts";
 import { startService } from "../support/service.ts";
-import { aSandbox, ask, basic, type RawResponse, control, create, list, setTime } from "../unit/sandbox/a-sandbox.ts";
+import { aSandbox, send, basic, type RawResponse, control, create, list, setTime } from "../unit/sandbox/a-sandbox.ts";
 
 type RegionDescription = SandboxDescription["us"];
 
@@ -44,7 +44,7 @@ async function created(
 }
 
 function client(us: RegionDescription, id: string, method = "GET"): Promise<RawResponse> {
-  return ask(`${us.base_url}/v1/oauth_clients/${id}`, { method, headers: basic(us.api_key) });
+  return send(`${us.base_url}/v1/oauth_clients/${id}`, { method, headers: basic(us.api_key) });
 }
 
 function createKey(us: RegionDescription): Promise<RawResponse> {
@@ -53,7 +53,7 @@ function createKey(us: RegionDescription): Promise<RawResponse> {
     "x-organization-id": us.organization_id,
     "content-type": "application/json",
   };
-  return ask(`${us.base_url}/api/v1/access-keys`, { method: "POST", headers, body: '{"name":"k"}' });
+  return send(`${us.base_url}/api/v1/access-keys`, { method: "POST", headers, body: '{"name":"k"}' });
 }
 
 async function slots(us: RegionDescription): Promise<number> {
@@ -128,7 +128,7 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     expect(second.data[0]).toEqual(first.data[4]);
   },
   document: async ({ us }) => {
-    const { paths } = JSON.parse((await ask(`${us.base_url}/v1-reference/openapi-v1.json`)).text);
+    const { paths } = JSON.parse((await send(`${us.base_url}/v1-reference/openapi-v1.json`)).text);
     expect(Object.keys(paths)).not.toContain("/v1/oauth_clients/{id}");
     expect((await client(us, "oac_none")).status).toBe(404);
   },
@@ -136,7 +136,7 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     expect(JSON.parse((await list(us)).text)).toMatchObject({ status: 500, retryable: false }),
   lifetime: async ({ us, wait }) => {
     const { client_id, client_secret } = JSON.parse((await create(us, "k")).text);
-    const came = await ask(us.token_endpoint!, {
+    const came = await send(us.token_endpoint!, {
       method: "POST",
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: String(new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret })),
@@ -144,7 +144,7 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const { access_token, expires_in } = JSON.parse(came.text);
     expect(expires_in).toBe(5);
     const withToken = (): Promise<RawResponse> =>
-      ask(`${us.base_url}/v1/entities`, { headers: { authorization: `Bearer ${access_token}` } });
+      send(`${us.base_url}/v1/entities`, { headers: { authorization: `Bearer ${access_token}` } });
     expect((await withToken()).status).toBe(200);
     wait(6);
     expect((await withToken()).status).toBe(401);

@@ -1,4 +1,4 @@
-// Shells read words of people and of the service: every completion is shown, never run.
+// Shells interpret words of users and of the service: every completion is shown, never run.
 import { Command } from "commander";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -41,14 +41,14 @@ function scriptFile(name: string, text: string): string {
   return file;
 }
 
-/** A program of that name whose completions and their descriptions are hostile. */
-function answeringProgram(kind: string): void {
+/** Installs a program `integ` whose completions and descriptions are hostile. */
+function installProgram(kind: string): void {
   const answer = scriptFile("answer", `${kind} \n--plain\t${nasty}\n--${nasty}\n`);
   writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec cat '${answer}'\n`, { mode: 0o755 });
 }
 
 describe("a completion", () => {
-  beforeAll(() => answeringProgram("options"));
+  beforeAll(() => installProgram("options"));
 
   it.skipIf(isMissing("bash"))("is quoted by bash, and the script is valid", () => {
     const file = scriptFile("integ.bash", scripts.bash);

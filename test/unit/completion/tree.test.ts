@@ -60,7 +60,7 @@ describe("the tree", () => {
     expect(dryRun).toEqual({ long: "--dry-run", summary: "send nothing", mandatory: false });
   });
 
-  it("has for every argument whether it is required and repeatable", () => {
+  it("has every argument, and if it is required and repeatable", () => {
     expect(create.arguments).toMatchObject([
       { name: "id", required: true, repeatable: false, summary: "the id" },
       { name: "file", required: false, repeatable: true, completion: { kind: "files" } },

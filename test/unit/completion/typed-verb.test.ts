@@ -7,7 +7,7 @@ import type { WholeTree } from "../../../src/commands/verb.ts";
 
 const asData = ({ root, verbOf }: WholeTree): Tree => treeOf(root, verbOf);
 
-it("offers the same after every command as the whole tree", async () => {
+it("completion offers the same after every command as the whole tree", async () => {
   const whole = asData(await wholeTree());
   const paths = [...nodesBelow(whole.root)].map(({ path }) => [...path]);
   const lines = [...paths, ["help", "keys", "create"], ["key", "rotate"], ["-p", "keys", "entities", "list"]];

@@ -73,13 +73,13 @@ test("a file written in pieces overwrites none, and leaves nothing if a piece is
     yield "one";
   }
   await expect(createWhole(path, raced())).rejects.toThrow("EEXIST");
-  let isAsked = false;
-  async function* unasked(): AsyncIterable<string> {
-    isAsked = true;
+  let isRead = false;
+  async function* unread(): AsyncIterable<string> {
+    isRead = true;
     yield "one";
   }
-  await expect(createWhole(path, unasked())).rejects.toThrow("EEXIST");
-  expect([isAsked, readFileSync(path, "utf8"), readdirSync(folder)]).toEqual([false, "another's", ["x"]]);
+  await expect(createWhole(path, unread())).rejects.toThrow("EEXIST");
+  expect([isRead, readFileSync(path, "utf8"), readdirSync(folder)]).toEqual([false, "another's", ["x"]]);
 });
 
 test("a replacement with a fixed temporary name overwrites the leftover of a killed one", () => {

@@ -1,4 +1,4 @@
-// How the lock files read the kernel's result.
+// The meaning of the kernel's results for a lock.
 import { describe, expect, it } from "vitest";
 import { lockAnswer } from "../../../src/disk/error-words.ts";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";

@@ -81,7 +81,7 @@ describe("removing a lock by hand", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("is not affected by the owner's release", () => {
+  it("has the same effect as the owner's release: the lock is not held", () => {
     const { held } = tryLock(lockPath(), without);
     held?.release();
     expect(held?.isHeld()).toBe(false);
@@ -126,7 +126,7 @@ describe("a lock file that changes during a check", () => {
     expect(ownerAt(path).random).toBe("new");
   });
 
-  it("is left alone if another process took the ended owner's lock meanwhile", () => {
+  it("is left alone if another process took over the ended owner's lock first", () => {
     const path = lockPath();
     plant(path, { ...gone, random: "first" });
     const taken = (): undefined => {
@@ -223,7 +223,7 @@ describe("a kernel lock without a name", () => {
   });
 });
 
-test("is released once: a second release does not touch a file opened since", () => {
+test("a lock is released once: a second release does not touch a file opened since", () => {
   const path = lockPath();
   const { held } = tryLock(path, without);
   held?.release();
@@ -264,10 +264,10 @@ describe("a failing disk", () => {
         (_call, at) => (at === number ? diskError("EIO", call) : undefined),
       );
       const words = `${call} ${file}`;
-      const isHad = error === undefined;
+      const isHeld = error === undefined;
       // A file that cannot be removed or closed does not fail the lock.
-      expect([words, isHad || errorCode(error)]).toEqual([words, isHad ? true : "EIO"]);
-      if (isHad) expect([words, call]).toEqual([words, expect.stringMatching(/^(?:unlink|close|lstat|fstat)$/)]);
+      expect([words, isHeld || errorCode(error)]).toEqual([words, isHeld ? true : "EIO"]);
+      if (isHeld) expect([words, call]).toEqual([words, expect.stringMatching(/^(?:unlink|close|lstat|fstat)$/)]);
       expect([words, open.length]).toEqual([words, typeof value === "object" ? 1 : 0]);
     }
   });

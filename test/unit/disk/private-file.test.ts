@@ -52,8 +52,8 @@ test("a folder is created with its parents, mode 0700; one that others can write
   expect(() => ensurePrivateFolder(join(folder, "file", "x"))).toThrow("a part of the path is not a folder");
 });
 
-/** Gives files and folders another owner or mode. */
-function looking(changed: { uid?: number; mode?: number }): (call: DiskCall) => unknown {
+/** Makes fstat and stat report another owner or mode. */
+function withStat(changed: { uid?: number; mode?: number }): (call: DiskCall) => unknown {
   const { fstatSync, statSync: stat } = fs;
   return ({ call }) => {
     if (call !== "fstat" && call !== "stat") return undefined;
@@ -72,11 +72,11 @@ test("a file of another user, or not a plain file, is refused", async () => {
   const path = join(folder, "x");
   writeFileSync(path, "text", { mode: 0o600 });
   const getuid = vi.spyOn(process, "getuid").mockReturnValue(1000);
-  const others = looking({ uid: 2000 });
+  const others = withStat({ uid: 2000 });
   try {
     const refused = ["usage", `Cannot use ${path}: it belongs to another user.`];
     expect(await failureOf(() => readPrivateFile(path), others)).toEqual([refused, []]);
-    expect(await failureOf(() => readPrivateFile(path), looking({ uid: 1000 }))).toEqual(["text", []]);
+    expect(await failureOf(() => readPrivateFile(path), withStat({ uid: 1000 }))).toEqual(["text", []]);
     expect(await failureOf(() => ensurePrivateFolder(folder), others)).toEqual([
       ["usage", `Cannot use the folder ${folder}: it belongs to another user.`],
       [],
@@ -119,7 +119,7 @@ test("a file of another user, or not a plain file, is refused", async () => {
 test("a file system without permissions stores no secret, and none of it stays", async () => {
   const path = join(temporaryFolder(), "x");
   const refused = ["usage", `${path} is open to other users (mode 777).`];
-  expect(await failureOf(() => createPrivateFile(path), looking({ mode: 0o100777 }))).toEqual([refused, []]);
+  expect(await failureOf(() => createPrivateFile(path), withStat({ mode: 0o100777 }))).toEqual([refused, []]);
   expect(readPrivateFile(path)).toBeUndefined();
 });
 

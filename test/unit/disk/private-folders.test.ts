@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { makeFolders } from "../../../src/disk/private-file.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 
-test("creates missing folders for the owner only; an existing one stays", () => {
+test("makeFolders creates missing folders for the owner only; an existing one stays", () => {
   const top = temporaryFolder();
   const path = join(top, "a", "b", "c");
   makeFolders(path);
@@ -12,7 +12,7 @@ test("creates missing folders for the owner only; an existing one stays", () => 
   expect([statSync(path).mode & 0o777, statSync(join(top, "a")).mode & 0o777]).toEqual([0o700, 0o700]);
 });
 
-test("fails below a file or a dangling link, and returns", () => {
+test("makeFolders fails below a file or a dangling link, and returns", () => {
   const top = temporaryFolder();
   writeFileSync(join(top, "file"), "");
   symlinkSync(join(top, "nowhere"), join(top, "link"));
@@ -20,7 +20,7 @@ test("fails below a file or a dangling link, and returns", () => {
   expect(() => makeFolders(join(top, "link", "a"))).toThrow("ENOENT");
 });
 
-test.runIf(existsSync("/proc/self"))("fails below a parent that refuses the folder, and returns", () => {
+test.runIf(existsSync("/proc/self"))("makeFolders fails below a parent that refuses the folder, and returns", () => {
   expect(() => makeFolders("/proc/nope")).toThrow("ENOENT");
   expect(() => makeFolders("/proc/nope/a/b")).toThrow("ENOENT");
 });

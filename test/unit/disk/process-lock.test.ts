@@ -185,7 +185,7 @@ test("a takeover interrupted at any step is finished by the next", () => {
   }
 });
 
-test("a running process that takes over is waited for", () => {
+test("a lock that a running process is taking over is not acquired", () => {
   const path = lockPath();
   plant(path, { pid: deadPid(), random: "first" });
   plant(`${path}.take-first`, { random: "second" });

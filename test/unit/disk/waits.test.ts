@@ -1,4 +1,4 @@
-// How long a lock is waited for, by a simulated clock; and that writes, syncs and pauses end.
+// Writes in parts and the sync of a folder: each ends, and each error is reported.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -67,7 +67,7 @@ describe("a folder's sync", () => {
     expect(calls[0]!.args).toEqual([path, O_RDONLY | O_DIRECTORY]);
   });
 
-  it("is left out on systems that do it themselves", async () => {
+  it("is skipped on systems that do it themselves", async () => {
     const platform = vi.spyOn(process, "platform", "get").mockReturnValue("win32");
     try {
       expect((await onDisk(() => syncFolder("/no/such"))).calls).toEqual([]);
@@ -76,7 +76,7 @@ describe("a folder's sync", () => {
     }
   });
 
-  onLinux("that may not be opened is an error, unless that is said to be none", async () => {
+  onLinux("that may not be opened is an error, except with unlessDenied", async () => {
     const path = folder();
     const failing = (code: string, options = {}) =>
       onDisk(
@@ -89,7 +89,7 @@ describe("a folder's sync", () => {
   });
 
   /** The state of the promise after a few turns. */
-  const saidOf = async (promise: Promise<unknown>): Promise<unknown> => {
+  const stateOf = async (promise: Promise<unknown>): Promise<unknown> => {
     let said: unknown = "nothing";
     promise.then(
       () => (said = "synced"),
@@ -99,13 +99,13 @@ describe("a folder's sync", () => {
     return said;
   };
 
-  onLinux("is synced once for all of a turn, and each is told", async () => {
+  onLinux("is synced once for all callers in a turn of the event loop, and each gets the result", async () => {
     const path = folder();
     const { value, calls } = await onDisk(async () => {
       const first = [folderSynced(path), folderSynced(path)];
       expect(first[0]).toBe(first[1]);
-      const said = await Promise.all(first.map(saidOf));
-      return [...said, await saidOf(folderSynced(path)), await saidOf(folderSynced(join(path, "none")))];
+      const said = await Promise.all(first.map(stateOf));
+      return [...said, await stateOf(folderSynced(path)), await stateOf(folderSynced(join(path, "none")))];
     });
     expect(value).toEqual(["synced", "synced", "synced", "ENOENT"]);
     expect(calls.filter(({ call }) => call === "fsync")).toHaveLength(2);

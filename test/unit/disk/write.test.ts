@@ -77,10 +77,10 @@ test.each([
 
 test("a folder is synced once for all callers of one turn, again in the next, and each gets its error", async () => {
   const folder = temporaryFolder();
-  const asked = () => Promise.all([folderSynced(folder), folderSynced(folder)]);
-  const { calls } = await onDisk(async () => [await asked(), await asked()]);
+  const syncTwice = () => Promise.all([folderSynced(folder), folderSynced(folder)]);
+  const { calls } = await onDisk(async () => [await syncTwice(), await syncTwice()]);
   expect(wordsOf(calls, ["fsync"])).toHaveLength(2);
-  const failing = await onDisk(asked, ({ call }) => (call === "fsync" ? diskError("EIO", call) : undefined));
+  const failing = await onDisk(syncTwice, ({ call }) => (call === "fsync" ? diskError("EIO", call) : undefined));
   expect(errorCode(failing.error)).toBe("EIO");
 });
 

@@ -54,8 +54,8 @@ describe("the debug log", () => {
     const create = (key: string): ExchangeRequest =>
       get(peer.origin, { method: "POST", headers: { "idempotency-key": key }, body: "{}" });
     const other = get(peer.origin, { path: "/v1/other" });
-    const asked = get(peer.origin);
-    for (const request of [asked, asked, asked, asked, other, create("a"), create("a"), create("b"), create("a")])
+    const first = get(peer.origin);
+    for (const request of [first, first, first, first, other, create("a"), create("a"), create("b"), create("a")])
       await transport.exchange(request);
     const attempts = (kind: string): number[] =>
       events.filter((event) => event.kind === kind).map(({ attempt }) => attempt);

@@ -88,7 +88,7 @@ describe("the command line", () => {
   });
 
   it.each(["--json help output", "help --json output", "help output -p prod"])(
-    "accepts them with help topics: %s",
+    "accepts global options with help topics: %s",
     async (line) => expect(await help(line)).toBe(await help("help output")),
   );
 
@@ -157,7 +157,7 @@ describe("the command line", () => {
     expect(wide).toEqual([]);
   });
 
-  it("distinguishes required arguments that can be asked for from those that cannot", async () => {
+  it("reports a missing argument, except where a question can ask for it", async () => {
     const { name, args, missing, globals } = await typed("oauth-clients get -p prod");
     expect([name, args, missing?.message]).toEqual(["oauth-clients get", [], "<id> is missing."]);
     expect(globals.profile).toBe("prod");

@@ -57,11 +57,11 @@ describe("an error for a person", () => {
   it("does not report the request id as missing if only this command does not have it", () => {
     const where = "profile prod (eu)";
     const request = "POST /v1/oauth_clients";
-    const told = (kind: FailureKind, problem?: { request_id: string }) =>
+    const shown = (kind: FailureKind, problem?: { request_id: string }) =>
       renderFailure(new Failure(kind, "x", { where, request, problem }), person).split("\n")[1];
-    expect(told("undelivered")).toBe(`  ${where} · ${request} · exit 7`);
-    expect(told("undelivered", { request_id: "req_1" })).toBe(`  ${where} · ${request} · request id req_1 · exit 7`);
-    expect(told("unreachable")).toBe(`  ${where} · ${request} · request id unknown · exit 7`);
+    expect(shown("undelivered")).toBe(`  ${where} · ${request} · exit 7`);
+    expect(shown("undelivered", { request_id: "req_1" })).toBe(`  ${where} · ${request} · request id req_1 · exit 7`);
+    expect(shown("unreachable")).toBe(`  ${where} · ${request} · request id unknown · exit 7`);
   });
 
   it("has only the known parts", () => {
@@ -137,8 +137,8 @@ describe("an error for a program", () => {
   it("names every kind as the exit code table does", () => {
     const kinds: readonly FailureKind[] = ["failed", "usage", "outcome_unknown", "secret_lost", "terminated"];
     for (const kind of kinds) {
-      const told = json(new Failure(kind, "x"), exitCodes[kind]).error;
-      expect(told).toEqual({ kind, message: "x", exit_code: exitCodes[kind] });
+      const shown = json(new Failure(kind, "x"), exitCodes[kind]).error;
+      expect(shown).toEqual({ kind, message: "x", exit_code: exitCodes[kind] });
     }
   });
 

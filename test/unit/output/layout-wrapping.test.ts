@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { wrapped } from "../../../src/output/formats/layout.ts";
 
-it("loses nothing, and exceeds the width only for a long word", () => {
+it("wrapping loses nothing, and exceeds the width only for a long word", () => {
   const word = fc.string({ unit: fc.constantFrom(..."abcdefgh"), minLength: 1, maxLength: 30 });
   fc.assert(
     fc.property(fc.array(word, { minLength: 1 }), fc.integer({ min: 20, max: 120 }), (words, width) => {
@@ -21,11 +21,11 @@ it.each([
   ],
   ["Without the question from now on: integ profiles use 'my profile' -q", "integ profiles use 'my profile' -q"],
   ["1 change needs attention. Next: integ journal list", "integ journal list"],
-])("leaves the command whole at every width: %s", (text, command) => {
+])("wrapping leaves the command whole at every width: %s", (text, command) => {
   for (let width = 20; width <= 120; width += 1) expect(wrapped(text, { width, margin: "  " })).toContain(command);
 });
 
-it("changes nothing without a useful width", () => {
+it("wrapping changes nothing without a useful width", () => {
   expect([undefined, 0, 10].map((width) => wrapped("a b c", { width, margin: "> " }))).toEqual(
     Array(3).fill("> a b c"),
   );

@@ -45,7 +45,7 @@ function refusal(make: () => unknown): Failure {
   throw new Error("not refused");
 }
 
-/** A listing of which two pages were written and noted, and a third was incomplete when its process was killed. */
+/** Leaves the files of a killed listing: two pages were written and noted, and a part of a third without a note. */
 async function killed(): Promise<void> {
   const file = open();
   await file.write("a\n");
@@ -98,7 +98,7 @@ describe("a new file", () => {
     ["a file", () => writeFileSync(path, "mine"), "already exists"],
     ["a folder", () => mkdirSync(path), "a folder"],
     ["a dangling link", () => symlinkSync(join(folder, "nowhere"), path), "a link"],
-    ["a file in place of its folder", () => void (path = join(placed("x"), "rows")), "ENOTDIR"],
+    ["a file in place of its folder", () => void (path = join(fileFor("x"), "rows")), "ENOTDIR"],
   ])("is refused if there is %s", (_what, stand, words) => {
     stand();
     const { kind, message } = refusal(() => open());
@@ -139,8 +139,8 @@ describe("a new file", () => {
   });
 });
 
-/** A file that blocks the path like a folder. */
-function placed(name: string): string {
+/** Creates a file where a path needs a folder. */
+function fileFor(name: string): string {
   const file = join(folder, `${name}-${files}`);
   writeFileSync(file, "");
   return file;

@@ -44,7 +44,7 @@ describe("a list with receipts before it", () => {
       const { output, stdout, stderr } = stage({ format, tty });
       const report = output.report({ columns: [], singular: "entry", plural: "entries" });
       for (let n = 0; n < receipts; n += 1) await report.receipt(client, view);
-      // Each is written immediately, whatever happens to the rest.
+      // Each receipt is written immediately, whatever happens to the rest.
       expect(stdout.text.split("CANARY-1")).toHaveLength(receipts + 1);
       if (count > 0) await report.list.page(pageOf(rows));
       await report.list.end({ nextPageToken: null, hasMore: false });
@@ -171,8 +171,8 @@ describe("messages next to the result", () => {
   });
 });
 
-/** Waits until the spinner, loaded on first use, and the slow stream are both done. */
-const settled = async (stderr: KeptStream): Promise<void> => {
+/** Waits until the spinner is loaded, and the slow stream has taken all its data. */
+const idle = async (stderr: KeptStream): Promise<void> => {
   await import("ora");
   for (let turn = 0; turn < 5 || stderr.writableLength > 0; turn += 1) await new Promise((go) => setImmediate(go));
 };
@@ -196,11 +196,11 @@ describe("a spinner, with a test clock", () => {
       const { output, stderr } = stage({ ...drawn, clock });
       const progress = begin(output);
       clock.pass(ms);
-      await settled(stderr);
+      await idle(stderr);
       expect(stderr.text.includes("reading"), `${ms} ms`).toBe(isDrawn);
       progress.done();
       clock.pass(10_000);
-      await settled(stderr);
+      await idle(stderr);
       if (!isDrawn) expect(stderr.text).toBe("");
     }
   });
@@ -212,12 +212,12 @@ describe("a spinner, with a test clock", () => {
     clock.pass(300);
     first.done();
     const second = output.progress("second");
-    await settled(stderr);
+    await idle(stderr);
     clock.pass(299);
-    await settled(stderr);
+    await idle(stderr);
     expect(stderr.text).toBe("");
     clock.pass(1);
-    await settled(stderr);
+    await idle(stderr);
     expect(stderr.text).toContain("second");
     expect(stderr.text).not.toContain("first");
     second.done();
@@ -228,17 +228,17 @@ describe("a spinner, with a test clock", () => {
     const { output, stderr } = stage({ ...drawn, clock });
     const progress = output.progress("Reading entities");
     clock.pass(300);
-    await settled(stderr);
+    await idle(stderr);
     progress.update("Reading entities: 500");
     clock.pass(200);
-    await settled(stderr);
+    await idle(stderr);
     expect(stderr.text).toContain("Reading entities: 500");
     progress.done();
-    await settled(stderr);
+    await idle(stderr);
     expect(stderr.text.lastIndexOf(erase)).toBeGreaterThan(stderr.text.lastIndexOf("Reading"));
     const { length } = stderr.text;
     clock.pass(10_000);
-    await settled(stderr);
+    await idle(stderr);
     expect(stderr.text.length).toBe(length);
   });
 
@@ -248,10 +248,10 @@ describe("a spinner, with a test clock", () => {
     const wait = output.countdown("Trying again", 3_000);
     for (let tenths = 0; tenths < 34; tenths += 1) {
       clock.pass(100);
-      await settled(stderr);
+      await idle(stderr);
     }
     wait.done();
-    await settled(stderr);
+    await idle(stderr);
     const left = [...stderr.text.matchAll(/Trying again \((\d+) s left\)/g)].map(([, seconds]) => seconds);
     expect([...new Set(left)]).toEqual(["3", "2", "1", "0"]);
   });
@@ -271,13 +271,13 @@ describe("progress", () => {
   });
 
   it("is one line if a long wait cannot be drawn, and none with --quiet", () => {
-    const told = [{}, { tty: true, env: { TERM: "dumb" } }, { quiet: true }].map((options) => {
+    const notes = [{}, { tty: true, env: { TERM: "dumb" } }, { quiet: true }].map((options) => {
       const { output, stderr } = stage(options);
       output.countdown("Trying again", 60_000).done();
       return stderr.text;
     });
     const line = expect.stringMatching(/^Note: Trying again \(in 60 s, until \d\d:\d\d:\d\d\)\.\n$/) as string;
-    expect(told).toEqual([line, line, ""]);
+    expect(notes).toEqual([line, line, ""]);
   });
 
   it("is a line every ten seconds in a log", async () => {
@@ -289,7 +289,7 @@ describe("progress", () => {
       progress.update(`Reading entities: ${second}`);
     }
     progress.done();
-    await settled(stderr);
+    await idle(stderr);
     expect(stderr.text).toBe("Note: Reading entities: 10.\nNote: Reading entities: 20.\n");
   });
 
@@ -305,7 +305,7 @@ describe("progress", () => {
       const since = new Date(clock.now).toTimeString().slice(0, 8);
       const progress = output.progress("Reading entities");
       clock.pass(1_999);
-      await settled(stderr);
+      await idle(stderr);
       expect(stderr.text).toBe("");
       clock.pass(1);
       progress.update("Reading entities: 500");
@@ -316,7 +316,7 @@ describe("progress", () => {
       clock.pass(10_000);
       progress.done();
       clock.pass(60_000);
-      await settled(stderr);
+      await idle(stderr);
       expect(stderr.text.replaceAll("\n  ", " ")).toBe(
         `Note: Still waiting since ${since}: Reading entities.\nNote: Reading entities: 500.\n` +
           `Note: Trying again (in 9 s).\nNote: Still waiting since ${since}: Reading entities: 500.\n`,
@@ -330,10 +330,10 @@ describe("progress", () => {
     const progress = output.progress("Reading entities");
     for (let tenths = 0; tenths < 70; tenths += 1) {
       clock.pass(100);
-      await settled(stderr);
+      await idle(stderr);
     }
     progress.done();
-    await settled(stderr);
+    await idle(stderr);
     const seconds = [...stderr.text.matchAll(/Reading entities(?: · (\d+) s)?/g)].map(([, count]) => count);
     expect(seconds).toEqual([undefined, "2", "3", "4", "5", "6"]);
   });
@@ -377,7 +377,7 @@ describe("questions", () => {
     stdin.write(text);
   };
 
-  /** Keys typed once a confirmation is shown: earlier ones do not answer it. */
+  /** Types keys once a confirmation is shown: earlier keys do not answer it. */
   const keysAt = async (
     { stdin, stderr }: { stdin: NodeJS.WritableStream; stderr: { text: string } },
     text: string,
@@ -385,8 +385,8 @@ describe("questions", () => {
     await vi.waitFor(() => expect(stderr.text).toContain("Revoke"), { timeout: 10_000 });
     await keys(stdin, text);
   };
-  /** Terminals that draw questions. */
-  const asked = (options: StageOptions = {}): Stage =>
+  /** A terminal that can draw questions. */
+  const tty = (options: StageOptions = {}): Stage =>
     stage({ ...options, tty: true, env: { NO_COLOR: "", ...options.env } });
   const cancelled = { kind: "interrupted", message: expect.stringContaining("Cancelled") as string };
 
@@ -400,7 +400,7 @@ describe("questions", () => {
     ["no terminal", {}],
     ["--no-input", { tty: true, noInput: true }],
     ["CI", { tty: true, env: { CI: "true" } }],
-  ])("are a usage error if they cannot be asked: %s", async (_why, options) => {
+  ])("are a usage error if they cannot be tty: %s", async (_why, options) => {
     const { output, stderr } = stage(options);
     expect(output.interactive).toBe(false);
     await expect(output.confirm("Revoke c1?")).rejects.toMatchObject({
@@ -425,7 +425,7 @@ describe("questions", () => {
     ["Enter at something that destroys", "\r", true, false],
     ["y at something that destroys", "y", true, true],
   ])("accept %s", async (_key, typed, destructive, expected) => {
-    const { output, stdin, stdout, stderr } = asked();
+    const { output, stdin, stdout, stderr } = tty();
     const answer = output.confirm("Revoke?", { destructive });
     await keysAt({ stdin, stderr }, typed);
     expect(await answer).toBe(expected);
@@ -438,7 +438,7 @@ describe("questions", () => {
     ["Ctrl-D", "\u0004"],
     ["Ctrl-C", "\u0003"],
   ])("are cancelled by %s", async (_key, typed) => {
-    const { output, stdin, stderr } = asked();
+    const { output, stdin, stderr } = tty();
     const answer = output.confirm("Revoke?");
     await Promise.all([expect(answer).rejects.toMatchObject(cancelled), keysAt({ stdin, stderr }, typed)]);
     expect(stdin).toMatchObject({ isRaw: false });
@@ -446,11 +446,11 @@ describe("questions", () => {
 
   it("ignore keys after the end of the input", async () => {
     for (const typed of ["\u0004y", "\u0004\r", "\u0003y"]) {
-      const { output, stdin, stderr } = asked();
+      const { output, stdin, stderr } = tty();
       const answer = output.confirm("Revoke?").catch(() => false);
       await keysAt({ stdin, stderr }, typed);
       expect(await answer, JSON.stringify(typed)).toBe(false);
-      const other = asked();
+      const other = tty();
       const picked = other.output.pick("Region?", { choices: regions, flag: "--region" }).catch(() => "nothing");
       await keys(other.stdin, typed);
       expect(await picked, JSON.stringify(typed)).toBe("nothing");
@@ -458,7 +458,7 @@ describe("questions", () => {
   });
 
   it("never take the end of the input for a yes, before or after the question", async () => {
-    const { output, stdin } = asked();
+    const { output, stdin } = tty();
     const answer = output.confirm("Revoke?");
     await Promise.all([expect(answer).rejects.toMatchObject(cancelled), sleep(60).then(() => stdin.end())]);
     await sleep(10);
@@ -482,7 +482,7 @@ describe("questions", () => {
           split: (text) => [text],
         });
       for (const ask of [pick, search, pickSome]) {
-        const { output, stdin } = asked({ env: { TERM } });
+        const { output, stdin } = tty({ env: { TERM } });
         const answer = ask(output);
         await Promise.all([expect(answer).rejects.toMatchObject(cancelled), sleep(60).then(() => stdin.end())]);
         await expect(ask(output)).rejects.toMatchObject(cancelled);
@@ -492,7 +492,7 @@ describe("questions", () => {
   );
 
   it.each([80, 50])("show one list at %i columns, for any length and position", async (columns) => {
-    const { output, stdin, stderr } = asked({ columns });
+    const { output, stdin, stderr } = tty({ columns });
     const choices = Array.from({ length: 30 }, (_, n) => ({
       value: `sa_${"x".repeat(40)}_${n}`,
       hint: `number ${n}`,
@@ -508,14 +508,14 @@ describe("questions", () => {
     expect(during.lines.filter((line) => line.includes("●"))).toHaveLength(1);
     await keys(stdin, "\r");
     expect(await answer).toBe(choices[7]!.value);
-    await settled(stderr);
+    await idle(stderr);
     const { lines, effects } = await shown(stderr.text, { columns, mayStyle: true });
     expect(effects).toEqual([]);
     expect(lines.join("")).not.toContain("○");
   });
 
   it("treat no match in a long list as no answer", async () => {
-    const { output, stdin, stderr } = asked();
+    const { output, stdin, stderr } = tty();
     const choices = Array.from({ length: 20 }, (_, n) => ({ value: `c${n}`, hint: `number ${n}` }));
     const answer = output.pick("Which?", { choices, flag: "--x" });
     await keys(stdin, "zz\r");
@@ -526,7 +526,7 @@ describe("questions", () => {
   });
 
   it("are interrupted by Ctrl-C", async () => {
-    const { output, stdin, stderr } = asked();
+    const { output, stdin, stderr } = tty();
     const answer = output.confirm("Revoke?");
     await Promise.all([expect(answer).rejects.toMatchObject(cancelled), keysAt({ stdin, stderr }, "\u0003")]);
     const other = output.ask("Name?");
@@ -536,7 +536,7 @@ describe("questions", () => {
   it("end with the interruption's error on an external signal", async () => {
     for (const TERM of ["xterm", "dumb"]) {
       const stop = new AbortController();
-      const { output, stdin } = asked({ env: { TERM }, interruption: stop.signal });
+      const { output, stdin } = tty({ env: { TERM }, interruption: stop.signal });
       const answer = output.confirm("Revoke?");
       setTimeout(() => stop.abort(new Failure("terminated", "Terminated.")), 60);
       await expect(answer).rejects.toMatchObject({ kind: "terminated" });
@@ -559,7 +559,7 @@ describe("questions", () => {
     ["\n", false, true],
     ["\n", true, false],
   ])("are one line on a plain terminal: %j", async (typed, destructive, expected) => {
-    const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
+    const { output, stdin, stderr } = tty({ env: { TERM: "dumb" } });
     const answer = output.confirm("Revoke \u001b[2J?", { destructive });
     await keysAt({ stdin, stderr }, typed);
     expect(await answer).toBe(expected);
@@ -567,7 +567,7 @@ describe("questions", () => {
   });
 
   it.each(plain)("list the answers, and ask again, on %s", async (_what, options) => {
-    const { output, stdin, stderr } = asked(options);
+    const { output, stdin, stderr } = tty(options);
     const confirmed = output.confirm("Revoke?", { destructive: true });
     for (const typed of ["yet\u0007\n", "yes\n"]) await keysAt({ stdin, stderr }, typed);
     expect(await confirmed).toBe(true);
@@ -590,7 +590,7 @@ describe("questions", () => {
   });
 
   it.each([40, 49, 80])("break a long question between words at %s columns", async (columns) => {
-    const { output, stdin, stderr } = asked({ env: { TERM: "dumb" }, columns });
+    const { output, stdin, stderr } = tty({ env: { TERM: "dumb" }, columns });
     const id = "oac_us_b7ea5bf4f11696cd3b434606";
     const question = `Revoke client ${id} as profile prod (us)? Its requests are denied immediately, even with a token.`;
     const answer = output.confirm(question, { destructive: true });
@@ -612,7 +612,7 @@ describe("questions", () => {
     expect(stderr.text.replaceAll("\n", " ")).toContain(`${question} Type yes or no (default: no): `);
   });
 
-  it("accept several choices by number there, the previous choices with Enter, and other input", async () => {
+  it("accept on a plain terminal several choices by number, the previous choices with Enter, and other input", async () => {
     const options = {
       choices: ["a:read", "b:read", "c:read"].map((value) => ({ value })),
       flag: "--scope",
@@ -620,7 +620,7 @@ describe("questions", () => {
       split: (text: string) => text.split(" "),
     };
     const answerTo = async (chosen: readonly string[], ...typed: string[]): Promise<readonly [string[], string]> => {
-      const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
+      const { output, stdin, stderr } = tty({ env: { TERM: "dumb" } });
       const answer = output.pickSome("Scopes", { ...options, chosen });
       for (const line of typed) await keys(stdin, `${line}\n`);
       return [await answer, stderr.text];
@@ -638,8 +638,8 @@ describe("questions", () => {
     expect(said).toMatch(/At least one is required\.\n.*Invalid choice "7"\.\n/s);
   });
 
-  it("list the first of many choices there, and those that contain the typed text", async () => {
-    const { output, stdin, stderr } = asked({ env: { TERM: "dumb" } });
+  it("list on a plain terminal the first of many choices, and those that contain the typed text", async () => {
+    const { output, stdin, stderr } = tty({ env: { TERM: "dumb" } });
     const choices = Array.from({ length: 120 }, (_, n) => ({ value: `sa_${n + 1}`, hint: `number ${n + 1}` }));
     const answer = output.pick("Which?", { choices, flag: "--x" });
     for (const line of ["_119", "119"]) await keys(stdin, `${line}\n`);
@@ -649,7 +649,7 @@ describe("questions", () => {
   });
 
   it.each(plain)("accept a secret and hide it on %s", async (_what, options) => {
-    const { output, stdin, stdout, stderr } = asked(options);
+    const { output, stdin, stdout, stderr } = tty(options);
     const answer = output.ask("API key", { hidden: true, validate: (key) => (key === "x" ? "Too short." : undefined) });
     await keys(stdin, "x\r");
     for (const typed of ["wrong\u0015CAN", "ARYY\u007f\u001b[D", "-é2\r"]) await keys(stdin, typed);
@@ -660,8 +660,8 @@ describe("questions", () => {
     expect(stdin).toMatchObject({ isRaw: false });
   });
 
-  it("warn there that the terminal cannot hide the input", async () => {
-    const { output, stdin } = asked({ env: { TERM: "dumb" } });
+  it("are refused on a plain terminal that cannot hide the input", async () => {
+    const { output, stdin } = tty({ env: { TERM: "dumb" } });
     Object.assign(stdin, { setRawMode: undefined });
     await expect(output.ask("Key?", { hidden: true, flag: "--api-key-stdin" })).rejects.toMatchObject({
       message: "--api-key-stdin is missing.",
@@ -673,7 +673,7 @@ describe("questions", () => {
     ["Escape and Enter", "\u001b\n", "\u001b"],
     ["Ctrl-C", "", "\u0003"],
     ["Ctrl-D", "", "\u0004"],
-  ])("are cancelled there by %s", async (_key, line, hiddenKeys) => {
+  ])("are cancelled on a plain terminal by %s", async (_key, line, hiddenKeys) => {
     const ways: readonly ((output: Output) => Promise<unknown>)[] = [
       (output) => output.confirm("Revoke?"),
       (output) => output.ask("Name?"),
@@ -681,7 +681,7 @@ describe("questions", () => {
       (output) => output.ask("Key?", { hidden: true }),
     ];
     for (const [index, ask] of ways.entries()) {
-      const { output, stdin } = asked({ env: { TERM: "dumb" } });
+      const { output, stdin } = tty({ env: { TERM: "dumb" } });
       const typed = index === 3 ? hiddenKeys : line;
       // The terminal itself turns keys of a visible line into a signal, or into the end of the input.
       const type = async (): Promise<void> => (typed === "" ? void stdin.end() : keys(stdin, typed));
@@ -691,7 +691,7 @@ describe("questions", () => {
   });
 
   it("accept a text, and ask again if it is invalid", async () => {
-    const { output, stdin, stderr } = asked();
+    const { output, stdin, stderr } = tty();
     const answer = output.ask("Name?", { validate: (name) => (name === "ok" ? undefined : "only ok is\u0007 ok") });
     await keys(stdin, "no\r");
     await keys(stdin, "\u007f\u007fok\r");
@@ -700,7 +700,7 @@ describe("questions", () => {
   });
 
   it("never echo hidden input", async () => {
-    const { output, stdin, stdout, stderr } = asked();
+    const { output, stdin, stdout, stderr } = tty();
     const answer = output.ask("API key?", { hidden: true });
     await keys(stdin, "CANARY-2\r");
     expect(await answer).toBe("CANARY-2");
@@ -708,7 +708,7 @@ describe("questions", () => {
   });
 
   it("return the chosen value unchanged", async () => {
-    const { output, stdin } = asked();
+    const { output, stdin } = tty();
     const answer = output.pick("Region?", { choices: regions, flag: "--region" });
     await keys(stdin, "\u001b[B\r");
     expect(await answer).toBe("eu");
@@ -729,17 +729,17 @@ describe("a table of concurrent work", () => {
     const { output, stderr } = stage({ ...drawn, clock });
     const table = work(output);
     clock.pass(300);
-    await settled(stderr);
+    await idle(stderr);
     const first = stderr.text;
     // Messages appear above the rows, and a wait has the first line while it lasts.
     output.note("in between");
     const wait = output.countdown("Trying again", 4_000);
     clock.pass(200);
-    await settled(stderr);
+    await idle(stderr);
     const second = stderr.text;
     wait.done();
     table.done();
-    await settled(stderr);
+    await idle(stderr);
     vi.useRealTimers();
     const linesOf = async (text: string): Promise<string[]> => {
       const { lines, effects } = await shown(text, { columns: 80, mayStyle: true });
@@ -765,7 +765,7 @@ describe("a table of concurrent work", () => {
     const table = output.liveTable("Applying", items);
     table.set("item-99", "creating");
     clock.pass(300);
-    await settled(stderr);
+    await idle(stderr);
     vi.useRealTimers();
     const { lines } = await shown(stderr.text, { columns: 80, mayStyle: true });
     expect(lines.length).toBeLessThanOrEqual(22);
@@ -785,7 +785,7 @@ describe("a table of concurrent work", () => {
     for (const options of plain) {
       const { output, stderr } = stage(options);
       work(output).done();
-      await settled(stderr);
+      await idle(stderr);
       expect(stderr.text, JSON.stringify(options)).toBe(line);
     }
     const { output, stderr } = stage({ quiet: true });

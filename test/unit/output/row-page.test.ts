@@ -66,7 +66,7 @@ describe("rows of one response", () => {
   });
 });
 
-it("are deduplicated by id; rows without a text id are never repeats", () => {
+it("rows are deduplicated by id; rows without a text id are never repeats", () => {
   const rows = [
     '{"id":"a"}',
     '{"id":"\\u0061"}',

@@ -14,7 +14,7 @@ export class KeptStream extends Writable {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     if (this.fails === undefined) this.chunks.push(Buffer.from(chunk));
-    // Late, as a slow pipe would.
+    // Calls back later, as a slow pipe does.
     setImmediate(() => done(this.fails));
   }
 
@@ -87,7 +87,7 @@ export class HandClock {
     return Date.now();
   }
 
-  /** Advances, in the order of due times. */
+  /** Advances the time, and runs due timers in order. */
   pass(ms: number): void {
     vi.advanceTimersByTime(ms);
   }

@@ -78,7 +78,7 @@ describe("writing to a file", () => {
     });
   });
 
-  it("does not wait for ever on a file that accepts no data", async () => {
+  it("does not wait endlessly for a file that accepts no data", async () => {
     expect((await written("x", () => 0)).error).toMatchObject({ kind: "failed" });
   });
 

@@ -14,7 +14,7 @@ export function aProfile(settings: Partial<Profile> & { name: string }): Profile
   };
 }
 
-/** The failure that an action ends with. */
+/** Runs `work`, and returns the failure with which it must end. */
 export async function failureOf(
   work: () => unknown,
 ): Promise<{ kind: string; message: string; details: Record<string, unknown> }> {

@@ -217,11 +217,11 @@ describe("the environment's profile and the sandbox", () => {
       env: {},
       stored: await openProfileStore({ configDir: "/nowhere" }),
     });
-    const asked: string[] = [];
+    const regions: string[] = [];
     const profile = await activate(resolution, {
       ...tools({}),
       sandbox: async (region) => {
-        asked.push(region);
+        regions.push(region);
         return {
           organizationId: organization_id,
           credential: async () => ({ kind: "api_key", key: "k", style: "apikey-user" }),
@@ -229,7 +229,7 @@ describe("the environment's profile and the sandbox", () => {
         };
       },
     });
-    expect([asked, profile.organizationId, profile.baseUrl]).toEqual([["eu"], organization_id, "sandbox://eu"]);
+    expect([regions, profile.organizationId, profile.baseUrl]).toEqual([["eu"], organization_id, "sandbox://eu"]);
     expect(await profile.legacy()).toEqual({ kind: "access_token", token: "t" });
     expect(await profile.credential()).toMatchObject({ key: "k" });
   });

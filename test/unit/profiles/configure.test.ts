@@ -24,7 +24,7 @@ const client: NewCredential = {
 };
 const prod = { name: "prod", region: "eu", base_url: "https://api.example.com/" } as const;
 
-async function rooms(): Promise<ProfileStores & { keptSecrets: () => string[] }> {
+async function setUp(): Promise<ProfileStores & { keptSecrets: () => string[] }> {
   const configDir = temporaryFolder();
   const credentials = credentialsAt({ configDir, keychain: "file", env: {} });
   return {
@@ -40,23 +40,23 @@ async function rooms(): Promise<ProfileStores & { keptSecrets: () => string[] }>
   };
 }
 
-async function secretOf(house: ProfileStores, profile: Profile): Promise<string> {
+async function secretOf(stores: ProfileStores, profile: Profile): Promise<string> {
   const source = secretSourceOf(profile.credential!);
   if (source.from !== "stored") throw new Error("not kept");
-  return house.credentials.read(source, profile.credential_origins);
+  return stores.credentials.read(source, profile.credential_origins);
 }
 
 describe("adding a profile", () => {
   it("stores the secret outside of profiles.json, bound to the origin", async () => {
-    const house = await rooms();
-    const { profile } = await addProfile(house, { ...prod, credential: key });
+    const stores = await setUp();
+    const { profile } = await addProfile(stores, { ...prod, credential: key });
     expect(profile).toMatchObject({
       base_url: "https://api.example.com",
       credential_origins: ["https://api.example.com"],
     });
-    expect(readFileSync(house.store.path, "utf8")).not.toContain("canary");
-    expect(house.keptSecrets()).toHaveLength(1);
-    const { profile: second } = await addProfile(house, { ...prod, name: "second", credential: client });
+    expect(readFileSync(stores.store.path, "utf8")).not.toContain("canary");
+    expect(stores.keptSecrets()).toHaveLength(1);
+    const { profile: second } = await addProfile(stores, { ...prod, name: "second", credential: client });
     expect(second.credential_origins).toEqual(["https://id.example.com", "https://api.example.com"]);
   });
 
@@ -77,51 +77,51 @@ describe("adding a profile", () => {
     ["an empty key", { ...prod, name: "new", credential: { ...key, secret: "" } }],
     ["a key with a newline", { ...prod, name: "new", credential: { ...key, secret: "canary\n" } }],
   ])("with %s is exit 2 and leaves nothing behind", async (_what, settings) => {
-    const house = await rooms();
-    await addProfile(house, prod);
-    const before = readFileSync(house.store.path, "utf8");
-    const failure = await failureOf(() => addProfile(house, settings));
+    const stores = await setUp();
+    await addProfile(stores, prod);
+    const before = readFileSync(stores.store.path, "utf8");
+    const failure = await failureOf(() => addProfile(stores, settings));
     expect(failure.kind).toBe("usage");
     expect(JSON.stringify(failure)).not.toContain("canary");
-    expect(readFileSync(house.store.path, "utf8")).toBe(before);
-    expect(house.keptSecrets()).toEqual([]);
+    expect(readFileSync(stores.store.path, "utf8")).toBe(before);
+    expect(stores.keptSecrets()).toEqual([]);
   });
 });
 
-it.each(["\uD800canary", "canary\uDC00"])("with half a character in the secret is refused: %j", async (secret) => {
-  const house = await rooms();
-  const refused = await addProfile(house, { ...prod, credential: { ...key, secret } }).catch((error: unknown) => error);
+it.each(["\uD800canary", "canary\uDC00"])("a secret with half a character is refused: %j", async (secret) => {
+  const stores = await setUp();
+  const refused = await failureOf(() => addProfile(stores, { ...prod, credential: { ...key, secret } }));
   expect(refused).toMatchObject({ kind: "usage", message: expect.stringContaining("lone surrogate") });
-  expect(house.keptSecrets()).toEqual([]);
+  expect(stores.keptSecrets()).toEqual([]);
 });
 
 describe("changing a profile", () => {
   it("keeps the credential at the same origin; at another, drops it with its token source and reports it", async () => {
-    const house = await rooms();
-    await addProfile(house, { ...prod, credential: key, legacy: { kind: "access_token_command", command: "x" } });
-    const same = await editProfile(house, "prod", { base_url: "https://api.example.com/v2", region: "us" });
+    const stores = await setUp();
+    await addProfile(stores, { ...prod, credential: key, legacy: { kind: "access_token_command", command: "x" } });
+    const same = await editProfile(stores, "prod", { base_url: "https://api.example.com/v2", region: "us" });
     expect(same.notes).toEqual([]);
     expect(same.profile).toMatchObject({ base_url: "https://api.example.com/v2", credential: { kind: "api_key" } });
-    const { profile, notes } = await editProfile(house, "prod", { base_url: "https://api.example.net" });
+    const { profile, notes } = await editProfile(stores, "prod", { base_url: "https://api.example.net" });
     expect(profile).toMatchObject({ credential: null, credential_origins: [] });
     expect(profile.legacy).toBeUndefined();
     expect(notes).toEqual([
       "The credential of profile prod was given for https://api.example.com: removed.",
       "The legacy token settings of profile prod were given for https://api.example.com: removed.",
     ]);
-    expect(house.keptSecrets()).toEqual([]);
+    expect(stores.keptSecrets()).toEqual([]);
   });
 
   it("drops client credentials when their token endpoint moves to another origin", async () => {
-    const house = await rooms();
-    await addProfile(house, { ...prod, credential: client });
+    const stores = await setUp();
+    await addProfile(stores, { ...prod, credential: client });
     const oauth = { client_auth: "client_secret_basic", token_endpoint: "https://id.example.com/v2/token" } as const;
-    const near = await editProfile(house, "prod", { oauth });
+    const near = await editProfile(stores, "prod", { oauth });
     expect(near.profile.credential).toMatchObject({ token_endpoint: "https://id.example.com/v2/token" });
-    const far = await editProfile(house, "prod", {
+    const far = await editProfile(stores, "prod", {
       oauth: { ...oauth, token_endpoint: "https://id.example.net/token" },
     });
-    expect([far.profile.credential, far.notes.length, house.keptSecrets()]).toEqual([null, 1, []]);
+    expect([far.profile.credential, far.notes.length, stores.keptSecrets()]).toEqual([null, 1, []]);
   });
 
   const exchange = {
@@ -135,45 +135,45 @@ describe("changing a profile", () => {
     ["client credentials", { credential: { ...client, ...exchange } }],
     ["no credential", { credential: null, oauth: exchange }],
   ])("with %s to another base URL removes everything of the old token exchange, and reports it", async (_of, given) => {
-    const house = await rooms();
-    await addProfile(house, { ...prod, ...given });
-    const { profile, notes } = await editProfile(house, "prod", { base_url: "https://api.example.net" });
+    const stores = await setUp();
+    await addProfile(stores, { ...prod, ...given });
+    const { profile, notes } = await editProfile(stores, "prod", { base_url: "https://api.example.net" });
     expect(oauthOf(profile)).toBeUndefined();
     expect(JSON.stringify(profile)).not.toContain("example.com");
     expect(notes).toContain(
       "The token endpoint (with its audience and issuer) of profile prod was given for https://api.example.com: removed.",
     );
-    const told = { token_endpoint: "https://id.example.net/token", client_auth: "client_secret_basic" } as const;
-    const again = await editProfile(house, "prod", { base_url: "https://api.example.org", oauth: told });
-    expect(oauthOf(again.profile)).toEqual(told);
+    const newEndpoint = { token_endpoint: "https://id.example.net/token", client_auth: "client_secret_basic" } as const;
+    const again = await editProfile(stores, "prod", { base_url: "https://api.example.org", oauth: newEndpoint });
+    expect(oauthOf(again.profile)).toEqual(newEndpoint);
   });
 
   it("to a new address with its new credential is one step", async () => {
-    const house = await rooms();
-    await addProfile(house, { ...prod, credential: key });
-    const { profile, notes } = await editProfile(house, "prod", {
+    const stores = await setUp();
+    await addProfile(stores, { ...prod, credential: key });
+    const { profile, notes } = await editProfile(stores, "prod", {
       base_url: "https://api.example.net",
       credential: { ...key, secret: "canary-9" },
     });
     expect(notes).toEqual([]);
     expect(profile.credential_origins).toEqual(["https://api.example.net"]);
-    expect(await secretOf(house, profile)).toBe("canary-9");
-    expect(house.keptSecrets()).toHaveLength(1);
+    expect(await secretOf(stores, profile)).toBe("canary-9");
+    expect(stores.keptSecrets()).toHaveLength(1);
   });
 
   it("replaces a credential, deletes the old secret, and keeps the token endpoint", async () => {
-    const house = await rooms();
-    await addProfile(house, { ...prod, credential: client });
-    const { profile } = await editProfile(house, "prod", { credential: key });
+    const stores = await setUp();
+    await addProfile(stores, { ...prod, credential: client });
+    const { profile } = await editProfile(stores, "prod", { credential: key });
     expect(profile.oauth?.token_endpoint).toBe("https://id.example.com/token");
-    expect(house.keptSecrets()).toHaveLength(1);
-    const without = await editProfile(house, "prod", { credential: null, organization_id: null });
-    expect([without.profile.credential, house.keptSecrets()]).toEqual([null, []]);
+    expect(stores.keptSecrets()).toHaveLength(1);
+    const without = await editProfile(stores, "prod", { credential: null, organization_id: null });
+    expect([without.profile.credential, stores.keptSecrets()]).toEqual([null, []]);
   });
 
   it("leaves the old secret usable if profiles.json cannot be written", async () => {
-    const house = await rooms();
-    const { profile } = await addProfile(house, { ...prod, credential: key });
+    const stores = await setUp();
+    const { profile } = await addProfile(stores, { ...prod, credential: key });
     const full = (): Promise<never> => Promise.reject(new Failure("failed", "no space left"));
     const changes = { add: full, edit: full, remove: full, use: full };
     const store = {
@@ -184,20 +184,20 @@ describe("changing a profile", () => {
       named: () => profile,
       ...changes,
     };
-    const broken: ProfileStores = { ...house, store };
+    const broken: ProfileStores = { ...stores, store };
     expect((await failureOf(() => editProfile(broken, "prod", { credential: { ...key, secret: "new" } }))).kind).toBe(
       "failed",
     );
-    expect(await secretOf(house, profile)).toBe("canary-1");
-    expect(house.keptSecrets()).toHaveLength(1);
+    expect(await secretOf(stores, profile)).toBe("canary-1");
+    expect(stores.keptSecrets()).toHaveLength(1);
   });
 });
 
 describe("removing a profile", () => {
   it("deletes its secret", async () => {
-    const house = await rooms();
-    await addProfile(house, { ...prod, credential: key });
-    await removeProfile(house, "prod");
-    expect([house.store.list(), house.keptSecrets()]).toEqual([[], []]);
+    const stores = await setUp();
+    await addProfile(stores, { ...prod, credential: key });
+    await removeProfile(stores, "prod");
+    expect([stores.store.list(), stores.keptSecrets()]).toEqual([[], []]);
   });
 });

@@ -150,13 +150,13 @@ describe("credentials in the keychain", () => {
     const kept = await open().save(secret, origins);
     expect(kept).toMatchObject({ kept: "file", note: expect.stringContaining(why) });
     expect(await open().read(kept, origins)).toBe(secret);
-    const asked = statSync(join(keychain, "seen")).size;
+    const sizeBefore = statSync(join(keychain, "seen")).size;
     expect((await open().save(secret, origins)).note).toContain(why);
-    expect(statSync(join(keychain, "seen")).size).toBe(asked);
+    expect(statSync(join(keychain, "seen")).size).toBe(sizeBefore);
     expect(mode(join(configDir, "keychain.json"))).toBe("600");
     now += 25 * 60 * 60 * 1000;
     await open().save(secret, origins);
-    expect(statSync(join(keychain, "seen")).size).toBeGreaterThan(asked);
+    expect(statSync(join(keychain, "seen")).size).toBeGreaterThan(sizeBefore);
   });
 
   it("that are locked later stop the command: no other credential is used, and none is written to a file", async () => {

@@ -186,26 +186,26 @@ describe("INTEG_ORGANIZATION_ID", () => {
   it("equals a profile's own in upper or lower case", () => {
     const id = "AAAAAAAA-2222-4333-8444-55555555BBBB";
     const env = { INTEG_ORGANIZATION_ID: id };
-    const asked = resolveProfile({ flagProfile: "prod", env, stored: stored() });
-    expect(asked.organizationId).toBe(id.toLowerCase());
+    const requested = resolveProfile({ flagProfile: "prod", env, stored: stored() });
+    expect(requested.organizationId).toBe(id.toLowerCase());
     const upper = { ...test, organization_id: id };
     const both = { default: null, get: () => upper, list: () => [upper] };
     const own = resolveProfile({ flagProfile: "test", env: { INTEG_ORGANIZATION_ID: id.toLowerCase() }, stored: both });
     expect([own.organizationId, own.notes]).toEqual([id.toLowerCase(), []]);
   });
 
-  const asked = "aaaaaaaa-2222-4333-8444-555555555555";
+  const requested = "aaaaaaaa-2222-4333-8444-555555555555";
   it("completes a profile without an organization, and never replaces one", () => {
-    const env = { INTEG_ORGANIZATION_ID: asked };
-    expect(resolveProfile({ flagProfile: "prod", env, stored: stored() }).organizationId).toBe(asked);
+    const env = { INTEG_ORGANIZATION_ID: requested };
+    expect(resolveProfile({ flagProfile: "prod", env, stored: stored() }).organizationId).toBe(requested);
     const own = resolveProfile({ flagProfile: "test", env, stored: stored() });
     expect(own.organizationId).toBe(test.organization_id);
     expect(own.notes.join()).toContain("INTEG_ORGANIZATION_ID is not used");
   });
 
   it("belongs to the environment's address if there is one", () => {
-    const env = { ...address, INTEG_API_KEY: "k", INTEG_ORGANIZATION_ID: asked };
-    expect(resolveProfile({ env, stored: stored() }).organizationId).toBe(asked);
+    const env = { ...address, INTEG_API_KEY: "k", INTEG_ORGANIZATION_ID: requested };
+    expect(resolveProfile({ env, stored: stored() }).organizationId).toBe(requested);
     expect(resolveProfile({ flagProfile: "prod", env, stored: stored() }).organizationId).toBeUndefined();
   });
 });
@@ -252,7 +252,7 @@ describe("any environment", () => {
   });
 });
 
-describe("a question to the user", () => {
+describe("a question for the profile", () => {
   it.each([
     ["no other source", { env: {} }, stored(undefined, null), true],
     ["there is a default", { env: {} }, stored(), false],
@@ -261,7 +261,7 @@ describe("a question to the user", () => {
     ["an address", { env: address }, stored(undefined, null), false],
     ["a credential without an address", { env: { INTEG_API_KEY: "k" } }, stored(undefined, null), false],
     ["nothing is stored", { env: {} }, emptyStore, false],
-  ])("selects the profile only if nothing else does: %s", (_what, input, profiles, expected) => {
+  ])("is needed only if nothing else selects the profile: %s", (_what, input, profiles, expected) => {
     expect(needsChoice({ ...input, stored: profiles })).toBe(expected);
     const resolve = (): unknown => resolveProfile({ ...input, stored: profiles });
     if (expected) expect(resolve).toThrow("No default profile is set, and no profile was named.");

@@ -11,7 +11,7 @@ import { root } from "../../support/program.ts";
 import { bundleDriver, temporaryFolder } from "../../support/bundle-driver.ts";
 
 const options: ShellOptions = { env: process.env, timeLimitMs: 10_000 };
-const ask = (command: string, more: Partial<ShellOptions> = {}): Promise<string> =>
+const secretOf = (command: string, more: Partial<ShellOptions> = {}): Promise<string> =>
   secretFromCommand(command, { ...options, ...more, flag: "--api-key-command", profile: "prod" });
 
 describe("a command that prints a secret", () => {
@@ -24,7 +24,7 @@ describe("a command that prints a secret", () => {
     ["printf 'k\\303\\251y\\n'", "kéy"],
     ["(sleep 30; echo late) & echo key", "key"],
   ])("%s", async (command, key) => {
-    expect(await ask(command)).toBe(key);
+    expect(await secretOf(command)).toBe(key);
   });
 
   it.each([
@@ -38,7 +38,7 @@ describe("a command that prints a secret", () => {
     ["prints invalid UTF-8", "printf 'canary\\377\\n'", "not UTF-8"],
     ["prints without end", "yes canary", "over 64 KiB"],
   ])("that %s: exit 3 without quoting its output", async (_what, command, words) => {
-    const failure = await failureOf(() => ask(command));
+    const failure = await failureOf(() => secretOf(command));
     expect(failure.kind).toBe("auth");
     expect(failure.message).toContain("--api-key-command of profile prod");
     expect(failure.message).toContain(words);
@@ -48,7 +48,7 @@ describe("a command that prints a secret", () => {
 
   it("that hangs is stopped in time, with its children", async () => {
     const before = performance.now();
-    const failure = await failureOf(() => ask("echo canary; sleep 60", { timeLimitMs: 300 }));
+    const failure = await failureOf(() => secretOf("echo canary; sleep 60", { timeLimitMs: 300 }));
     expect(failure.message).toContain("did not finish within");
     expect(performance.now() - before).toBeLessThan(5_000);
   });
@@ -103,7 +103,7 @@ async function environmentOf(env: Environment): Promise<string[]> {
   return lines.filter((line) => !/^(?:_|PWD|OLDPWD|SHLVL)=/.test(line)).toSorted();
 }
 
-/** The shown output of a command. */
+/** The output of a command that is shown to the user. */
 async function shownOf(command: string, more: Partial<ShellOptions>): Promise<string> {
   const shown: Buffer[] = [];
   const onStderr = (chunk: Buffer): void => void shown.push(chunk);
@@ -176,7 +176,7 @@ describe("a command that receives a secret", () => {
   });
 
   it("returns its first line (access token commands)", async () => {
-    expect(await ask("read key; echo token-for-$key", { input: "k1" })).toBe("token-for-k1");
+    expect(await secretOf("read key; echo token-for-$key", { input: "k1" })).toBe("token-for-k1");
   });
 
   it.each([

@@ -191,7 +191,7 @@ describe("permissions and links", () => {
 });
 
 describe("a full disk", () => {
-  it("is reported, and the old file stays complete (conf left a truncated one and reported success)", async (context) => {
+  it("is reported, and the old file stays complete (conf leaves a truncated one and reports success)", async (context) => {
     const disk = mountSmallDisk(64, context);
     const store = await openProfileStore({ configDir: disk });
     await store.add(aProfile({ name: "one" }));

@@ -17,7 +17,7 @@ export interface RawResponse {
   readonly whole: boolean;
 }
 
-export interface Asked {
+export interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -29,7 +29,7 @@ export function folder(): string {
   return made;
 }
 
-/** Sets the time until the test ends. */
+/** Stops the clock at this time until the test ends. */
 export function setTime(ms: number): void {
   const spy = vi.spyOn(Date, "now").mockReturnValue(ms);
   onTestFinished(() => spy.mockRestore());
@@ -49,11 +49,11 @@ export function basic(key: string): Record<string, string> {
 }
 
 /** One request on a new connection. Rejects if no part of a response arrives. */
-export function ask(url: string, asked: Asked = {}): Promise<RawResponse> {
+export function send(url: string, options: RequestOptions = {}): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
-    const length = asked.body === undefined ? {} : { "content-length": String(Buffer.byteLength(asked.body)) };
-    const headers = { ...asked.headers, ...length };
-    const request = httpRequest(url, { method: asked.method ?? "GET", headers, agent: false });
+    const length = options.body === undefined ? {} : { "content-length": String(Buffer.byteLength(options.body)) };
+    const headers = { ...options.headers, ...length };
+    const request = httpRequest(url, { method: options.method ?? "GET", headers, agent: false });
     request.on("error", reject);
     request.on("response", (response) => {
       let text = "";
@@ -63,16 +63,16 @@ export function ask(url: string, asked: Asked = {}): Promise<RawResponse> {
         resolve({ status: response.statusCode!, headers: response.headers, text, whole: response.complete });
       });
     });
-    request.end(asked.body);
+    request.end(options.body);
   });
 }
 
 export function list(us: RegionDescription, query = ""): Promise<RawResponse> {
-  return ask(`${us.base_url}/v1/entities${query}`, { headers: basic(us.api_key) });
+  return send(`${us.base_url}/v1/entities${query}`, { headers: basic(us.api_key) });
 }
 
 export function create(us: RegionDescription, key: string): Promise<RawResponse> {
-  return ask(`${us.base_url}/v1/oauth_clients`, {
+  return send(`${us.base_url}/v1/oauth_clients`, {
     method: "POST",
     headers: { ...basic(us.api_key), "content-type": "application/json", "idempotency-key": key },
     body: JSON.stringify({ service_account_id: us.service_account_id, scopes: ["entity:read"] }),
@@ -80,8 +80,8 @@ export function create(us: RegionDescription, key: string): Promise<RawResponse>
 }
 
 export async function control(us: RegionDescription, path = "", body?: unknown): Promise<unknown> {
-  const asked = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  const came = await ask(us.control_url + path, asked);
-  if (came.status >= 300) throw new Error(came.text);
-  return JSON.parse(came.text);
+  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const response = await send(us.control_url + path, options);
+  if (response.status >= 300) throw new Error(response.text);
+  return JSON.parse(response.text);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hashOf } from "../../../src/sandbox/credentials.ts";
-import { aSandbox, ask, basic, control, create, list } from "./a-sandbox.ts";
+import { aSandbox, send, basic, control, create, list } from "./a-sandbox.ts";
 
 interface Log {
   readonly faults: { fault: string; seen: number; met: number }[];
@@ -11,12 +11,12 @@ describe("the control address", () => {
   it("shows every request, and no credential", async () => {
     const { us } = await aSandbox();
     const made = JSON.parse((await create(us, "k1")).text) as { client_id: string; client_secret: string };
-    await ask(us.token_endpoint!, {
+    await send(us.token_endpoint!, {
       method: "POST",
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({ grant_type: "client_credentials", ...made }).toString(),
     });
-    await ask(us.access_token_endpoint!, {
+    await send(us.access_token_endpoint!, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ secret: us.access_key_secret }),
@@ -47,7 +47,7 @@ describe("the control address", () => {
     await control(us, "", { fault: "GET /v1/* status=503 times=2" });
     expect((await list(us)).status).toBe(503);
     expect(((await control(us)) as Log).faults).toEqual([{ fault: "GET /v1/* status=503 times=2", seen: 1, met: 1 }]);
-    expect((await ask(us.control_url!, { method: "DELETE" })).status).toBe(200);
+    expect((await send(us.control_url!, { method: "DELETE" })).status).toBe(200);
     expect((await list(us)).status).toBe(200);
     expect(await control(us)).toMatchObject({ faults: [], requests: [{ status: 200 }] });
   });
@@ -65,7 +65,7 @@ describe("the control address", () => {
     const { us, eu } = sandbox.describe();
     const elsewhere = eu.control_url!.replace(eu.base_url!, us.base_url!);
     for (const url of [`${us.base_url}/sandbox-control/`, `${us.control_url}x`, elsewhere])
-      expect((await ask(url)).status).toBe(404);
+      expect((await send(url)).status).toBe(404);
   });
 
   it.each([
@@ -78,18 +78,18 @@ describe("the control address", () => {
     ["/access_keys/ak_us_idle", { secret: "x" }],
   ])("refuses POST %s %j with an error object", async (path, body) => {
     const { us } = await aSandbox();
-    const came = await ask(us.control_url + path, { method: "POST", body: JSON.stringify(body) });
-    expect(came.status).toBeGreaterThanOrEqual(400);
-    expect(came.status).toBeLessThan(500);
-    expect(JSON.parse(came.text)).toMatchObject({ status: came.status, detail: expect.any(String) });
+    const response = await send(us.control_url + path, { method: "POST", body: JSON.stringify(body) });
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.status).toBeLessThan(500);
+    expect(JSON.parse(response.text)).toMatchObject({ status: response.status, detail: expect.any(String) });
     expect((await list(us)).status).toBe(200);
   });
 
   it("refuses other methods and bodies that are not JSON", async () => {
     const { us } = await aSandbox();
-    expect((await ask(us.control_url!, { method: "POST", body: "{" })).status).toBe(400);
-    expect((await ask(us.control_url!, { method: "PUT", body: "{}" })).status).toBe(405);
-    expect((await ask(`${us.control_url}/%ZZ`)).status).toBe(400);
+    expect((await send(us.control_url!, { method: "POST", body: "{" })).status).toBe(400);
+    expect((await send(us.control_url!, { method: "PUT", body: "{}" })).status).toBe(405);
+    expect((await send(`${us.control_url}/%ZZ`)).status).toBe(400);
   });
 
   it("completes a pending client, sets any state, and shows who holds each credential", async () => {

@@ -3,14 +3,14 @@ import { describe, expect, it } from "vitest";
 import { FaultPlan, seededRandom } from "../../../src/sandbox/fault-plan.ts";
 import { parseFault } from "../../../src/sandbox/fault.ts";
 
-function wrong(spec: string): string {
+function errorOf(spec: string): string {
   try {
     parseFault(spec);
   } catch (error) {
     expect(error).toMatchObject({ code: "bad_fault" });
     return (error as Error).message;
   }
-  return "nothing was wrong";
+  return "nothing was errorOf";
 }
 
 describe("the fault syntax", () => {
@@ -56,7 +56,7 @@ describe("the fault syntax", () => {
     ["GET /v1/* status=500 status=503", "gives status twice"],
     ["GET /v1/* times=1", "does nothing. Give at least one of: status"],
   ])("reports the error in %j", (spec, sentence) => {
-    expect(wrong(spec)).toContain(sentence);
+    expect(errorOf(spec)).toContain(sentence);
   });
 
   it("never crashes on any text", () => {
@@ -66,7 +66,7 @@ describe("the fault syntax", () => {
     );
     fc.assert(
       fc.property(fc.array(word, { maxLength: 6 }), (words) => {
-        expect(wrong(words.join(" "))).not.toBe("");
+        expect(errorOf(words.join(" "))).not.toBe("");
       }),
     );
   });
@@ -97,9 +97,9 @@ describe("the faults of a request", () => {
   });
 
   it("occur with their probability, identically for the same seed", () => {
-    const met = statuses(plan("GET /v1/* status=500 probability=0.3"), 2000).filter((status) => status === 500).length;
-    expect(met).toBeGreaterThan(500);
-    expect(met).toBeLessThan(700);
+    const hits = statuses(plan("GET /v1/* status=500 probability=0.3"), 2000).filter((status) => status === 500).length;
+    expect(hits).toBeGreaterThan(500);
+    expect(hits).toBeLessThan(700);
     expect(statuses(plan("* * status=500 probability=0.5"), 50)).toEqual(
       statuses(plan("* * status=500 probability=0.5"), 50),
     );

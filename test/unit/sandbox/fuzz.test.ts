@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { aSandbox, ask, type RawResponse, basic, create, list } from "./a-sandbox.ts";
+import { aSandbox, send, type RawResponse, basic, create, list } from "./a-sandbox.ts";
 import { isFull, sampled } from "../../support/sample.ts";
 
 const runs = isFull ? 5000 : 200;
@@ -88,7 +88,7 @@ describe("any request", () => {
         if (version !== undefined) headers["service-version"] = version;
         if (authorization !== undefined) headers.authorization = authorization;
         const sent = method === "GET" ? {} : { body };
-        expectValid(await ask(us.base_url + path, { method, headers, ...sent }));
+        expectValid(await send(us.base_url + path, { method, headers, ...sent }));
       }),
       { numRuns: runs },
     );
@@ -98,14 +98,14 @@ describe("any request", () => {
   it("that is not HTTP is refused, and the next is served", async () => {
     const { us } = await aSandbox();
     const port = Number(new URL(us.base_url!).port);
-    const say = (bytes: Uint8Array | string) =>
+    const sendBytes = (bytes: Uint8Array | string) =>
       new Promise<string>((resolve) => {
         let text = "";
         const socket = connect(port, "127.0.0.1", () => socket.end(bytes));
         socket.setEncoding("utf8").on("data", (piece: string) => (text += piece));
         socket.on("error", () => undefined).on("close", () => resolve(text));
       });
-    const refused = await say("nonsense\r\n\r\n");
+    const refused = await sendBytes("nonsense\r\n\r\n");
     expect(refused).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*Request-Id: req_us_/);
     expect(JSON.parse(refused.split("\r\n\r\n")[1]!)).toMatchObject({ status: 400, code: "invalid_request" });
     const head = "POST /v1/oauth_clients HTTP/1.1\r\nHost: x\r\n";
@@ -122,9 +122,9 @@ describe("any request", () => {
       "CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: x\r\n\r\n",
       "GET /v1/entities HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
     ])
-      await say(bytes);
+      await sendBytes(bytes);
     await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => void (await say(bytes))),
+      fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => void (await sendBytes(bytes))),
       { numRuns: sampled(120) },
     );
     expect((await list(us)).status).toBe(200);
@@ -185,11 +185,11 @@ describe("a hundred concurrent clients", () => {
     const url = `${us.base_url}/api/v1/access-keys`;
     const made = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
-        ask(url, { method: "POST", headers: legacy, body: JSON.stringify({ name: `key ${index}` }) }),
+        send(url, { method: "POST", headers: legacy, body: JSON.stringify({ name: `key ${index}` }) }),
       ),
     );
     expect(made.every(({ status }) => status === 201)).toBe(true);
-    const names: { data: { name: string }[] } = JSON.parse((await ask(url, { headers: legacy })).text);
+    const names: { data: { name: string }[] } = JSON.parse((await send(url, { headers: legacy })).text);
     expect(names.data.filter(({ name }) => /^key \d+$/.test(name))).toHaveLength(100);
   });
 });

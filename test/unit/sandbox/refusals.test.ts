@@ -1,6 +1,6 @@
 // A refusal names the field and what it must be: §7 requires an explanation for people.
 import { describe, expect, it } from "vitest";
-import { aSandbox, ask, basic } from "./a-sandbox.ts";
+import { aSandbox, send, basic } from "./a-sandbox.ts";
 
 type Case = readonly [body: unknown, param: string, detail: string];
 
@@ -42,9 +42,9 @@ describe("a refused credential", () => {
     const { us } = await aSandbox();
     const detailOf = async (headers: Readonly<Record<string, string>>): Promise<string> => {
       const given = { ...headers, "x-organization-id": us.organization_id };
-      const came = await ask(`${us.base_url}/api/v1/access-keys`, { headers: given });
-      expect(came.status).toBe(401);
-      return JSON.parse(came.text).detail;
+      const response = await send(`${us.base_url}/api/v1/access-keys`, { headers: given });
+      expect(response.status).toBe(401);
+      return JSON.parse(response.text).detail;
     };
     expect(await detailOf({})).toContain("no Authorization header");
     expect(await detailOf(basic(us.api_key))).toContain("is not Bearer");
@@ -57,8 +57,8 @@ describe("a refused body", () => {
     const { us } = await aSandbox();
     const headers = { ...basic(us.api_key), "content-type": "application/json", "idempotency-key": "k" };
     const url = `${us.base_url}/v1/oauth_clients`;
-    const came = await ask(url, { method: "POST", headers, body: JSON.stringify(body) });
-    expect(JSON.parse(came.text)).toMatchObject({ status: 400, param, detail });
+    const response = await send(url, { method: "POST", headers, body: JSON.stringify(body) });
+    expect(JSON.parse(response.text)).toMatchObject({ status: 400, param, detail });
   });
 
   it.each(key)("of an access key: %j", async (body, param, detail) => {
@@ -69,7 +69,7 @@ describe("a refused body", () => {
       "content-type": "application/json",
     };
     const url = `${us.base_url}/api/v1/access-keys`;
-    const came = await ask(url, { method: "POST", headers, body: JSON.stringify(body) });
-    expect(JSON.parse(came.text)).toMatchObject({ status: 400, param, detail });
+    const response = await send(url, { method: "POST", headers, body: JSON.stringify(body) });
+    expect(JSON.parse(response.text)).toMatchObject({ status: 400, param, detail });
   });
 });

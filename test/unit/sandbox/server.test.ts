@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { describeSandbox, startSandbox } from "../../../src/sandbox/sandbox.ts";
 import { removeState } from "../../../src/sandbox/store.ts";
-import { aSandbox, ask, basic, create, folder, list, setTime } from "./a-sandbox.ts";
+import { aSandbox, send, basic, create, folder, list, setTime } from "./a-sandbox.ts";
 
 describe("starting", () => {
   it("keeps its state in one file that only its owner can read", async () => {
@@ -125,7 +125,7 @@ describe("the description", () => {
     const keys = (method = "GET", path = "") => {
       const { us } = sandbox.describe();
       const headers = { authorization: `Bearer ${us.access_token}`, "x-organization-id": us.organization_id };
-      return ask(`${us.base_url}/api/v1/access-keys${path}`, { method, headers });
+      return send(`${us.base_url}/api/v1/access-keys${path}`, { method, headers });
     };
     expect((await keys()).status).toBe(200);
     setTime(now + 86_400_000);
@@ -145,8 +145,8 @@ describe("several servers with one state", () => {
     const [one, other] = [await aSandbox({ stateDir }), await aSandbox({ stateDir })];
     const made = JSON.parse((await create(one.us, "k")).text) as { id: string };
     const url = `${other.us.base_url}/v1/oauth_clients/${made.id}`;
-    expect((await ask(url, { headers: basic(one.us.api_key) })).status).toBe(200);
-    expect((await ask(url, { method: "DELETE", headers: basic(one.us.api_key) })).status).toBe(200);
+    expect((await send(url, { headers: basic(one.us.api_key) })).status).toBe(200);
+    expect((await send(url, { method: "DELETE", headers: basic(one.us.api_key) })).status).toBe(200);
     expect(JSON.parse((await create(one.us, "k")).text)).toMatchObject({ id: made.id, status: "revoked" });
   });
 

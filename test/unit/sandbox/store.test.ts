@@ -133,18 +133,18 @@ describe("the state file", () => {
   it("keeps every change of many processes, some of which are killed", async () => {
     const dir = folder();
     const program = await bundled("test/unit/sandbox/store-driver.ts");
-    const told: string[] = [];
+    const reported: string[] = [];
     const run = (name: string, killed: boolean) =>
       new Promise<void>((resolve) => {
         const child = fork(program, [dir, name], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-        child.on("message", (version: string) => told.push(version));
+        child.on("message", (version: string) => reported.push(version));
         child.on("exit", () => resolve());
         if (killed) child.once("message", () => setTimeout(() => child.kill("SIGKILL"), Math.random() * 100));
       });
     await Promise.all(["a", "b", "c", "d", "e", "f"].map((name, index) => run(name, index % 2 === 1)));
     const kept = new Set(await versions(new Store(dir, fresh)));
-    expect(told.length).toBeGreaterThan(90);
-    expect(told.filter((version) => !kept.has(version))).toEqual([]);
+    expect(reported.length).toBeGreaterThan(90);
+    expect(reported.filter((version) => !kept.has(version))).toEqual([]);
     rmSync(dir, { recursive: true });
   });
 });
