@@ -1,4 +1,4 @@
-// Real servers on loopback: one that speaks HTTP, and one whose every byte the test decides.
+// Real servers on loopback: one that speaks HTTP, and one that sends only the test's bytes.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { connect, type Service } from "../../../src/api/connect.ts";

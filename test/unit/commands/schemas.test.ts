@@ -64,11 +64,11 @@ describe("the schemas of outputs", () => {
 
   it("are the ones that tests compare each output with", () => {
     const row = { due_at: null, next_step: null, topic: "slots", name: "sa_1", state: "1 of 20" };
-    const said = (data: readonly object[]): { code: number; stdout: string; stderr: string } => {
+    const runOf = (data: readonly object[]): { code: number; stdout: string; stderr: string } => {
       const list = { object: "list", data, next_page_token: null, has_more: false };
       return { code: 0, stdout: JSON.stringify(list), stderr: "" };
     };
-    const faults = (data: readonly object[]): string[] => outputFaults(["status", "--json"], {}, { said: said(data) });
+    const faults = (data: readonly object[]): string[] => outputFaults(["status", "--json"], {}, { said: runOf(data) });
     expect(faults([row])).toEqual([]);
     const { state: _removed, ...less } = row;
     expect(faults([less])).toEqual([expect.stringContaining("state")]);

@@ -44,14 +44,14 @@ const another = { space: "pid:[1] time:[1]", pid: 1 };
 
 describe("removing a lock by hand", () => {
   it.each<[string, (path: string) => void, LockMeans, ReturnType<typeof forceUnlock>, string[]]>([
-    ["finds none", () => {}, without, "free", []],
-    ["finds one that the kernel gives", (path) => writeFileSync(path, ""), means(true), "free", []],
-    ["finds one whose owner has ended", (path) => plant(path, gone), without, "free", []],
-    ["finds one whose owner runs", (path) => plant(path), without, "lives", ["x.lock"]],
-    ["finds one that the kernel refuses", (path) => plant(path, another), means(false), "lives", ["x.lock"]],
-    ["gets one of another container", (path) => plant(path, another), without, "taken", []],
-    ["gets one without a name", (path) => writeFileSync(path, ""), without, "taken", []],
-    ["gets one with half a name", (path) => writeFileSync(path, '{"pid":12'), means(undefined), "taken", []],
+    ["finds no lock", () => {}, without, "free", []],
+    ["finds a lock that the kernel gives", (path) => writeFileSync(path, ""), means(true), "free", []],
+    ["finds a lock whose owner has ended", (path) => plant(path, gone), without, "free", []],
+    ["finds a lock whose owner runs", (path) => plant(path), without, "lives", ["x.lock"]],
+    ["finds a lock that the kernel refuses", (path) => plant(path, another), means(false), "lives", ["x.lock"]],
+    ["gets a lock of another container", (path) => plant(path, another), without, "taken", []],
+    ["gets a lock without a name", (path) => writeFileSync(path, ""), without, "taken", []],
+    ["gets a lock with half a name", (path) => writeFileSync(path, '{"pid":12'), means(undefined), "taken", []],
     [
       "leaves one that someone else is taking",
       (path) => {

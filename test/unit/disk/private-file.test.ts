@@ -99,11 +99,11 @@ test("a file of another user, or not a plain file, is refused", async () => {
     [0o702, true],
   ] as const) {
     chmodSync(folder, mode);
-    const [said] = await failureOf(
+    const [reported] = await failureOf(
       () => ensurePrivateFolder(folder),
       () => undefined,
     );
-    expect([mode, said]).toEqual([
+    expect([mode, reported]).toEqual([
       mode,
       isRefused ? ["usage", `The folder ${folder} can be changed by other users.`] : undefined,
     ]);
@@ -131,15 +131,15 @@ test("a disk error names the intended operation", async () => {
     (wanted: string) =>
     ({ call }: DiskCall) =>
       call === wanted ? diskError("EIO", wanted) : undefined;
-  const said = (action: string, what: string) => [
+  const reported = (action: string, what: string) => [
     ["failed", `Cannot ${action} ${what}: the device reports an I/O error.`],
     [],
   ];
-  expect(await failureOf(() => readPrivateFile(path), on("open"))).toEqual(said("read", path));
-  expect(await failureOf(() => readPrivateFile(path), on("readFile"))).toEqual(said("read", path));
-  expect(await failureOf(() => listFolder(folder), on("readdir"))).toEqual(said("read the folder", folder));
+  expect(await failureOf(() => readPrivateFile(path), on("open"))).toEqual(reported("read", path));
+  expect(await failureOf(() => readPrivateFile(path), on("readFile"))).toEqual(reported("read", path));
+  expect(await failureOf(() => listFolder(folder), on("readdir"))).toEqual(reported("read the folder", folder));
   const made = join(folder, "new");
-  expect(await failureOf(() => ensurePrivateFolder(made), on("mkdir"))).toEqual(said("make the folder", made));
+  expect(await failureOf(() => ensurePrivateFolder(made), on("mkdir"))).toEqual(reported("make the folder", made));
   expect([listFolder(folder), listFolder(made)]).toEqual([["x"], []]);
 });
 

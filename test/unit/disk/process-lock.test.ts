@@ -215,7 +215,7 @@ test("sweeping removes files of ended processes and none of running ones", () =>
   living.held?.release();
 });
 
-const held = (owner: LockOwner | undefined): Error => new Error(`held by ${owner?.pid}`);
+const heldBy = (owner: LockOwner | undefined): Error => new Error(`held by ${owner?.pid}`);
 
 test("waiting for a lock takes over from ended processes immediately, with all their files", async () => {
   const path = lockPath();
@@ -223,7 +223,7 @@ test("waiting for a lock takes over from ended processes immediately, with all t
   plant(`${path}.take-first`, { pid: deadPid(), random: "second" });
   plant(`${path}.take-zeroth`, { pid: deadPid() });
   plant(`${path}.new-${deadPid()}-0123456789ab`, {});
-  const lock = await waitForLock(path, { waitMs: 0, whenHeld: held });
+  const lock = await waitForLock(path, { waitMs: 0, whenHeld: heldBy });
   expect(readdirSync(dirname(path))).toEqual(["journal.ndjson.lock"]);
   lock.release();
   expect(readdirSync(dirname(path))).toEqual([]);
@@ -233,12 +233,12 @@ test("a running holder is waited for, then named", async () => {
   const path = lockPath();
   const first = tryLock(path, native);
   const began = performance.now();
-  await expect(waitForLock(path, { waitMs: 60, whenHeld: held })).rejects.toThrow(`held by ${process.pid}`);
+  await expect(waitForLock(path, { waitMs: 60, whenHeld: heldBy })).rejects.toThrow(`held by ${process.pid}`);
   expect(performance.now() - began).toBeGreaterThanOrEqual(55);
   setTimeout(() => first.held?.release(), 30);
-  (await waitForLock(path, { whenHeld: held })).release();
+  (await waitForLock(path, { whenHeld: heldBy })).release();
 });
 
 test("a folder that refuses a lock gives the file call's error", async () => {
-  await expect(waitForLock(join(folder(), "none", "x.lock"), { whenHeld: held })).rejects.toThrow("ENOENT");
+  await expect(waitForLock(join(folder(), "none", "x.lock"), { whenHeld: heldBy })).rejects.toThrow("ENOENT");
 });

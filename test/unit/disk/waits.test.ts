@@ -90,13 +90,13 @@ describe("a folder's sync", () => {
 
   /** The state of the promise after a few turns. */
   const stateOf = async (promise: Promise<unknown>): Promise<unknown> => {
-    let said: unknown = "nothing";
+    let outcome: unknown = "nothing";
     promise.then(
-      () => (said = "synced"),
-      (error: { code: string }) => (said = error.code),
+      () => (outcome = "synced"),
+      (error: { code: string }) => (outcome = error.code),
     );
     for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
-    return said;
+    return outcome;
   };
 
   onLinux("is synced once for all callers in a turn of the event loop, and each gets the result", async () => {
@@ -104,8 +104,8 @@ describe("a folder's sync", () => {
     const { value, calls } = await onDisk(async () => {
       const first = [folderSynced(path), folderSynced(path)];
       expect(first[0]).toBe(first[1]);
-      const said = await Promise.all(first.map(stateOf));
-      return [...said, await stateOf(folderSynced(path)), await stateOf(folderSynced(join(path, "none")))];
+      const outcome = await Promise.all(first.map(stateOf));
+      return [...outcome, await stateOf(folderSynced(path)), await stateOf(folderSynced(join(path, "none")))];
     });
     expect(value).toEqual(["synced", "synced", "synced", "ENOENT"]);
     expect(calls.filter(({ call }) => call === "fsync")).toHaveLength(2);

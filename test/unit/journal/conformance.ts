@@ -664,7 +664,7 @@ function transfer(engine: JournalEngine): void {
     const to = store.open();
     const id = await leave(from, "open");
     await to.merge(await exported(from));
-    const held = await to.lease(id);
+    const blocking = await to.lease(id);
     expect(await store.open().merge(await exported(from))).toMatchObject({ unchanged: 1 });
     const lease = await from.lease(id);
     await lease.record({ state: "refused" });
@@ -673,7 +673,7 @@ function transfer(engine: JournalEngine): void {
     expect(refused.kind).toBe("conflict");
     expect(refused.message.toLowerCase()).toContain(`entry ${id} is in use, and the import has new records for it`);
     expect(refused.details.hint).toBe("Wait until it is released, then run the command again.");
-    await held.release();
+    await blocking.release();
     expect(await store.open().merge(await exported(from))).toMatchObject({ extended: 1 });
   });
 

@@ -47,16 +47,16 @@ test.each([
 });
 
 test("an entry is selected by its whole id, or by a unique prefix", () => {
-  const known = (...ids: string[]): Entry[] =>
+  const entriesWith = (...ids: string[]): Entry[] =>
     ids.map((id) => ({ ...newEntry(intent(), { id, key: null, at: "2026-11-21T02:00:00.000Z" }) }));
-  const all = known("1rs1m00001", "1rs1m00002", "2rs1m00001");
+  const all = entriesWith("1rs1m00001", "1rs1m00002", "2rs1m00001");
   expect(findEntry(all, "2").id).toBe("2rs1m00001");
   expect(findEntry(all, " 1RSIM00002 ").id).toBe("1rs1m00002");
   expect(() => findEntry(all, "1")).toThrow(
     '"1" fits 2 entries: 1rs1m00001 (oauth_client.create, open), 1rs1m00002 (oauth_client.create, open).',
   );
   for (const none of ["3", "", " "]) expect(() => findEntry(all, none)).toThrow(`Journal entry "${none}" not found.`);
-  const seven = known(...Array.from({ length: 7 }, (_, index) => `1rs1m0000${index}`));
+  const seven = entriesWith(...Array.from({ length: 7 }, (_, index) => `1rs1m0000${index}`));
   expect(() => findEntry(seven, "1")).toThrow(
     /^"1" fits 7 entries: (?:1rs1m0000[0-4] \([^)]*\)(?:, )?){5}, and 2 more\.$/,
   );

@@ -120,7 +120,7 @@ describe("an old finished entry", () => {
     });
   });
 
-  test("in a chain of replacements is pruned or kept with all of them", () => {
+  test("in a chain of replacements is pruned or kept with the whole chain", () => {
     const row = Array.from({ length: 20_000 }, (_, at) => ({
       ...client,
       id: String(at).padStart(5, "0"),

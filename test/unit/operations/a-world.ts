@@ -187,7 +187,7 @@ export class AWorld {
     return result;
   }
 
-  /** When a request arrives: its entry is on disk, and a revocation takes no working secret away. */
+  /** Checks an arriving request: its entry is on disk, and a revocation takes no working secret away. */
   #audit(what: Request, { id, body, key }: { id?: string; body?: string; key?: string }): void {
     const isOnDisk = (entry: Entry): boolean =>
       entry.attempts > 0 &&

@@ -30,9 +30,9 @@ export interface Made {
   readonly createdAt: string;
   secret: string;
   status: string;
-  /** The credential whose request made it (§4.2 rule 2). */
+  /** The credential of the request that created it (§4.2 rule 2). */
   readonly credential: string;
-  /** A response, arrived or lost, had the one-time secret. */
+  /** True if a response, arrived or lost, contained the one-time secret. */
   isGiven: boolean;
   lastUsedAt: string | null;
 }
@@ -50,7 +50,7 @@ export class AnAccount {
   /** Called before a request takes effect, to check the disk. */
   onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
   now: () => number = () => 0;
-  /** The credential of the requests; each is another service account. */
+  /** The credential of the requests; each value stands for another service account. */
   credential = "first";
   /** How far the service's clock is ahead of the machine's. */
   aheadMs = 0;

@@ -223,8 +223,8 @@ describe("a destination is checked for the secret", () => {
       all.entry.destination?.kind === "several" ? all.entry.destination.places.map(({ state }) => state) : [];
     expect(states).toEqual(["delivered", "delivered"]);
     const whole = { kind: "several", places: [places[0], places[0]] } as unknown as Entry["destination"];
-    const known = await runUnderLease({ destination: whole, resource_id: "ak_2" }, completeDelivery);
-    expect([known.end.value, known.checked, known.world.calls]).toEqual([true, [], []]);
+    const complete = await runUnderLease({ destination: whole, resource_id: "ak_2" }, completeDelivery);
+    expect([complete.end.value, complete.checked, complete.world.calls]).toEqual([true, [], []]);
   });
 });
 

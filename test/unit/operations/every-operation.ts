@@ -19,7 +19,7 @@ export interface Operation {
   readonly sends: Request;
   /** The account's contents before the operation. */
   readonly before?: (world: AWorld) => void;
-  readonly work: (bench: Workbench, world: AWorld, asked: TypedOptions) => Promise<unknown>;
+  readonly work: (bench: Workbench, world: AWorld, options: TypedOptions) => Promise<unknown>;
 }
 
 const halfAnHour = 30 * 60_000;
@@ -47,8 +47,8 @@ export const operations: Readonly<Record<string, Operation>> = {
     before: withExisting("client"),
     work: (bench, world) => {
       const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
-      const asked = { old, overlapMs: 0, keepOld: false };
-      return rotateOAuthClient(bench, asked, { ...agreeing, destination: world.destination() });
+      const options = { old, overlapMs: 0, keepOld: false };
+      return rotateOAuthClient(bench, options, { ...agreeing, destination: world.destination() });
     },
   },
   "a client's rotation with an overlap": {
@@ -56,8 +56,8 @@ export const operations: Readonly<Record<string, Operation>> = {
     before: withExisting("client"),
     work: (bench, world) => {
       const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
-      const asked = { old, overlapMs: halfAnHour, keepOld: false };
-      return rotateOAuthClient(bench, asked, { ...agreeing, destination: world.destination() });
+      const options = { old, overlapMs: halfAnHour, keepOld: false };
+      return rotateOAuthClient(bench, options, { ...agreeing, destination: world.destination() });
     },
   },
   "a client's revocation": {
@@ -81,8 +81,8 @@ export const operations: Readonly<Record<string, Operation>> = {
     before: withExisting("key"),
     work: (bench, world) => {
       const creation = { request: { name: "new" }, marked: true };
-      const asked = { oldId: "old", creation, overlapMs: 0, updateProfile: false };
-      return replaceAccessKey(bench, asked, { ...agreeing, destination: world.destination() });
+      const options = { oldId: "old", creation, overlapMs: 0, updateProfile: false };
+      return replaceAccessKey(bench, options, { ...agreeing, destination: world.destination() });
     },
   },
   "a key's replacement with an overlap": {
@@ -90,8 +90,8 @@ export const operations: Readonly<Record<string, Operation>> = {
     before: withExisting("key"),
     work: (bench, world) => {
       const creation = { request: { name: "new" }, marked: true };
-      const asked = { oldId: "old", creation, overlapMs: halfAnHour, updateProfile: false };
-      return replaceAccessKey(bench, asked, { ...agreeing, destination: world.destination() });
+      const options = { oldId: "old", creation, overlapMs: halfAnHour, updateProfile: false };
+      return replaceAccessKey(bench, options, { ...agreeing, destination: world.destination() });
     },
   },
   "a key's revocation": {
@@ -109,6 +109,6 @@ export function worldFor({ before }: Operation, setting: Setting = {}): AWorld {
   return world;
 }
 
-export function perform(world: AWorld, { work }: Operation, asked: TypedOptions = {}): Promise<Ended<unknown>> {
-  return world.run((bench) => work(bench, world, asked));
+export function perform(world: AWorld, { work }: Operation, options: TypedOptions = {}): Promise<Ended<unknown>> {
+  return world.run((bench) => work(bench, world, options));
 }

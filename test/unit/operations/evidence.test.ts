@@ -45,15 +45,15 @@ describe("a request without evidence is not sent", () => {
     ],
   ])("%s", async (_what, changes, without, why) => {
     const world = new AWorld();
-    const said = await world.run(async (bench) => {
+    const end = await world.run(async (bench) => {
       const lease = await admitted(bench, changes);
       return send(without(world, bench), lease, { change: "create client" }).then(
         () => "sent",
         (error: unknown) => String(error),
       );
     });
-    if (why === undefined) expect(said.value).toBe("sent");
-    else expect(said.value).toMatch(why);
+    if (why === undefined) expect(end.value).toBe("sent");
+    else expect(end.value).toMatch(why);
     expect(world.account.requests).toHaveLength(why === undefined ? 1 : 0);
   });
 });

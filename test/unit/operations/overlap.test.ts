@@ -1,4 +1,4 @@
-// Rotations of clients and keys: the overlaps that a command waits for, and the refusal of other options than at the start.
+// Rotations of clients and keys: the overlaps that a command waits for, and the refusal of options that differ from the start.
 import { describe, expect, it } from "vitest";
 import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -10,13 +10,13 @@ import { intent } from "../journal/intent.ts";
 
 const minutes = 60_000;
 
-/** A rotation in the journal, and its finished creation. @param its changes to the creation's entry */
-async function rotation(bench: Workbench, its: Partial<Entry> = {}): Promise<EntryLease> {
-  const admit = async (changes: object): Promise<EntryLease> =>
-    (await bench.journal.admit(intent({ ...changes }), { fresh: true })).lease;
+/** A rotation in the journal, and its finished creation. @param changes of the creation's entry */
+async function rotation(bench: Workbench, changes: Partial<Entry> = {}): Promise<EntryLease> {
+  const admit = async (intended: object): Promise<EntryLease> =>
+    (await bench.journal.admit(intent({ ...intended }), { fresh: true })).lease;
   const lease = await admit({ operation: "oauth_client.rotate", detail: { overlap_ms: 0, keep_old: false } });
   const child = await admit({ operation: "oauth_client.create", parent: lease.entry.id });
-  await child.record({ state: "done", resource_id: "new", destination: file("/secret"), ...its });
+  await child.record({ state: "done", resource_id: "new", destination: file("/secret"), ...changes });
   return lease;
 }
 
@@ -40,11 +40,11 @@ it.each<[string, string | null | undefined, number]>([
   ["at no time", "12 days ago", 12 * 24],
   ["at a time without a zone", "2026-11-26T11:00:00", 12 * 24],
 ])("an overlap by use, the old key last used %s", (_when, lastUsedAt, hoursLeft) => {
-  const begun = { overlap_ms: 14 * 24 * 60 * minutes, overlap_until: "2026-12-09T12:00:00.000Z" };
+  const started = { overlap_ms: 14 * 24 * 60 * minutes, overlap_until: "2026-12-09T12:00:00.000Z" };
   const left = (detail: object, used = lastUsedAt) =>
     (overlapEnd(detail, used) - Date.parse("2026-11-27T12:00:00Z")) / (60 * minutes);
-  expect(left({ ...begun, overlap_unused_ms: 24 * 60 * minutes })).toBe(hoursLeft);
-  expect(left(begun)).toBe(12 * 24);
+  expect(left({ ...started, overlap_unused_ms: 24 * 60 * minutes })).toBe(hoursLeft);
+  expect(left(started)).toBe(12 * 24);
 });
 
 describe("a rotation typed with other options", () => {
@@ -54,9 +54,9 @@ describe("a rotation typed with other options", () => {
     [{ overlap_ms: 5000 }, { overlapMs: 60_000, keepOld: true }, "5s 60s none none none given"],
     [{ keep_old: true, overlap_unused_ms: 9000 }, { overlapMs: 1 }, "0s 0.001s 9s none given none"],
   ])("%j as %j", (detail, typed, words) => {
-    const said = overlapDifferences(entry(detail), typed);
-    expect(said.map(({ flag }) => flag)).toEqual(["--overlap", "--overlap-unused", "--keep-old"]);
-    const values = said.flatMap(({ begun, typed }) => [begun, typed]);
+    const found = overlapDifferences(entry(detail), typed);
+    expect(found.map(({ flag }) => flag)).toEqual(["--overlap", "--overlap-unused", "--keep-old"]);
+    const values = found.flatMap(({ begun, typed }) => [begun, typed]);
     expect(values.join(" ").replaceAll("not given", "none")).toBe(words);
   });
 

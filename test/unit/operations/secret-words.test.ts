@@ -205,7 +205,7 @@ describe("a key", () => {
     ["not at all without a token source", { exchange: { kind: "endpoint", url: "https://then" } }, null, false],
     ["not at all if the command is missing", {}, { kind: "command" }, false],
   ] as const)("is proven %s", async (_what, detail, way, is) => {
-    const asked: unknown[] = [];
+    const exchanges: unknown[] = [];
     const { value } = await at({}, async (given) => {
       const bench = {
         ...given,
@@ -213,7 +213,7 @@ describe("a key", () => {
           ...given.account,
           keyExchange: way,
           exchangeKey: async (secret: string, how: { kind: string }) => {
-            asked.push([secret, how]);
+            exchanges.push([secret, how]);
             return how.kind === "command"
               ? undefined
               : ({ kind: "answered", status: 200, value: undefined, body: Buffer.alloc(0) } as const);
@@ -222,7 +222,7 @@ describe("a key", () => {
       };
       return proveSecret(bench, entryOf({ detail }), "s");
     });
-    expect([value, asked]).toEqual([is, way === null ? [] : [["s", way]]]);
+    expect([value, exchanges]).toEqual([is, way === null ? [] : [["s", way]]]);
   });
 });
 

@@ -166,7 +166,7 @@ describe("a command that receives a secret", () => {
     expect(await runShell("sleep 0.2; cat", { ...options, input: "x", timeLimitMs })).toMatchObject({ status: 0 });
   });
 
-  it("reads it from a real pipe, also as /dev/stdin, and no process has it as an argument", async () => {
+  it("reads the secret from a real pipe, also as /dev/stdin, and no process has the secret as an argument", async () => {
     const out = join(temporaryFolder(), "out");
     const command = `cat /dev/stdin > ${out}; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | tr '\\0' '\\n' > ${out}.all`;
     const run = await runShell(command, { ...options, input: "canary-3f\n" });
@@ -191,7 +191,7 @@ describe("a command that receives a secret", () => {
 
   it("is not started if this process is killed before it writes the input", async () => {
     const folder = temporaryFolder();
-    const driver = await bundleDriver(join(import.meta.dirname, "killed-giver-driver.ts"));
+    const driver = await bundleDriver(join(import.meta.dirname, "killed-sender-driver.ts"));
     onTestFinished(driver.remove);
     const seen = `cat > '${join(folder, "taken")}'`;
     const { signal } = spawnSync(process.execPath, [driver.path, seen], { env: process.env });

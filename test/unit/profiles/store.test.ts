@@ -215,7 +215,7 @@ describe("several processes", () => {
     const path = join(configDir, "profiles.lock");
     const means = { self: identify(process.pid), kernel: loadKernelLock() };
     const store = await openProfileStore({ configDir, lockWaitMs: 30 });
-    const held = tryLock(path, means);
+    const lock = tryLock(path, means);
     const add = (): Promise<unknown> => store.add(aProfile({ name: "one" }));
     expect(await failureOf(add)).toMatchObject({
       kind: "failed",
@@ -228,7 +228,7 @@ describe("several processes", () => {
       message: `The lock ${path} has no owner.`,
       details: { nextCommand: `rm ${path}` },
     });
-    held.held?.release();
+    lock.held?.release();
     expect(readdirSync(configDir)).toEqual([]);
   });
 });

@@ -130,7 +130,7 @@ describe("any request", () => {
     expect((await list(us)).status).toBe(200);
   });
 
-  it("that is aborted halfway affects no other", async () => {
+  it("that is aborted halfway affects no other request", async () => {
     const { us } = await aSandbox();
     const port = Number(new URL(us.base_url!).port);
     const sockets = await Promise.all(

@@ -35,9 +35,8 @@ it("the sandbox keeps two organizations of a region apart", async () => {
   const { next_page_token, data } = JSON.parse((await list(us, "?limit=5")).text);
   const answer = await send(`${us.base_url}/v1/entities?limit=5&page_token=${next_page_token}`, { headers: there });
   expect(JSON.parse(answer.text)).toMatchObject({ status: 400, param: "page_token" });
-  expect(JSON.parse((await send(`${us.base_url}/v1/entities?limit=5`, { headers: there })).text).data).not.toEqual(
-    data,
-  );
+  const others = await send(`${us.base_url}/v1/entities?limit=5`, { headers: there });
+  expect(JSON.parse(others.text).data).not.toEqual(data);
   expect((await send(`${us.base_url}/v1/cohorts/${us.cohort_ids[0]}/members`, { headers: there })).status).toBe(404);
 });
 

@@ -204,7 +204,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
       cluster.writes = 0;
       const here = at();
       const destination = await prepared(here, to);
-      // The first read is the look before the write.
+      // The first read precedes the write.
       proxy.cut(cut, 1, 1);
       const ended = await endOf(() => deliver(here, destination));
       proxy.cut(undefined);

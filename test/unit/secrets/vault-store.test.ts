@@ -163,7 +163,7 @@ describe("before anything is sent to the API", () => {
     vault.plan(/\/mounts\//, { status: 503, body: { errors: ["busy"] } }, 2);
     expect(await end(setUp(env, { sleep }))).toBe("delivered");
     expect(waits).toHaveLength(2);
-    // If the server is sealed just before the write, nothing waits either.
+    // If the server is sealed during the write, integ does not wait either.
     waits.length = 0;
     const here = setUp(env, { sleep });
     const destination = await prepared(here, to);

@@ -18,8 +18,8 @@ describe("withoutEchoes", () => {
     ["Basic, key as user", { authorization: `Basic ${base64(`${key}:`)}` }, []],
     ["a body", {}, [key]],
   ])("removes the secret of %s from headers and error bodies, raw and encoded", (_name, headers, secrets) => {
-    const said = `${key} ${encodeURIComponent(key)} ${(headers as Record<string, string>).authorization ?? ""} é`;
-    const shown = withoutEchoes({ headers, secrets }, answer(401, said));
+    const echo = `${key} ${encodeURIComponent(key)} ${(headers as Record<string, string>).authorization ?? ""} é`;
+    const shown = withoutEchoes({ headers, secrets }, answer(401, echo));
     if (shown.kind !== "response") throw new Error("no response");
     for (const text of [shown.headers["request-id"]!, shown.body.toString()]) {
       expect(text).not.toContain(key);
@@ -50,8 +50,8 @@ describe("withoutEchoes", () => {
       { authorization: `Basic ${base64(`apikey:${secret}`)}` },
       { authorization: "Bearer a/b+c/d+efgh==" },
     ]) {
-      const said = headers.authorization.startsWith("Basic") ? secret : "a/b+c/d+efgh==";
-      const shown = withoutEchoes({ headers }, answer(401, `{"detail":"got ${escape(said)} from you"}`));
+      const echo = headers.authorization.startsWith("Basic") ? secret : "a/b+c/d+efgh==";
+      const shown = withoutEchoes({ headers }, answer(401, `{"detail":"got ${escape(echo)} from you"}`));
       if (shown.kind !== "response") throw new Error("no response");
       expect(shown.body.toString()).toBe(
         '{"detail":"got [secret] from you"}'.replace(

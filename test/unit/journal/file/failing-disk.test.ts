@@ -1,5 +1,4 @@
-// A journal whose disk fails at any one call: reports are true, the file is unchanged or complete, and no lock or file stays
-// held.
+// A journal whose disk fails at any one call: each failure is reported, the file stays valid, and no lock or open file is left.
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it, test } from "vitest";

@@ -44,10 +44,10 @@ describe("waiting", () => {
     const busy = lockedBy(JSON.stringify({ ...newOwner(self, false) }));
     let tries = 0;
     const started = performance.now();
-    const said = await refused(() => untilFree(() => (++tries, busy), { waitMs, meaning: "Nothing of it." }));
+    const error = await refused(() => untilFree(() => (++tries, busy), { waitMs, meaning: "Nothing of it." }));
     expect(performance.now() - started).toBeGreaterThanOrEqual(waitMs - 1);
     expect(tries).toBeGreaterThan(1);
-    expect(said).toEqual({
+    expect(error).toEqual({
       kind: "failed",
       message: `The journal is in use by process ${process.pid}; integ waited ${Math.round(waitMs / 100) / 10} s.`,
       meaning: "Nothing of it.",

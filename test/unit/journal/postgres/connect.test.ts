@@ -29,7 +29,7 @@ describe("a server that accepts a connection", () => {
     "describes itself: %j",
     async (about) => {
       let now = 0;
-      // Clients that do not connect are reported soon.
+      // At the second reading 1.6 of the 4.5 seconds are left, so that a failure is reported soon.
       const clock = vi.spyOn(performance, "now").mockImplementation(() => (now = now === 0 ? 1 : 2901));
       const server = await AServer.start({ about });
       const { server: found } = await connectTo(server.host).finally(() => clock.mockRestore());
@@ -61,7 +61,7 @@ describe("a server that accepts a connection", () => {
     expect(server.passwords).toHaveLength(1);
   });
 
-  it("sees the connection close after a hang-up", async () => {
+  it("sees the connection close after hangUp", async () => {
     const server = await AServer.start();
     (await connectTo(server.host)).hangUp();
     await server.allClosed();

@@ -29,7 +29,7 @@ function respondingWith(...answers: readonly Answer[]): AServerParts {
 const one = [{ one: 1 }];
 const never = async (): Promise<undefined> => undefined;
 
-/** Pauses: doubled up to a second, until less than half of one of the ten seconds is left. */
+/** Pauses: doubled up to a second, until less than half a second of the ten seconds is left. */
 const everyWait = [50, 100, 200, 400, 800, ...Array.from({ length: 8 }, () => 1000)];
 
 describe("a statement", () => {

@@ -149,8 +149,8 @@ describe("a server", () => {
     ],
   ])("%s", async (_what, row, server, expected) => {
     const found = await serverFindings(partsOf(new ASession([[{ ...safe, ...row, ...server }]])));
-    const said = found.map(({ severity, message }) => `${severity}: ${message}`);
-    expect(said).toEqual(expected.map((start) => expect.stringMatching(new RegExp(`^${start}`))));
+    const texts = found.map(({ severity, message }) => `${severity}: ${message}`);
+    expect(texts).toEqual(expected.map((start) => expect.stringMatching(new RegExp(`^${start}`))));
     expect(new Set(found.map(({ where }) => where)).size).toBeLessThanOrEqual(1);
     if (found[0]) expect(found[0].where).toBe("postgresql://h/d");
   });

@@ -1,4 +1,4 @@
-// The conditions of the acts overwrite and destroy: every cell of their table, and that each condition decides at least one cell.
+// The conditions of the acts overwrite and destroy: every cell of their table, and each condition decides at least one cell.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
