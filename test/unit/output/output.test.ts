@@ -400,7 +400,7 @@ describe("questions", () => {
     ["no terminal", {}],
     ["--no-input", { tty: true, noInput: true }],
     ["CI", { tty: true, env: { CI: "true" } }],
-  ])("are a usage error if they cannot be tty: %s", async (_why, options) => {
+  ])("are a usage error if they cannot be asked: %s", async (_why, options) => {
     const { output, stderr } = stage(options);
     expect(output.interactive).toBe(false);
     await expect(output.confirm("Revoke c1?")).rejects.toMatchObject({

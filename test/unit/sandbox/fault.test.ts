@@ -10,7 +10,7 @@ function errorOf(spec: string): string {
     expect(error).toMatchObject({ code: "bad_fault" });
     return (error as Error).message;
   }
-  return "nothing was errorOf";
+  return "nothing was wrong";
 }
 
 describe("the fault syntax", () => {

@@ -92,7 +92,7 @@ describe.runIf(process.platform === "linux")("standard output", () => {
     const failure = await refusalOf(destination(fd, { stderrFd, env: { GITHUB_ACTIONS: "true" } }).check());
     expect(failure.kind).toBe("usage");
     expect(failure.message).toBe(
-      "GitHub Actions could not be runStep to mask the secret: standard error is not open for writing.",
+      "GitHub Actions could not be asked to mask the secret: standard error is not open for writing.",
     );
     expect(failure.details).toEqual({
       meaning: "Nothing was sent. Unmasked, the secret could appear in the log.",
