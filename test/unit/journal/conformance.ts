@@ -677,7 +677,7 @@ function transfer(engine: JournalEngine): void {
     expect(await store.open().merge(await exported(from))).toMatchObject({ extended: 1 });
   });
 
-  test("a moved journal names its new place, and can be reactivated; not while an entry is leased", async () => {
+  test("a journal is moved only while no entry is leased, then names its new place, and can be reactivated", async () => {
     const store = await engine.store();
     const id = await leave(store.open(), "open");
     expect((await store.open().condition()).moved).toBeUndefined();
