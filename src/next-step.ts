@@ -173,6 +173,11 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
+/** The value of `--profile`. */
+export function typedProfile(typed: readonly string[]): string | undefined {
+  return typedValue(typed, repeatedFlags[0]!);
+}
+
 /** The value of a typed flag; the last occurrence counts. */
 function typedValue(typed: readonly string[], { short, long }: RepeatedFlag): string | undefined {
   const isTypedFlag = (word: string): boolean =>

@@ -76,7 +76,7 @@ function verbsOf(noun: Command, word: string): FailureDetails {
 function belowNouns(verb: string): FailureDetails {
   const nouns = nounsWith(verb);
   if (nouns.length === 0) return {};
-  const meaning = `${verb} follows a noun: ${andList(nouns)}.`;
+  const meaning = `${verb} follows a noun: ${andList(nouns.map((noun) => `integ ${noun} ${verb}`))}.`;
   return nouns.length === 1 ? { meaning, nextCommand: shell`integ help ${nouns} ${verb}` } : { meaning };
 }
 

@@ -68,6 +68,7 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
       await proveClient({ clientId, secret }, due);
       return true;
     },
+    lacking: due === null ? endpointSetting(bench.account.profile) : undefined,
     whyUnproven: (hasSecret) =>
       due === null
         ? "cannot be proven: the profile has no token endpoint"
@@ -75,6 +76,13 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
           ? "could not be proven"
           : "could not be proven: its secret was delivered before a crash",
   };
+}
+
+/** How a profile gets the token endpoint that proves new clients. */
+export function endpointSetting(profile: string): string {
+  return profile === "env"
+    ? "set INTEG_TOKEN_ENDPOINT"
+    : shell`integ profiles edit ${profile} ${flags.tokenEndpoint} <url>`;
 }
 
 /** A client that is revoked, disabled or expired: nothing of it can be passed on. */

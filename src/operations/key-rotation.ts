@@ -3,7 +3,7 @@ import type { AccessKeyRequest } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { flags } from "../next-step.ts";
+import { flags, shell } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
 import { requestIn } from "./orphan.ts";
 import { type Overlap, overlapDifferences, proven, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
@@ -76,7 +76,7 @@ function differencesOf(entry: Entry, request: KeyReplacementRequest) {
 
 export function keyRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
   const { old_key: oldId = "", marked, update_profile, exchange } = lease.entry.detail;
-  const { keyExchange } = bench.account;
+  const { keyExchange, profile } = bench.account;
   return {
     bench,
     lease,
@@ -91,6 +91,10 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
     lastUse: () => lastUseOf(bench, oldId),
     checkNew: (child) => checkIdentity(lease.entry, child, options),
     prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
+    lacking:
+      keyExchange === null && profile !== "env"
+        ? shell`integ profiles edit ${profile} ${flags.accessTokenEndpoint} <url>`
+        : undefined,
     whyUnproven: (hasSecret) =>
       hasSecret
         ? exchange?.kind === "command" && keyExchange?.kind !== "command"

@@ -74,6 +74,8 @@ export interface Rotation {
   lastUse?(): Promise<string | null | undefined>;
   /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
   whyUnproven(hasSecret: boolean): string;
+  /** The setting that a proof needs, if the profile lacks it. */
+  readonly lacking?: string | undefined;
 }
 
 export interface Rotated {
@@ -355,8 +357,20 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   }
   if (lease.entry.detail.proven === refusedProof) throw refused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
+  const { lacking } = rotation;
+  // What was only printed cannot be tried later.
+  const isReadable = lacking !== undefined && (await rereadSecret(bench.secrets, child)) !== undefined;
+  const then = isReadable
+    ? `To prove it: ${lacking}, then integ journal recover ${lease.entry.id}.`
+    : lacking && `To prove later rotations: ${lacking}.`;
   throw new Failure("pending", `The new ${noun} ${id} ${rotation.whyUnproven(known !== undefined)}.`, {
-    meaning: `The old ${noun} is not revoked. If the new one works for you, continue with ${flags.acceptUnproven}.`,
+    meaning: [
+      `The old ${noun} is not revoked.`,
+      then,
+      `If the new one works for you, continue with ${flags.acceptUnproven}.`,
+    ]
+      .filter(Boolean)
+      .join(" "),
     ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
   });
 }

@@ -20,7 +20,7 @@ import type {
 import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { relativeTime } from "./relative-time.ts";
-import type { RowPage } from "./row-page.ts";
+import { pageOf, type RowPage } from "./row-page.ts";
 import { asciiWidth, type DisplayWidth, visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
@@ -383,6 +383,11 @@ class LazyList implements ListWriter {
     if (this.#writer === undefined && !this.#lacksColumns()) this.#writer = await this.#begin(this.#view);
     await this.#writer?.end(state);
     if (this.rowsWritten === 0) this.#options.reportEmpty?.(this.#view.empty ?? `No ${this.#view.plural}.`);
+  }
+
+  async whole(rows: readonly (object | string)[]): Promise<void> {
+    await this.page(pageOf(rows.map((row) => (typeof row === "string" ? row : JSON.stringify(row)))));
+    await this.end({ nextPageToken: null, hasMore: false });
   }
 
   async abandon(): Promise<void> {

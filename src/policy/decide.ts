@@ -41,6 +41,8 @@ export interface Decision {
     | "astray"
     | "untrusted"
     | undefined;
+  /** The profile that may authenticate with it. */
+  readonly mayBeOwnOf?: string | undefined;
   /** Id of the untrusted entry. */
   readonly entry?: string | undefined;
   /** The credential whose secret is at this item's destination. */
@@ -70,7 +72,7 @@ export function decide(item: PolicyItem, observed: Observed, options: DecisionOp
   const decision = baseDecision(item, observed, { works, options });
   const untrusted = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
   if (untrusted !== undefined && decision.step.do !== "nothing") return holdAsUntrusted(decision, untrusted);
-  return holdForPerson(holdIfOccupied(decision, observed, options), works, options);
+  return holdForPerson(holdIfOccupied(decision, observed, options), { works, options }, observed.profile);
 }
 
 /** An entry without a valid signature must not cause a replacement, a revocation or another creation. */
@@ -225,7 +227,10 @@ function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOp
     item.kind === "access_key" && name !== undefined ? itemKey({ ...item, name: nameOf(name, item.kind) }) : undefined;
   const named = similar.filter((one) => itemKeyOf(one) === itemKey(item));
   if (named.length > 0) return named;
-  return item.destinations.length === 0 ? similar.filter((one) => !items.has(itemKeyOf(one) ?? "")) : [];
+  if (item.destinations.length > 0) return [];
+  // `policy init` numbers the items of keys with the same name.
+  const unnumbered = itemKey({ ...item, name: item.name.replace(/-\d+$/, "") });
+  return similar.filter((one) => itemKeyOf(one) === unnumbered || !items.has(itemKeyOf(one) ?? ""));
 }
 
 /** Suggests that the item was renamed, if exactly one similar item is no longer in the file. */
@@ -409,7 +414,11 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
 }
 
 /** Leaves an action to a person if `apply` must not start it by itself. */
-function holdForPerson(decision: Decision, { failures, works }: ItemWorks, options: DecisionOptions): Decision {
+function holdForPerson(
+  decision: Decision,
+  { works: { failures, works }, options }: { readonly works: ItemWorks; readonly options: DecisionOptions },
+  profile: string,
+): Decision {
   const { item, action, step, current } = decision;
   if (step.do === "nothing" || decision.hold !== undefined) return decision;
   if (failures >= options.maxFailures && !options.retry.has(item.name)) {
@@ -428,8 +437,10 @@ function holdForPerson(decision: Decision, { failures, works }: ItemWorks, optio
     };
   const ownership = step.do === "replace" ? current?.ownership : undefined;
   if (ownership === undefined || ownership === "other" || (ownership === "own" && options.includeOwn)) return decision;
-  const whose = ownership === "own" ? "the profile authenticates with it" : "the profile may authenticate with it";
-  return { ...decision, hold: "own", reason: `${decision.reason}; ${whose}` };
+  if (ownership === "own")
+    return { ...decision, hold: "own", reason: `${decision.reason}; the profile authenticates with it` };
+  const doubt = `integ does not know whether profile ${profile} authenticates with it`;
+  return { ...decision, hold: "own", mayBeOwnOf: profile, reason: `${decision.reason}; ${doubt}` };
 }
 
 const units: readonly (readonly [suffix: string, ms: number])[] = [

@@ -89,8 +89,8 @@ function durationText(ms: number): string {
   return `${Math.floor(ms / 1000)}s`;
 }
 
-/** A unique name for each item. */
-function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
+/** A unique name per item, made from the credential's name and the characters allowed in names. */
+export function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
   return new Map(items.map((item) => [item, freeName(item.baseName, item.kind, taken)]));
 }

@@ -11,7 +11,7 @@ import type { Observed } from "./observed.ts";
 import { destinationName, type Policy, type PolicyItem } from "./policy.ts";
 import { assignSlots, type SlotRefusal } from "./slots.ts";
 import { isOpen, opensAt } from "./window.ts";
-import { itemKey } from "./works.ts";
+import { itemKey, itemOf } from "./works.ts";
 
 export interface PlanRow {
   readonly name: string;
@@ -154,12 +154,17 @@ function rowOf(
 }
 
 function unmanagedIn(
-  { items }: Policy,
+  { id: policyId, items }: Policy,
   { works, clients, keys, nowMs }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
-  // A client or key that a row names is managed.
-  const managed = new Set(decisions.flatMap(({ current }) => current?.id ?? []));
+  // The item's own row mentions its client or key.
+  const managed = new Set(
+    decisions.flatMap(({ current, choices = [] }) => [current?.id, ...choices.map(({ id }) => id)]),
+  );
+  // Another policy manages these: adopt would refuse them.
+  for (const [key, { candidates }] of works)
+    if (itemOf(key).policy !== policyId) for (const id of candidates) managed.add(id);
   for (const item of items) {
     const itemWorks = works.get(itemKey(item));
     for (const id of [itemWorks?.candidates[0], itemWorks?.waiting?.old, itemWorks?.unfinished?.old])

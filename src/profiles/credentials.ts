@@ -18,7 +18,7 @@ export interface KeptSecret {
 }
 
 export interface SavedSecret extends KeptSecret {
-  /** Why the secret is in a file instead of the keychain, reported each time. */
+  /** Why the secret is in a file instead of the keychain, if that was found only now. */
   readonly note?: string;
 }
 
@@ -145,13 +145,13 @@ class LayeredCredentials {
     });
   }
 
-  /** @returns undefined if there is a keychain; an empty text if it is disabled; else why there is none */
+  /** @returns undefined if there is a keychain; an empty text if it is disabled, or known to be absent; else why there is none */
   async #whyNoKeychain(): Promise<string | undefined> {
     if (this.#options.keychain === "file") return "";
     const now = (this.#options.now ?? Date.now)();
     const remembered = Absence.safeParse(parseJson(readPrivateFile(this.#absencePath) ?? ""));
     const age = remembered.success ? now - remembered.data.checked_at : Number.NaN;
-    if (remembered.success && age >= 0 && age < rememberMs) return this.#absenceWords(remembered.data.why);
+    if (remembered.success && age >= 0 && age < rememberMs) return "";
     const answer = await this.#keychain.probe(`probe-${crypto.randomUUID()}`);
     if (answer.ok) return undefined;
     const absence = { keychain: "absent", why: answer.why, checked_at: now };

@@ -31,6 +31,7 @@ export interface ProfileName {
   readonly name: string;
   readonly region: string;
   readonly base_url: string;
+  readonly isDefault?: boolean;
 }
 
 /**
@@ -41,8 +42,13 @@ export function readProfileNames(configDir: string): ProfileName[] {
   const path = join(configDir, "profiles.json");
   try {
     if (!checkCommandFile(path)) return [];
-    const { profiles } = JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, "")) as { profiles: unknown[] };
-    return profiles.filter(isNamed).map(({ name, region, base_url }) => ({ name, region, base_url }));
+    const file = JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, "")) as {
+      default: unknown;
+      profiles: unknown[];
+    };
+    return file.profiles
+      .filter(isNamed)
+      .map(({ name, region, base_url }) => ({ name, region, base_url, isDefault: name === file.default }));
   } catch {
     return [];
   }

@@ -343,6 +343,22 @@ describe("the test request of profiles add", () => {
     expect((await integHere(at, ["profiles", "show", "p"])).code === 0).toBe(isStored);
   });
 
+  it("is sent to a journal too: an address without an answer is not stored, unless --no-verify is typed", async () => {
+    const at = home();
+    expect((await add(at, "p", "--no-verify")).code).toBe(0);
+    const edit = ["profiles", "edit", "p", "--journal", "postgresql://integ@127.0.0.1:9/integ"];
+    const { code, stderr } = await integHere(at, edit);
+    expect([code, stderr]).toEqual([
+      11,
+      expect.stringMatching(/cannot be reached[\s\S]*Nothing was stored[\s\S]*--no-verify/),
+    ]);
+    const journal = async (): Promise<unknown> =>
+      JSON.parse((await integHere(at, ["profiles", "show", "p", "--json"])).stdout).journal;
+    expect(await journal()).toBeNull();
+    expect((await integHere(at, [...edit, "--no-verify"])).code).toBe(0);
+    expect(await journal()).toBe(edit[4]);
+  });
+
   it("is sent once: a closed port is reported without delay", async () => {
     const at = home();
     const words = "profiles add p --region us --base-url http://127.0.0.1:9 --api-key-stdin --verify".split(" ");

@@ -14,10 +14,10 @@ afterEach(() => account.clear());
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
 /** A home whose profile knows the token endpoint, and a client to rotate. */
-async function begun(): Promise<{ at: Home; id: string }> {
+async function begun(endpoint = ["--token-endpoint", service.us.token_endpoint]): Promise<{ at: Home; id: string }> {
   const at = homeOfTest();
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
-  await integHere(at, [...words, "--token-endpoint", service.us.token_endpoint], { input: service.us.api_key });
+  await integHere(at, [...words, ...endpoint], { input: service.us.api_key });
   const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
   const made = await integHere(at, [...create, "--scope", "entity:read", "--secret-file", "old.secret", "--json"]);
   return { at, id: (JSON.parse(made.stdout) as { id: string }).id };
@@ -191,6 +191,25 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toHaveLength(1);
   });
 
+  it("without a token endpoint names the setting that proves the new client, and recover proves it then", async () => {
+    const { at, id } = await begun([]);
+    const { code, stderr } = await rotate(at, id, "--secret-file", "new.secret");
+    expect(code).toBe(8);
+    const named = [
+      ...stderr.matchAll(
+        /To prove it: integ (profiles edit p --token-endpoint) <url>(, then integ journal recover \w+)?\./g,
+      ),
+    ];
+    expect(
+      named.map(([, , then]) => then !== undefined),
+      stderr,
+    ).toEqual([false, true]);
+    const edited = await integHere(at, [...named[0]![1]!.split(" "), service.us.token_endpoint]);
+    expect(edited.code, edited.stderr).toBe(0);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
+    expect(await live()).not.toContain(id);
+  });
+
   it("a lost response leaves the old client working; recovery with consent ends with one live client", async () => {
     const { at, id } = await begun();
     await service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -199,7 +218,11 @@ describe("oauth-clients rotate", () => {
     expect(await live()).toContain(id);
     expect((await integHere(at, ["journal", "recover"])).code).toBe(9);
     expect(await live()).toContain(id);
-    expect((await integHere(at, ["journal", "recover", "--replace-lost-secret"])).code).toBe(0);
+    const replaced = await integHere(at, ["journal", "recover", "--replace-lost-secret"]);
+    expect([replaced.code, replaced.stderr]).toEqual([
+      0,
+      expect.stringContaining("Recovered: 1 done, 1 client created."),
+    ]);
     expect(await live()).toHaveLength(1);
     expect(await live()).not.toContain(id);
     expect(existsSync(at.path("new.secret"))).toBe(true);

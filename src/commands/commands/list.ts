@@ -2,7 +2,6 @@ import { defineVerb, type Verb, type WholeTree } from "../verb.ts";
 import type { ExitCode, Surface, Variable } from "../../completion/surface.ts";
 import { exitCodes, type FailureKind } from "../../errors.ts";
 import type { ListView } from "../../output/formats/format.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { agentVariables } from "../../profiles/agent-mode.ts";
 
 const view: ListView = {
@@ -31,9 +30,7 @@ export function describe(wholeTree: () => Promise<WholeTree>): { command: Verb }
         return output.document(surfaceDocument(surface, settings.version), { isRead: true });
       const { isRunnable, nodesBelow } = await import("../../completion/tree.ts");
       const runnable = [...nodesBelow(surface.tree.root)].filter((node) => node.path.length > 0 && isRunnable(node));
-      const list = output.list(view);
-      await list.page(pageOf(runnable.map((node) => JSON.stringify(nodeDocument(node)))));
-      await list.end({ nextPageToken: null, hasMore: false });
+      await output.list(view).whole(runnable.map(nodeDocument));
     },
   });
   return { command };

@@ -1,6 +1,5 @@
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
 import { machineChecks, profileChecks } from "./checks.ts";
 import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
@@ -55,9 +54,7 @@ async function printRows(
     plural: "checks",
   });
   const problems = rows.filter((row) => row.status === "problem").length;
-  const shown = rows.map((row) => withoutHome(row, context.settings.home));
-  await list.page(pageOf(shown.map((row) => JSON.stringify(row))));
-  await list.end({ nextPageToken: null, hasMore: false });
+  await list.whole(rows.map((row) => withoutHome(row, context.settings.home)));
   if (problems > 0)
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
 }

@@ -34,7 +34,12 @@ export const command = defineVerb({
     if (dryRun) return showMove(context, from, target);
     const moved = await move(context, from, target);
     const { added, extended, unchanged } = moved;
+    const { isScreen, format, fields } = context.output;
     context.output.note(`From now on: INTEG_JOURNAL=${target.path}`);
+    if (isScreen && format === "table" && fields === undefined)
+      return context.output.text(
+        `Moved ${entriesWords(added + extended + unchanged)} from ${from.path} to ${target.path}.`,
+      );
     await context.output.document({
       object: "journal_move",
       from: from.path,
@@ -51,8 +56,12 @@ async function showMove(context: Context, from: Journal, target: Journal): Promi
   const length = await from.count();
   return showSteps(context, [
     { what: `mark ${from.path}: it takes no changes from then on` },
-    { what: `copy ${length === 1 ? "1 entry" : `${length} entries`} to ${target.path}, and compare the copy` },
+    { what: `copy ${entriesWords(length)} to ${target.path}, and compare the copy` },
   ]);
+}
+
+function entriesWords(count: number): string {
+  return count === 1 ? "1 entry" : `${count} entries`;
 }
 
 async function move(context: Context, from: Journal, target: Journal): Promise<Merged> {
@@ -71,7 +80,9 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   if (mark !== undefined) await target.markMoved(undefined);
   if (before?.isUnfinished !== false) await from.markMoved({ to: target.path, isUnfinished: false });
   for (const id of secrets) await from.escrow?.remove(id);
-  context.output.note(`Compared ${merged.added + merged.extended + merged.unchanged} entries: the copy is whole.`);
+  context.output.note(
+    `Compared ${entriesWords(merged.added + merged.extended + merged.unchanged)}: the copy is whole.`,
+  );
   return merged;
 }
 

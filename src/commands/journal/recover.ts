@@ -3,7 +3,7 @@ import { recover, rootOf, type Recovered } from "../../operations/recovery.ts";
 import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { EntryAccounts } from "./entry-accounts.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
-import { entriesPage, entriesView, receiptViewOf } from "./view.ts";
+import { type EntryExtras, entriesPage, entriesView, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/global.ts";
 import {
@@ -89,6 +89,7 @@ export const command = defineVerb({
     const progress = progressOf(context, entries);
     // Entries are recovered one by one if integ may ask a question, or if a typed destination takes the secret.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
+    const startedAt = new Date(context.clock.now()).toISOString();
     const results = await recover(journal, entries, {
       atOnce: mayAsk || requested.options.to.length > 0 ? 1 : parallelEntries,
       watch: progress.watch,
@@ -115,9 +116,10 @@ export const command = defineVerb({
       releaseSettled(context, { ids: results.map(({ entry }) => entry.id), newestCount: 1000 }),
     );
     const all = (await cleanUp(context, () => withReplacements(journal, results))) ?? results;
+    const made = (await cleanUp(context, () => madeSince(journal, all, startedAt))) ?? [];
     await print(context, shown, all);
     await cleanUp(context, () => reportDeliveries(context, benches, all));
-    if (results.length > 1) context.output.ending(`Recovered: ${countWords(results)}.`);
+    if (results.length + made.length > 1) context.output.ending(`Recovered: ${countsOf(results, made)}.`);
     reportFailures(context, all);
   },
 });
@@ -168,12 +170,26 @@ function resultWords({ entry, failure, isSkipped }: Recovered): string {
   return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
 }
 
-/** `2 done, 1 waiting, 1 failed` */
-function countWords(results: readonly Recovered[]): string {
+/** The clients and keys that rotations, and replacements of lost ones, created. */
+async function madeSince(journal: Journal, results: readonly Recovered[], since: string): Promise<Entry[]> {
+  const made: Entry[] = [];
+  for (const { entry, failure } of results)
+    if (entry.operation.endsWith(".rotate") && failure === undefined)
+      made.push(...(await journal.select({ states: ["done"], parent: entry.id, since })));
+    else if (entry.replaces !== null && entry.state === "done") made.push(entry);
+  return made.filter(({ operation }) => operation.endsWith(".create"));
+}
+
+/** `2 done, 1 waiting, 1 failed, 1 client created` */
+function countsOf(results: readonly Recovered[], made: readonly Entry[]): string {
   const counts = new Map<string, number>();
   for (const { entry, failure, isSkipped } of results) {
     const end = isSkipped ? "skipped" : failure === undefined ? entry.state : "failed";
     counts.set(end, (counts.get(end) ?? 0) + 1);
+  }
+  for (const noun of ["client", "key"]) {
+    const { length } = made.filter(({ operation }) => operation.includes(noun));
+    if (length > 0) counts.set(`${noun}${length === 1 ? "" : "s"} created`, length);
   }
   return [...counts].map(([end, count]) => `${count} ${end}`).join(", ");
 }
@@ -312,8 +328,14 @@ async function withReplacements(journal: Journal, results: readonly Recovered[])
 
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
-    // The row of a failed entry shows the step of its failure.
-    const before = new Map(results.map(({ entry, failure }) => [entry.id, failure && stepBefore(entry, failure)]));
+    const { isScreen, format } = context.output;
+    const worst = isScreen && format === "table" ? worstOf(results) : undefined;
+    // The row of a failed entry shows the step of its failure, unless the error below shows it.
+    const stepOf = ({ entry, failure }: Recovered): EntryExtras["first"] =>
+      failure !== undefined && failure === worst && typeof failure.details.nextCommand === "string"
+        ? { needs: undefined, command: null }
+        : failure && stepBefore(entry, failure);
+    const before = new Map(results.map((result) => [result.entry.id, stepOf(result)]));
     await list.page(
       entriesPage(
         results.map(({ entry }) => entry),

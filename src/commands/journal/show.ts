@@ -5,7 +5,6 @@ import type { ListView } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { deliveriesOf, deliveriesView } from "./deliveries.ts";
 import { type EntryExtras, entryView, entryWithHolderView, historyView, publicEntry, untrustedWords } from "./view.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { mentionMove } from "../running/change.ts";
 
 export const command = defineVerb({
@@ -49,7 +48,5 @@ async function requiredStep(context: Context, entry: Entry): Promise<EntryExtras
 
 async function printTable({ output }: Context, view: ListView, rows: readonly object[]): Promise<void> {
   await output.text("\n");
-  const list = output.list(view);
-  await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
-  await list.end({ nextPageToken: null, hasMore: false });
+  await output.list(view).whole(rows);
 }

@@ -7,7 +7,7 @@ import type { OneTimeSecret } from "../../secrets/destination.ts";
 const columns = [
   { path: "id", heading: "id" },
   { path: "operation", heading: "operation" },
-  { path: "state", heading: "state", kind: "status" },
+  { path: "state", heading: "state", kind: "status", isNeeded: true },
   { path: "profile", heading: "profile" },
   { path: "resource_id", heading: "resource" },
   { path: "attempts", heading: "attempts", isHidden: true },

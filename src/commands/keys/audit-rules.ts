@@ -233,7 +233,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     if (!key.scopes.includes("*")) return fine;
     // The API does not show what a key is used for. The caller's own key needs this scope to manage keys.
     const remedy = subject.ownership === "own" ? "keep" : "narrow";
-    return finding("medium", "has full access (scope *), but pushing data needs only push-ingest:*", remedy);
+    return finding("medium", "has full access (scope *)", remedy);
   },
   user_bound(subject) {
     const { key, has } = subject;

@@ -11,7 +11,6 @@ import { Failure } from "../../errors.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { relativeTime } from "../../output/relative-time.ts";
-import { pageOf } from "../../output/row-page.ts";
 
 export const command = defineVerb({
   isPaged: true,
@@ -101,8 +100,7 @@ async function print(context: Context, report: Report): Promise<void> {
   const rows = isTable ? perKey(findings, output.hasRelativeTimes ? report.now : undefined) : findings;
   const columns = isTable ? view.columns.filter(({ path }) => path !== "rule") : view.columns;
   const writer = output.list({ ...view, columns, empty: `No findings. ${judgedLine(report)}` });
-  await writer.page(pageOf(rows.map((row) => JSON.stringify(row))));
-  await writer.end({ nextPageToken: null, hasMore: false });
+  await writer.whole(rows);
 }
 
 const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
@@ -123,7 +121,7 @@ function perKey(findings: readonly Finding[], nowMs: number | undefined): Findin
       : message.replaceAll(at, (_all, iso: string, words?: string) => words ?? ` ${relativeTime(iso, nowMs)}`);
   return [...keys.values()].map((ofKey) => ({
     ...ofKey[0]!,
-    message: ofKey.map(({ message }) => timed(message)).join("; "),
+    message: ofKey.map(({ message }) => `${timed(message).replace(/^./, (first) => first.toUpperCase())}.`).join(" "),
   }));
 }
 

@@ -24,6 +24,7 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
+import { whenWords } from "../../output/relative-time.ts";
 
 export type RotateFlags = KeyFlags &
   SecretFlags & {
@@ -72,7 +73,9 @@ export async function rotateByReplacement(
     ));
   if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");
   if (!output.interactive && expiresAt !== undefined && request.creation.expiry === undefined)
-    output.note(`The new key expires when the old one does, at ${expiresAt}. --expires-in sets another lifetime.`);
+    output.note(
+      `The new key expires when the old one does, ${whenWords(expiresAt, output.hasRelativeTimes ? context.clock.now() : undefined)}. --expires-in sets another lifetime.`,
+    );
   await mentionUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const printing = new DeferredPrintErrors();

@@ -1,6 +1,6 @@
 import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
-import { rotateOAuthClient } from "../../operations/client-rotation.ts";
+import { endpointSetting, rotateOAuthClient } from "../../operations/client-rotation.ts";
 import type { Rotated } from "../../operations/rotation.ts";
 import { serviceTime } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
@@ -86,7 +86,7 @@ export const command = defineVerb({
     if (!keepOld) await warnOfUsers(context, [id], destination);
     if (!keepOld && bench.account.proof === null && options.acceptUnproven !== true)
       context.output.warn(
-        "The new client cannot be proven, since the profile has no token endpoint: the old one is revoked only with --accept-unproven, or if you agree then.",
+        `The new client cannot be proven, since the profile has no token endpoint: the old one is revoked only with --accept-unproven, or if you agree then. To prove it: ${endpointSetting(bench.account.profile)}.`,
       );
     const agreed = await confirmRotation(context, { id, scopes: old.scopes, keepOld, overlapMs, as: actingAs(bench) });
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");

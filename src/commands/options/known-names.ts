@@ -2,7 +2,7 @@
 import { isAbsolute } from "node:path";
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
-import type { Entry, EntryState } from "../../journal/entry.ts";
+import { type Entry, type EntryState, revokedBy } from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
@@ -15,7 +15,9 @@ export interface KnownNames {
   policyText(): string | undefined;
   /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
-  /** The entries that match, the newest first. */
+  /** The profile in use: keys and clients of other accounts are left out. */
+  readonly profile?: { readonly name: string; readonly base_url?: string } | undefined;
+  /** The newest first. */
   entries(filter: NameFilter): Promise<readonly Entry[]>;
 }
 
@@ -41,7 +43,9 @@ export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choi
   const entries = await known.entries(newest);
   if (what === "entries") return entryChoices(entries);
   if (what === "accounts") return accountChoices(entries);
-  return resourceChoices(entries, what === "clients" ? "oauth_client." : "access_key.");
+  const { profile: own } = known;
+  const here = (entry: Entry): boolean => !own || entry.profile === own.name || entry.base_url === own.base_url;
+  return resourceChoices(entries.filter(here), what === "clients" ? "oauth_client." : "access_key.");
 }
 
 export function profileChoices(stored: readonly ProfileName[]): Choice[] {
@@ -87,12 +91,13 @@ async function itemChoices(text: string | undefined): Promise<Choice[]> {
   return itemNamesIn(text).map(([value, hint]) => ({ value, hint }));
 }
 
-/** Clients or keys, each once, described by their newest entry. @param operations prefix of the operations */
+/** Each resource once, with its newest entry; none that was revoked. */
 function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
+  const gone = new Set(entries.map((entry) => (entry.state === "replaced" ? entry.resource_id : revokedBy(entry))));
   const choices = new Map<string, Choice>();
   for (const entry of entries) {
     const { operation, resource_id: id, state, created_at, policy } = entry;
-    if (!operation.startsWith(operations) || id === null || choices.has(id)) continue;
+    if (!operation.startsWith(operations) || id === null || gone.has(id) || choices.has(id)) continue;
     const subject = policy?.item ?? subjectOf(entry);
     const about = [subject === id ? "" : subject, operation, state, created_at.slice(0, 10)];
     choices.set(id, { value: id, hint: about.filter(Boolean).join(", ") });

@@ -3,7 +3,6 @@ import type { Context } from "../../context.ts";
 import { Failure, worstOf, isInterruption } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
 import { timeAhead } from "../../output/relative-time.ts";
-import { pageOf } from "../../output/row-page.ts";
 import type { Plan } from "../../policy/plan.ts";
 import { type AppliedItem, runnable } from "./apply-plan.ts";
 import { adoptionCommands, stepForAllHeld } from "./held.ts";
@@ -11,12 +10,13 @@ import { planPage, unchangedWords } from "./plan-page.ts";
 
 export const appliedColumns = [
   { path: "name", heading: "name", kind: "id" },
-  { path: "kind", heading: "kind" },
+  { path: "kind", heading: "kind", kind: "text", isDetail: true },
   { path: "action", heading: "action", kind: "status" },
   { path: "result", heading: "result", kind: "status" },
   { path: "resource_id", heading: "resource" },
-  { path: "due_at", heading: "due", kind: "time" },
-  { path: "entry", heading: "entry", kind: "id" },
+  { path: "due_at", heading: "due", kind: "time", isDetail: true },
+  // Text moves below a row that is too long, whole; an id would make each row a block.
+  { path: "entry", heading: "entry", kind: "text" },
   { path: "message", heading: "message", kind: "sentence" },
 ] as const;
 
@@ -98,9 +98,7 @@ export async function printApplied(
   const shown = isTable(output) ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
-  const { list } = output.report(view);
-  await list.page(pageOf(shown.map(rowOf)));
-  await list.end({ nextPageToken: null, hasMore: false });
+  await output.report(view).list.whole(shown.map(rowOf));
   await output.summary("integ apply", view, applied.map(rowOf));
 }
 

@@ -1,6 +1,7 @@
-// The next step for a held item: an item whose change `apply` leaves to a person.
-import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
+// The next step for held items, which `apply` leaves to a person.
+import { flags, type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
+import { isSecretStored } from "../keys/own-key.ts";
 import { fileWords } from "./policy-file.ts";
 
 export function stepForHeld(decision: Decision, file: string): NextStep {
@@ -8,12 +9,19 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     item: { name },
     hold,
     holder,
+    mayBeOwnOf: profile,
     entry = "",
   } = decision;
   switch (hold) {
     case "stalled":
       return { nextCommand: shell`integ apply ${fileWords(file)} --retry ${name}` };
     case "own":
+      if (profile !== undefined && !isSecretStored({ name: profile }))
+        return { hint: `Use a profile that knows its own key: ${shell`integ help profiles add`}` };
+      if (profile !== undefined)
+        return {
+          hint: `Set the id of the profile's own key: ${shell`integ profiles edit ${profile} ${flags.apiKeyId} <id>`}`,
+        };
       return { nextCommand: shell`integ apply ${fileWords(file)} --include-own` };
     case "not_adopted": {
       const commands = adoptionCommands(decision, file);

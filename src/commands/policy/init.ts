@@ -27,7 +27,7 @@ export const command = defineVerb({
     const path = resolve(context.settings.cwd, options.file);
     const facts = await factsOf(context, dirname(path));
     const id = newPolicyId();
-    const { draftPolicy } = await import("../../policy/draft.ts");
+    const { draftPolicy, namesFor } = await import("../../policy/draft.ts");
     const profile = (await context.profiles.active()).name;
     const validated = await validator(context, path);
     const items = [...knownClients(facts), ...(options.offline ? [] : await listedKeys(context, facts))].filter(
@@ -48,6 +48,12 @@ export const command = defineVerb({
     if (context.output.format !== "table")
       await context.output.document({ object: "policy_file", path, id, items: items.length });
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
+    const names = namesFor(items);
+    for (const [{ kind, baseName, id: first }] of names) {
+      const alike = items.filter((item) => item.kind === kind && item.baseName === baseName);
+      if (alike.length > 1 && alike[0]?.id === first)
+        context.output.note(`The same name: ${alike.map((item) => `${names.get(item)} is ${item.id}`).join(", ")}.`);
+    }
     const policies = [...new Set(facts.others.values())];
     if (policies.length > 0)
       context.output.note(

@@ -88,7 +88,7 @@ function credentialWords(item: PolicyItem): string {
   return item.kind === "oauth_client" ? `client of ${item.serviceAccount} ${scopes}` : `${item.type} key ${scopes}`;
 }
 
-function unmanagedWords(unmanaged: readonly Unmanaged[]): string {
+export function unmanagedWords(unmanaged: readonly Unmanaged[]): string {
   const of = (kind: Unmanaged["kind"]): number => unmanaged.filter((one) => one.kind === kind).length;
   const counts = [
     ...(of("access_key") > 0 ? [counted(of("access_key"), "key")] : []),

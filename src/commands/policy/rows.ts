@@ -5,8 +5,9 @@ import type { Context } from "../../context.ts";
 import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
-import { pageOf } from "../../output/row-page.ts";
+import { whenWords } from "../../output/relative-time.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
+import { unmanagedWords } from "./plan-page.ts";
 import { fileWords } from "./policy-file.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
@@ -38,30 +39,23 @@ function summaryText(destination: string): string {
 }
 
 export async function printPlanRows(context: Context, rows: readonly PlanRow[]): Promise<void> {
-  const list = context.output.list(planView);
-  await list.page(pageOf(rows.map((row) => JSON.stringify(row))));
-  await list.end({ nextPageToken: null, hasMore: false });
+  await context.output.list(planView).whole(rows);
 }
 
 export function reportPlanNotes(
-  { output }: Context,
+  { output, clock }: Context,
   { opensAt, unmanaged, items }: Plan,
   { file, isPage = false }: { readonly file: string; readonly isPage?: boolean },
 ): void {
   if (opensAt !== undefined)
-    output.note(`The window is closed: no change starts before ${opensAt}. Changes that have started are finished.`);
+    output.note(
+      `The window is closed; it opens ${whenWords(opensAt, output.hasRelativeTimes ? clock.now() : undefined)}. Changes that have started are finished.`,
+    );
   if (unmanaged.length === 0) return;
   const next = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
   // The page of the plan lists the unmanaged clients and keys.
   if (isPage) output.note(`Adopt or revoke the clients and keys in no item: ${next}`);
   else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
-}
-
-function unmanagedWords(unmanaged: readonly Unmanaged[]): string {
-  const shown = unmanaged.slice(0, 10).map(({ id, name }) => (name === null ? id : `${id} (${name})`));
-  const more = unmanaged.length > shown.length ? ` and ${unmanaged.length - shown.length} more` : "";
-  const what = unmanaged.length === 1 ? "1 client or key is" : `${unmanaged.length} clients and keys are`;
-  return `${what} in no item of the policy: ${shown.join(", ")}${more}`;
 }
 
 function adoption(

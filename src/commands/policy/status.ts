@@ -6,12 +6,11 @@ import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import { dueAt, type Entry, mayHaveArrived, needsAttention, nextStep, type Operation } from "../../journal/entry.ts";
-import type { Account } from "../../operations/workbench.ts";
-import { pageOf } from "../../output/row-page.ts";
+import { type Account } from "../../operations/workbench.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
-import { ClientInventory, type ItemKind } from "../../policy/works.ts";
+import { ClientInventory, itemKey, type ItemKind } from "../../policy/works.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
@@ -71,9 +70,9 @@ export const command = defineVerb({
     await mentionMove(context);
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
-    const { due, slots, clients, covered } = policy
+    const { due, slots, clients, covered, begun } = policy
       ? await policyStatus(context, { policy, account, file })
-      : { due: [], covered: [], ...(await knownClients(context, account)) };
+      : { due: [], covered: [], begun: new Map(), ...(await knownClients(context, account)) };
     const listed = await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
@@ -83,6 +82,8 @@ export const command = defineVerb({
       const nowMs = listed.nowMs || context.clock.now();
       const { keyId } = await context.profiles.active();
       const own = live.find(({ id }) => id !== undefined && id === keyId);
+      const dueNow = due.filter(({ state }) => state !== "wait");
+      const isListed = ({ name }: Row): boolean => unfinished.some(({ entry }) => entry.id === begun.get(name));
       return context.output.page(({ width = 80, ...screen }) => {
         const time = (iso: string): string => screen.time(iso, nowMs);
         const status: Status = {
@@ -91,9 +92,9 @@ export const command = defineVerb({
             region,
             baseUrl.replace(/^https:\/\//, ""),
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
-            ...(policy ? [`policy ${file}, ${changeCount(due)} due`] : []),
+            ...(policy ? [`policy ${file}, ${changeCount(dueNow)} due`] : []),
           ],
-          ...itemsOf({ unfinished, due, ending, unseen }, { nowMs, time }),
+          ...itemsOf({ unfinished, due: due.filter((row) => !isListed(row)), ending, unseen }, { nowMs, time }),
           isPartial: listed.isWithoutKeys,
           credentials: [...live.map(ofKey), ...clients],
           slots,
@@ -112,10 +113,7 @@ export const command = defineVerb({
       ...unseen,
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
-    await list.page(
-      pageOf(rows.map(({ due_at = null, next_step = null, ...row }) => JSON.stringify({ ...row, due_at, next_step }))),
-    );
-    await list.end({ nextPageToken: null, hasMore: false });
+    await list.whole(rows.map(({ due_at = null, next_step = null, ...row }) => ({ ...row, due_at, next_step })));
   },
 });
 
@@ -200,9 +198,7 @@ async function printSamples(context: Context, { policy = noPolicy, account, out 
   const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
   const view = { columns: [], singular: "sample", plural: "samples" };
   const to = out === undefined ? undefined : ({ sink, rowsBefore: 0, format: "openmetrics" } as const);
-  const list = output.list(view, to);
-  await list.page(pageOf(samples.map((sample) => JSON.stringify(sample))));
-  await list.end({ nextPageToken: null, hasMore: false });
+  await output.list(view, to).whole(samples);
   if (out !== undefined) await output.replacedFile(resolve(context.settings.cwd, out), text);
 }
 
@@ -377,6 +373,8 @@ async function policyStatus(
   readonly clients: readonly LiveCredential[];
   /** Ids of the credentials that the policy replaces or revokes: their expiry needs no row of its own. */
   readonly covered: readonly (string | undefined)[];
+  /** The unfinished entry of each item, whose row of the journal says more. */
+  readonly begun: ReadonlyMap<string, string | undefined>;
 }> {
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
@@ -385,7 +383,12 @@ async function policyStatus(
   const covered = plan.items
     .filter(({ row: { action } }) => action !== "none" && action !== "adopt")
     .map(({ decision }) => decision.current?.id);
-  return { due, slots: slotsOf(observed), clients: liveClients(observed), covered };
+  const begun = new Map<string, string | undefined>();
+  for (const { item, hold } of plan.items.map(({ decision }) => decision)) {
+    const { unfinished, waiting } = observed.works.get(itemKey(item)) ?? {};
+    if (hold === undefined) begun.set(item.name, (unfinished ?? waiting)?.entry.id);
+  }
+  return { due, slots: slotsOf(observed), clients: liveClients(observed), covered, begun };
 }
 
 function slotsOf(observed: Observed): Slots {

@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { addProfileOptions, askSecret, settingsOf, learnKeyId } from "./settings.ts";
-import { warnOfHiddenEntries } from "./unfinished.ts";
+import { assertJournalAnswers, warnOfHiddenEntries } from "./unfinished.ts";
 import { tryCredential } from "./test-call.ts";
 import { profileRow, profileView } from "./view.ts";
 import type { Context } from "../../context.ts";
@@ -55,6 +55,7 @@ export const command = defineVerb({
     };
     if (options.dryRun)
       return (await import("./dry-run.ts")).showSettings(context, `add the profile ${name}`, settingsToKeep);
+    if (typed.journal && options.verify !== false) await assertJournalAnswers(context, typed.journal);
     const { profile, notes } = await context.profiles.add(settingsToKeep, { use: options.use === true });
     for (const note of notes) output.note(note);
     if (options.verify !== false) await tryCredential(context, name, { mustAnswer: options.verify === true });

@@ -3,7 +3,7 @@ import { Failure } from "../../errors.ts";
 import { askProfile } from "../options/known-names.ts";
 import { addProfileOptions, settingsOf, learnKeyId } from "./settings.ts";
 import { testCall } from "./test-call.ts";
-import { isBoundElsewhere, warnOfHiddenEntries, warnOfUnfinished } from "./unfinished.ts";
+import { assertJournalAnswers, isBoundElsewhere, warnOfHiddenEntries, warnOfUnfinished } from "./unfinished.ts";
 import { profileRow, profileView } from "./view.ts";
 import { shell } from "../../next-step.ts";
 
@@ -28,6 +28,7 @@ export const command = defineVerb({
       throw new Failure("usage", "No setting to change was given.", { nextCommand: shell`integ help profiles edit` });
     if (options.dryRun)
       return (await import("./dry-run.ts")).showSettings(context, `change the profile ${name}`, changes);
+    if (changes.journal && options.verify !== false) await assertJournalAnswers(context, changes.journal);
     const { profile, notes } = await context.profiles.edit(name, changes);
     for (const note of notes) context.output.warn(note);
     await warnOfHiddenEntries(context, { before: before.journal, now: profile.journal });

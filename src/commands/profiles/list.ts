@@ -1,4 +1,3 @@
-import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
 import { profileColumns, profileRow, sandboxRow } from "./view.ts";
 
@@ -18,12 +17,10 @@ export const command = defineVerb({
       plural: "profiles",
       isWhole: true,
     });
-    const rows = [
+    await list.whole([
       ...store.list().map((profile) => profileRow(profile, chosen)),
       sandboxRow("sandbox", "us", chosen),
       sandboxRow("sandbox-eu", "eu", chosen),
-    ];
-    await list.page(pageOf(rows));
-    await list.end({ nextPageToken: null, hasMore: false });
+    ]);
   },
 });

@@ -1,6 +1,7 @@
 // Warnings about unfinished changes and hidden entries, when a profile is removed or gets another address or journal.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import { type Advice, flags } from "../../next-step.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
 /** True if the address or organization changes: the profile can no longer finish entries of the old one. */
@@ -13,6 +14,19 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
 /** Warns of changes that only this profile can finish: a later profile of the same name does not count. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
+}
+
+/** @throws Failure `unreachable` if the server of a journal does not answer */
+export async function assertJournalAnswers(context: Context, address: string): Promise<void> {
+  try {
+    await (await context.journalAt(address)).count();
+  } catch (error) {
+    // Other refusals, such as missing tables, name their own step when the journal is used.
+    if (error instanceof Failure && error.kind !== "unreachable") return;
+    if (!(error instanceof Failure)) throw error;
+    const hint: Advice = `Correct the address, or add ${flags.noVerify} to store it untested.`;
+    throw new Failure(error.kind, error.message, { meaning: "Nothing was stored.", hint });
+  }
 }
 
 /** Warns of entries that are no longer shown when a profile changes its journal. */

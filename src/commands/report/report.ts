@@ -12,7 +12,6 @@ import { quotedWord, shell } from "../../next-step.ts";
 import type { Account } from "../../operations/workbench.ts";
 import type { Column, Format, ListView } from "../../output/formats/format.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { eachInParallel } from "../../parallel.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { isOf, itemKey, type ItemWorks, worksByName } from "../../policy/works.ts";
@@ -84,14 +83,10 @@ export const command = defineVerb({
     if (out !== undefined) assertNew(out, context.settings.cwd);
     const waivers = options.waivers === undefined ? undefined : waiversIn(context, options.waivers);
     const texts = await rowsOf(context, { file: options.file, since, waivers });
-    const print = async (list: ReturnType<Context["output"]["list"]>): Promise<void> => {
-      await list.page(pageOf(texts));
-      await list.end({ nextPageToken: null, hasMore: false });
-    };
-    if (out === undefined) return print(context.output.list(view));
+    if (out === undefined) return context.output.list(view).whole(texts);
     let text = "";
     const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
-    await print(context.output.list(view, { sink, rowsBefore: 0, format }));
+    await context.output.list(view, { sink, rowsBefore: 0, format }).whole(texts);
     await writeReport(context, out, text);
   },
 });

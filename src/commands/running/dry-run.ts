@@ -2,7 +2,6 @@
 import type { Context } from "../../context.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { Column } from "../../output/formats/format.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
 
 /** A step of a run. Values in parentheses are not known before the run. */
@@ -35,11 +34,10 @@ const columns: readonly Column[] = [
 
 export async function showSteps({ output }: Context, steps: readonly DryStep[]): Promise<void> {
   const list = output.list({ columns, singular: "step", plural: "steps", empty: "Nothing would be changed." });
-  const rows = steps.map(({ what, method = null, url = null, headers = null, body = null }, index) =>
-    JSON.stringify({ step: index + 1, what, method, url, headers, body }),
-  );
-  await list.page(pageOf(rows));
-  await list.end({ nextPageToken: null, hasMore: false });
+  const rows = steps.map(({ what, method = null, url = null, headers = null, body = null }, index) => {
+    return { step: index + 1, what, method, url, headers, body };
+  });
+  await list.whole(rows);
   output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
 }
 

@@ -117,9 +117,7 @@ export async function printFindings(
   findings: readonly object[],
   { columns, empty }: Pick<ListView, "columns" | "empty">,
 ): Promise<void> {
-  const list = context.output.list({ columns, empty, singular: "finding", plural: "findings" });
-  await list.page(pageOf(findings.map((finding) => JSON.stringify(finding))));
-  await list.end({ nextPageToken: null, hasMore: false });
+  await context.output.list({ columns, empty, singular: "finding", plural: "findings" }).whole(findings);
 }
 
 /** The time by the service's clock, which its last response shows: for comparison with times in its rows. */

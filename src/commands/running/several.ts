@@ -3,7 +3,6 @@ import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import type { NextCommand } from "../../next-step.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { printReceipt } from "./change.ts";
 
 interface Changes {
@@ -44,8 +43,7 @@ export async function changeEach(context: Context, { ids, view, change, states }
   }
   await printReceipt(async () => {
     const { list } = output.report({ columns: view.columns, singular: "resource", plural: "resources" });
-    await list.page(pageOf(receipts));
-    await list.end({ nextPageToken: null, hasMore: false });
+    await list.whole(receipts);
   });
   const failed = failures.length === 0 ? "" : `, ${failures.length} failed`;
   output.ending(`Changed: ${receipts.length} ${done}${failed}.`);

@@ -1,5 +1,4 @@
 import { invalidValue } from "../../errors.ts";
-import { pageOf } from "../../output/row-page.ts";
 import { defineVerb } from "../verb.ts";
 
 const columns = [
@@ -23,8 +22,7 @@ export const command = defineVerb({
     if (object === undefined) {
       const rows = Object.entries(outputs).map(([name, { printedBy }]) => ({ name, printed_by: printedBy }));
       const list = output.list({ columns, singular: "schema", plural: "schemas" });
-      await list.page(pageOf([{ name: "policy", printed_by: [] }, ...rows].map((row) => JSON.stringify(row))));
-      return list.end({ nextPageToken: null, hasMore: false });
+      return list.whole([{ name: "policy", printed_by: [] }, ...rows]);
     }
     const schema =
       object === "policy" ? (await import("../../policy/schema.ts")).policyJsonSchema() : outputJsonSchema(object);

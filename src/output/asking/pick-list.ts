@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import { shortened, visibleText } from "../visible-text.ts";
 import { askOnTerminal, type PromptContext } from "./prompts.ts";
 import type { PlainList } from "./plain.ts";
@@ -77,6 +78,7 @@ export async function pickSome(
     // Clack's `multiselect` marks the active row by colour only; this prompt also shows its hint.
     autocompleteMultiselect({
       ...streams,
+      output: inNumber(streams.output),
       message: visibleText(list.question),
       maxItems: rowsShown,
       required: true,
@@ -92,6 +94,12 @@ export async function pickSome(
     }),
   );
   return pickedOf(list, keys);
+}
+
+/** Clack says "1 items selected". */
+function inNumber(output: Writable): Writable {
+  const write = (text: string): boolean => output.write(text.replace(/(?<!\d)1 items/, "1 item"));
+  return Object.assign(Object.create(output) as Writable, { write });
 }
 
 function pickedOf({ choices }: PickList, keys: readonly string[]): Picked {

@@ -20,6 +20,8 @@ export interface Column {
   readonly isDetail?: boolean;
   /** Shown on a terminal only with `--fields`. */
   readonly isHidden?: boolean;
+  /** Shown on a terminal even if it says the same in every row. */
+  readonly isNeeded?: boolean;
   /** The path is one key even if it contains dots. */
   readonly isKey?: boolean;
   /** For a status: the field with its expiry time, after which `active` is shown as `expired`. */
@@ -59,6 +61,8 @@ export interface PageWriter {
 
 /** A list that a command prints page by page. */
 export interface ListWriter extends Required<PageWriter> {
+  /** Prints a complete list. @param rows objects, or their JSON texts */
+  whole(rows: readonly (object | string)[]): Promise<void>;
   readonly rowsWritten: number;
 }
 

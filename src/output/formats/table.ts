@@ -143,8 +143,8 @@ class TableList implements PageWriter {
     const { target, view } = { target: this.#target, view: this.#view };
     if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
     const [first] = cells.map((row) => row[index]);
-    const { kind } = this.#columns[index]!;
-    const isSame = kind !== "id" && kind !== "sentence" && cells.length > 1;
+    const { kind, isNeeded = false } = this.#columns[index]!;
+    const isSame = !isNeeded && kind !== "id" && kind !== "sentence" && cells.length > 1;
     return (first === "-" || isSame) && cells.every((row) => row[index] === first);
   }
 

@@ -1,6 +1,6 @@
 // What completion reads on this machine, and what it never reads.
 import { describe, expect, it } from "vitest";
-import { namesFor } from "../../../src/commands/options/known-names.ts";
+import { type KnownNames, namesFor } from "../../../src/commands/options/known-names.ts";
 import type { LiveNames } from "../../../src/completion/values.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { fits } from "../../../src/journal/lookup.ts";
@@ -28,15 +28,26 @@ const entries = [
     resource_id: "oac_1",
     created_at: "2026-11-19T00:00:00.000Z",
   },
+  {
+    id: "e0",
+    operation: "oauth_client.create",
+    request_text: '{"service_account_id":"sa_1"}',
+    state: "done",
+    resource_id: "oac_2",
+    profile: "p",
+    base_url: "https://x",
+    created_at: "2026-11-18T00:00:00.000Z",
+  },
 ];
 
 async function complete(
   what: LiveNames,
-  { journalPath = "/state/journal.ndjson" } = {},
+  { journalPath = "/state/journal.ndjson", profile }: Partial<Pick<KnownNames, "journalPath" | "profile">> = {},
 ): Promise<{ names: string[]; journals: number }> {
   let journals = 0;
   const names = await namesFor(what, {
     journalPath,
+    profile,
     policyText: () => "oauth_clients:\n  reporting: {}\naccess_keys:\n  nightly: {}\n",
     profileNames: () => [{ name: "p", region: "us", base_url: "https://x" }],
     entries: async (filter) => {
@@ -48,14 +59,18 @@ async function complete(
 }
 
 describe("completed names", () => {
-  it("are every entry, every unfinished one, and every resource once, the newest first", async () => {
+  it("are every entry, every unfinished one, and every live resource of the account, the newest first", async () => {
     expect((await complete("entries")).names).toEqual([
       "e3: oauth_client.revoke, oac_1, done, 2026-11-21",
       "e2: access_key.create, unknown, 2026-11-20",
       "e1: oauth_client.create, sa_1, done, 2026-11-19",
+      "e0: oauth_client.create, sa_1, done, profile p, 2026-11-18",
     ]);
     expect((await complete("unfinished")).names).toEqual(["e2: access_key.create, unknown, 2026-11-20"]);
-    expect((await complete("clients")).names).toEqual(["oac_1: oauth_client.revoke, done, 2026-11-21"]);
+    const live = ["oac_2: sa_1, oauth_client.create, done, 2026-11-18"];
+    expect((await complete("clients", { profile: { name: "p" } })).names).toEqual(live);
+    expect((await complete("clients", { profile: { name: "q", base_url: "https://x" } })).names).toEqual(live);
+    expect((await complete("clients", { profile: { name: "q" } })).names).toEqual([]);
     expect((await complete("keys")).names).toEqual([]);
     expect((await complete("claimable")).names).toEqual([]);
     expect((await complete("accounts")).names).toEqual(["sa_1: undefined"]);

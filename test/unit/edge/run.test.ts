@@ -229,7 +229,7 @@ describe("the command line", () => {
       details: { meaning: "keys has list, get, create, rotate, revoke and audit." },
     });
     await expect(typed("revoke oac_1")).rejects.toMatchObject({
-      details: { meaning: "revoke follows a noun: oauth-clients and keys." },
+      details: { meaning: "revoke follows a noun: integ oauth-clients revoke and integ keys revoke." },
     });
   });
 

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
+import { stepForHeld } from "../../../src/commands/policy/held.ts";
 import { shortDuration } from "../../../src/policy/decide.ts";
 import { deliveries, holdersOf, placeOf } from "../../../src/policy/holders.ts";
 import type { Observed, SeenCredential } from "../../../src/policy/observed.ts";
@@ -206,7 +207,13 @@ describe("a new item", () => {
   });
 
   it("that exists twice is neither adopted nor created", () => {
-    expect(adopted([key("k")], { keys: [existing("ak_1"), existing("ak_2")] })).toEqual([["k", "not_adopted"]]);
+    const world = { keys: [existing("ak_1"), existing("ak_2")] };
+    expect(adopted([key("k")], world)).toEqual([["k", "not_adopted"]]);
+    // As policy init names them.
+    expect(adopted([key("k", unknown), key("k-2", unknown)], world)).toEqual([
+      ["k", "not_adopted"],
+      ["k-2", "not_adopted"],
+    ]);
   });
 
   it("that matches the same client as another is not adopted, even if only one of them is planned", () => {
@@ -542,7 +549,10 @@ describe("one item", () => {
   ] as const)("with the caller's own credential (%s, include own: %s) is held: %s", (ownership, includeOwn, hold) => {
     const old = seen("oc_1", { createdAt: at(now - 61 * day), ownership });
     const world = { entries: [created("a", "oc_1")], clients: [old] };
-    expect(only(plan(policy([client("a")]), world, { includeOwn })).decision.hold).toBe(hold);
+    const { decision } = only(plan(policy([client("a")]), world, { includeOwn }));
+    expect(decision.hold).toBe(hold);
+    const known = "Set the id of the profile's own key: integ profiles edit prod --api-key-id <id>";
+    if (ownership === "maybe") expect(stepForHeld(decision, "integ.yaml")).toEqual({ hint: known });
   });
 
   it("without a destination is planned but not started", () => {
@@ -642,8 +652,9 @@ describe("a run", () => {
 
   it("reports credentials without an item, unless they are ignored", () => {
     const world = {
-      entries: [created("a", "oc_1")],
-      clients: [seen("oc_1"), seen("oc_7"), seen("oc_8", { status: "revoked" })],
+      // oc_9 belongs to another policy.
+      entries: [created("a", "oc_1"), created("b", "oc_9", "done", { policy: { id: "pol_other", item: "b" } })],
+      clients: [seen("oc_1"), seen("oc_7"), seen("oc_8", { status: "revoked" }), seen("oc_9")],
     };
     expect(plan(policy([client("a")]), world).unmanaged.map(({ id }) => id)).toEqual(["oc_7"]);
     expect(plan(policy([client("a")], { unmanaged: "ignore" }), world).unmanaged).toEqual([]);
