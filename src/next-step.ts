@@ -173,13 +173,11 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
-/** The value of `--profile`. */
-export function typedProfile(typed: readonly string[]): string | undefined {
-  return typedValue(typed, repeatedFlags[0]!);
-}
-
 /** The value of a typed flag; the last occurrence counts. */
-function typedValue(typed: readonly string[], { short, long }: RepeatedFlag): string | undefined {
+export function typedValue(
+  typed: readonly string[],
+  { short, long }: Pick<RepeatedFlag, "short" | "long">,
+): string | undefined {
   const isTypedFlag = (word: string): boolean =>
     word.startsWith(`${long}=`) || word === long || (/^-[^-]/.test(word) && word.startsWith(short));
   const at = typed.findLastIndex(isTypedFlag);

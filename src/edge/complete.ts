@@ -3,11 +3,10 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { type Candidate, type Candidates, candidatesAt } from "../completion/candidates.ts";
+import { type Candidate, candidatesAt } from "../completion/candidates.ts";
 import { treeOf } from "../completion/tree.ts";
 import type { LiveNames } from "../completion/values.ts";
-import { typedProfile } from "../next-step.ts";
-import type { Choice } from "../output/asking/pick-list.ts";
+import { flags, shortFlags, typedValue } from "../next-step.ts";
 import { treeAt } from "../program.ts";
 
 /**
@@ -29,20 +28,10 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   // Completion needs no examples and paragraphs.
   const tree = treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
   const candidates = candidatesAt(tree, before, current.slice(1));
-  const list = await listOf(candidates, process, before);
+  const live = candidates.kind === "live" ? localNames(candidates.names, process, before).catch(() => []) : [];
+  const list = "list" in candidates ? candidates.list : await live;
   const kind = candidates.kind === "live" ? "values" : candidates.kind;
   return [`${kind} ${candidates.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
-}
-
-async function listOf(
-  candidates: Candidates,
-  process: NodeJS.Process,
-  before: readonly string[],
-): Promise<readonly Candidate[]> {
-  if (candidates.kind === "files") return [];
-  if (candidates.kind !== "live") return candidates.list;
-  const names = await localNames(candidates.names, process, before).catch(() => []);
-  return names.map(({ value, hint }) => ({ text: value, summary: hint ?? "" }));
 }
 
 /** Loads the readers of names only when needed: loading takes most of the time. */
@@ -50,7 +39,7 @@ async function localNames(
   what: LiveNames,
   { env, platform, cwd }: NodeJS.Process,
   before: readonly string[],
-): Promise<Choice[]> {
+): Promise<Candidate[]> {
   const [{ namesFor }, { readProfileNames }, { configFolder, journalPath, stateFolder }] = await Promise.all([
     import("../commands/options/known-names.ts"),
     import("../profiles/names.ts"),
@@ -59,8 +48,10 @@ async function localNames(
   const machine = { platform, home: env.HOME || homedir(), cwd: cwd() };
   const path = journalPath(env, { stateDir: stateFolder(env, machine), cwd: machine.cwd });
   const profiles = readProfileNames(configFolder(env, machine));
-  const name = typedProfile(before) ?? (env.INTEG_BASE_URL ? "env" : env.INTEG_PROFILE);
-  return namesFor(what, {
+  const name =
+    typedValue(before, { short: shortFlags.profile, long: flags.profile }) ??
+    (env.INTEG_BASE_URL ? "env" : env.INTEG_PROFILE);
+  const choices = await namesFor(what, {
     profileNames: () => profiles,
     profile: profiles.find((one) => (name ? one.name === name : one.isDefault)) ?? (name ? { name } : undefined),
     policyText: () => readIfExists(join(machine.cwd, "integ.yaml")),
@@ -68,6 +59,7 @@ async function localNames(
     // Only from a file: completion does not use the network.
     entries: async (filter) => (await import("../journal/file/newest.ts")).newestIn(path, filter),
   });
+  return choices.map(({ value, hint = "" }) => ({ text: value, summary: hint }));
 }
 
 function readIfExists(path: string): string | undefined {

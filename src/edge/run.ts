@@ -11,7 +11,7 @@ import { agentMode } from "../profiles/agent-mode.ts";
 import { knownWords, type Typed, buildProgram, typedFor } from "../program.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
-import { shell, similarName, type Advice, withoutConsent } from "../next-step.ts";
+import { shell, type Advice, withoutConsent } from "../next-step.ts";
 import { type Command, CommanderError, type Help } from "commander";
 import type { Screen } from "./help-screen.ts";
 
@@ -335,15 +335,9 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   if (choice !== undefined) return invalidValue(choice.what, choice.value, { hint: choice.hint, nextCommand: help });
   const details = { nextCommand: help, meaning: suggestion || undefined };
   if (unknownBelow === undefined) return new Failure("usage", tooMany(message, command) ?? sentence(message), details);
-  const [{ insteadOfUnknown }, { helpTopics }] = await Promise.all([
-    import("./unknown-words.ts"),
-    import("../completion/help-topics.ts"),
-  ]);
-  const topics = words[0] === "help" && unknownBelow.parent === null ? Object.keys(helpTopics) : [];
-  const topic = similarName(unknownBelow.args[0] ?? "", topics);
-  const familiar = insteadOfUnknown(unknownBelow, (topic && `Did you mean ${topic}?`) ?? (suggestion || undefined));
-  const meaning = topics.length === 0 ? undefined : `Topics: ${topics.join(", ")}.`;
-  return new Failure("usage", sentence(message), { nextCommand: help, meaning, ...familiar });
+  const { insteadOfUnknown } = await import("./unknown-words.ts");
+  const familiar = insteadOfUnknown(unknownBelow, { suggestion: suggestion || undefined, isHelp: words[0] === "help" });
+  return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
 }
 
 /** Rewrites commander's message in integ's style. */

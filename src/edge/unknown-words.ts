@@ -2,7 +2,8 @@
 import type { Command } from "commander";
 import type { FailureDetails } from "../errors.ts";
 import { nounsWith } from "../program.ts";
-import { shell } from "../next-step.ts";
+import { helpTopics } from "../completion/help-topics.ts";
+import { shell, similarName } from "../next-step.ts";
 
 /** Suggestions for first words that other programs use. */
 const familiarWords: Readonly<Record<string, FailureDetails>> = {
@@ -47,10 +48,15 @@ const synonyms: readonly (readonly string[])[] = [
 
 /**
  * @param command the command whose first word is unknown
- * @param suggestion a word with a similar spelling
+ * @param typed.suggestion a word with a similar spelling
  */
-export function insteadOfUnknown(command: Command, suggestion: string | undefined): FailureDetails {
+export function insteadOfUnknown(
+  command: Command,
+  { suggestion, isHelp }: { readonly suggestion: string | undefined; readonly isHelp: boolean },
+): FailureDetails {
   const [word = ""] = command.args;
+  const topic = isHelp && command.parent === null ? similarName(word, Object.keys(helpTopics)) : undefined;
+  if (topic !== undefined) return { meaning: `Did you mean ${topic}?`, nextCommand: shell`integ help ${topic}` };
   const familiar = command.parent === null ? familiarWords[aliases[word] ?? word] : undefined;
   if (familiar !== undefined) return familiar;
   const isVerb = command.parent === null && nounsWith(word).length > 0;

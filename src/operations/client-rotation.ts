@@ -79,11 +79,8 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
 }
 
 /** How a profile gets the token endpoint that proves new clients. */
-export function endpointSetting(profile: string): string {
-  return profile === "env"
-    ? "set INTEG_TOKEN_ENDPOINT"
-    : shell`integ profiles edit ${profile} ${flags.tokenEndpoint} <url>`;
-}
+export const endpointSetting = (profile: string): string =>
+  profile === "env" ? "set INTEG_TOKEN_ENDPOINT" : shell`integ profiles edit ${profile} ${flags.tokenEndpoint} <url>`;
 
 /** A client that is revoked, disabled or expired: nothing of it can be passed on. */
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {

@@ -92,9 +92,9 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
     checkNew: (child) => checkIdentity(lease.entry, child, options),
     prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
     lacking:
-      keyExchange === null && profile !== "env"
-        ? shell`integ profiles edit ${profile} ${flags.accessTokenEndpoint} <url>`
-        : undefined,
+      keyExchange || profile === "env"
+        ? undefined
+        : shell`integ profiles edit ${profile} ${flags.accessTokenEndpoint} <url>`,
     whyUnproven: (hasSecret) =>
       hasSecret
         ? exchange?.kind === "command" && keyExchange?.kind !== "command"

@@ -357,20 +357,14 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   }
   if (lease.entry.detail.proven === refusedProof) throw refused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
-  const { lacking } = rotation;
+  const { lacking = "" } = rotation;
   // What was only printed cannot be tried later.
-  const isReadable = lacking !== undefined && (await rereadSecret(bench.secrets, child)) !== undefined;
+  const isReadable = lacking !== "" && (await rereadSecret(bench.secrets, child)) !== undefined;
   const then = isReadable
-    ? `To prove it: ${lacking}, then integ journal recover ${lease.entry.id}.`
-    : lacking && `To prove later rotations: ${lacking}.`;
+    ? `it: ${lacking}, then integ journal recover ${lease.entry.id}`
+    : `later rotations: ${lacking}`;
   throw new Failure("pending", `The new ${noun} ${id} ${rotation.whyUnproven(known !== undefined)}.`, {
-    meaning: [
-      `The old ${noun} is not revoked.`,
-      then,
-      `If the new one works for you, continue with ${flags.acceptUnproven}.`,
-    ]
-      .filter(Boolean)
-      .join(" "),
+    meaning: `The old ${noun} is not revoked. ${lacking && `To prove ${then}. `}If the new one works for you, continue with ${flags.acceptUnproven}.`,
     ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
   });
 }

@@ -19,7 +19,7 @@ import type {
 } from "./formats/format.ts";
 import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
-import { relativeTime } from "./relative-time.ts";
+import { relativeTime, timeAhead } from "./relative-time.ts";
 import { pageOf, type RowPage } from "./row-page.ts";
 import { asciiWidth, type DisplayWidth, visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
@@ -70,6 +70,10 @@ export interface Output extends Questions {
   /** `--fields` as typed. */
   readonly fields?: readonly string[];
   readonly hasRelativeTimes: boolean;
+  /** A future time in a sentence: `in 36 hours (23 Nov 09:28)`, or `at <iso>`. */
+  when(iso: string): string;
+  /** A person reads the result as a table with integ's choice of columns. */
+  readonly isTable: boolean;
   /** Loads the format before a change, so that its result is shown even if no file can be opened afterwards. */
   load(): Promise<void>;
   /** Prints one resource. @param text the API's JSON object, unchanged */
@@ -173,11 +177,14 @@ export function createOutput(options: OutputOptions): Output {
     terminal.writeErr(message(label, { text, width: terminal.errWidth }));
   const note = (text: string): void => (quiet ? undefined : say("Note", text));
   const warn = (text: string): void => say("Warning", text);
+  const hasRelativeTimes = options.times === undefined ? terminal.isTTY.stdout : options.times === "relative";
   return {
     format: options.format,
     typedFormat: options.typedFormat,
     fields: options.fields,
-    hasRelativeTimes: options.times === undefined ? terminal.isTTY.stdout : options.times === "relative",
+    hasRelativeTimes,
+    when: (iso) => (hasRelativeTimes ? timeAhead(iso, options.now()) : `at ${iso}`),
+    isTable: terminal.isTTY.stdout && options.format === "table" && options.fields === undefined,
     load: async () => void (await formatters[options.format]()),
     ...questionsOf(options, live),
     ...createPrinting(options, { note, warn }),

@@ -38,11 +38,6 @@ export function roundedDuration(ms: number, isExact = false): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-/** `in 36 hours (23 Nov 09:28)`, or `at <iso>`. @param nowMs undefined: no relative time */
-export function whenWords(iso: string, nowMs: number | undefined): string {
-  return nowMs === undefined ? `at ${iso}` : timeAhead(iso, nowMs);
-}
-
 /** A future time in this machine's time zone: `in 36 hours (23 Nov 09:28)`. */
 export function timeAhead(time: string, nowMs: number): string {
   const then = new Date(time);

@@ -437,10 +437,9 @@ function holdForPerson(
     };
   const ownership = step.do === "replace" ? current?.ownership : undefined;
   if (ownership === undefined || ownership === "other" || (ownership === "own" && options.includeOwn)) return decision;
-  if (ownership === "own")
-    return { ...decision, hold: "own", reason: `${decision.reason}; the profile authenticates with it` };
-  const doubt = `integ does not know whether profile ${profile} authenticates with it`;
-  return { ...decision, hold: "own", mayBeOwnOf: profile, reason: `${decision.reason}; ${doubt}` };
+  const isOwn = ownership === "own";
+  const reason = `${decision.reason}; ${isOwn ? "" : "integ does not know whether "}profile ${profile} authenticates with it`;
+  return { ...decision, hold: "own", mayBeOwnOf: isOwn ? undefined : profile, reason };
 }
 
 const units: readonly (readonly [suffix: string, ms: number])[] = [

@@ -42,13 +42,9 @@ export function readProfileNames(configDir: string): ProfileName[] {
   const path = join(configDir, "profiles.json");
   try {
     if (!checkCommandFile(path)) return [];
-    const file = JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, "")) as {
-      default: unknown;
-      profiles: unknown[];
-    };
-    return file.profiles
-      .filter(isNamed)
-      .map(({ name, region, base_url }) => ({ name, region, base_url, isDefault: name === file.default }));
+    const text = readFileSync(path, "utf8").replace(/^\uFEFF/, "");
+    const file = JSON.parse(text) as { default: unknown; profiles: unknown[] };
+    return file.profiles.filter(isNamed).map((one) => ({ ...one, isDefault: one.name === file.default }));
   } catch {
     return [];
   }

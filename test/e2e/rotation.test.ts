@@ -219,10 +219,7 @@ describe("oauth-clients rotate", () => {
     expect((await integHere(at, ["journal", "recover"])).code).toBe(9);
     expect(await live()).toContain(id);
     const replaced = await integHere(at, ["journal", "recover", "--replace-lost-secret"]);
-    expect([replaced.code, replaced.stderr]).toEqual([
-      0,
-      expect.stringContaining("Recovered: 1 done, 1 client created."),
-    ]);
+    expect([replaced.code, replaced.stderr]).toEqual([0, expect.stringContaining("Recovered: 1 done, 1 created.")]);
     expect(await live()).toHaveLength(1);
     expect(await live()).not.toContain(id);
     expect(existsSync(at.path("new.secret"))).toBe(true);

@@ -27,6 +27,7 @@ it("fits a terminal of 80 columns: no line is wrapped or repeated", async () => 
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
   expect(lines.length).toBeLessThan(200);
   expect(lines.join("\n")).not.toMatch(/Waiting for the service|recovering/);
+  expect(lines.filter((line) => line.endsWith("--replace-lost-secret") && line.includes("Next:"))).toHaveLength(1);
 });
 
 it("waits for the reader between its scenes, and the reader may quit", async () => {

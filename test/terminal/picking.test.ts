@@ -87,6 +87,7 @@ describe("a creation", () => {
     await asked.answer(/entity:read \(last used/, " ");
     await asked.answer(/◼ entity:read/, "\r");
     expect(await asked.ended, asked.written).toBe(0);
+    expect(asked.written).toContain("1 item selected");
     expect(await newest()).toMatchObject({ service_account_id: own, scopes: ["entity:read"] });
     expect(asked.written).toContain(`creates a client of ${own} with entity:read.`);
   });

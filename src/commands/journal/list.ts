@@ -4,9 +4,9 @@ import type { EntryFilter } from "../../journal/lookup.ts";
 import { sinceOf } from "../options/since.ts";
 import { mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
 import { type FlagsOf, defineVerb, sharedOptions } from "../verb.ts";
-import { inPages } from "../../output/row-page.ts";
+import { inPages, pageOf } from "../../output/row-page.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
-import { entriesView, entriesPage, sharedEntriesView, untrustedWords } from "./view.ts";
+import { entriesView, publicEntry, sharedEntriesView, untrustedWords } from "./view.ts";
 
 const addFilters = sharedOptions((command) =>
   command
@@ -60,7 +60,7 @@ export const command = defineVerb({
         first: first?.get(id),
         isUntrusted: untrusted.has(id),
       });
-      await list.page(entriesPage(page, about));
+      await list.page(pageOf(page.map((entry) => publicEntry(entry, about(entry)))));
       untrustedCount += untrusted.size;
       firstUntrusted.push(...[...untrusted].slice(0, 5 - firstUntrusted.length));
     };

@@ -34,12 +34,8 @@ export const command = defineVerb({
     if (dryRun) return showMove(context, from, target);
     const moved = await move(context, from, target);
     const { added, extended, unchanged } = moved;
-    const { isScreen, format, fields } = context.output;
     context.output.note(`From now on: INTEG_JOURNAL=${target.path}`);
-    if (isScreen && format === "table" && fields === undefined)
-      return context.output.text(
-        `Moved ${entriesWords(added + extended + unchanged)} from ${from.path} to ${target.path}.`,
-      );
+    if (context.output.isTable) return context.output.text(`The entries of ${from.path} are in ${target.path} now.`);
     await context.output.document({
       object: "journal_move",
       from: from.path,
@@ -56,12 +52,8 @@ async function showMove(context: Context, from: Journal, target: Journal): Promi
   const length = await from.count();
   return showSteps(context, [
     { what: `mark ${from.path}: it takes no changes from then on` },
-    { what: `copy ${entriesWords(length)} to ${target.path}, and compare the copy` },
+    { what: `copy ${length === 1 ? "1 entry" : `${length} entries`} to ${target.path}, and compare the copy` },
   ]);
-}
-
-function entriesWords(count: number): string {
-  return count === 1 ? "1 entry" : `${count} entries`;
 }
 
 async function move(context: Context, from: Journal, target: Journal): Promise<Merged> {
@@ -80,9 +72,7 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   if (mark !== undefined) await target.markMoved(undefined);
   if (before?.isUnfinished !== false) await from.markMoved({ to: target.path, isUnfinished: false });
   for (const id of secrets) await from.escrow?.remove(id);
-  context.output.note(
-    `Compared ${entriesWords(merged.added + merged.extended + merged.unchanged)}: the copy is whole.`,
-  );
+  context.output.note(`Compared entries: ${merged.added + merged.extended + merged.unchanged}. The copy is whole.`);
   return merged;
 }
 

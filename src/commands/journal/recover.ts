@@ -3,7 +3,7 @@ import { recover, rootOf, type Recovered } from "../../operations/recovery.ts";
 import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { EntryAccounts } from "./entry-accounts.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
-import { type EntryExtras, entriesPage, entriesView, receiptViewOf } from "./view.ts";
+import { type EntryExtras, entriesView, publicEntry, receiptViewOf } from "./view.ts";
 import { addSecretOptions, issuedAs, secretOptionsOf } from "../options/secrets.ts";
 import { parseDuration } from "../options/global.ts";
 import {
@@ -116,7 +116,7 @@ export const command = defineVerb({
       releaseSettled(context, { ids: results.map(({ entry }) => entry.id), newestCount: 1000 }),
     );
     const all = (await cleanUp(context, () => withReplacements(journal, results))) ?? results;
-    const made = (await cleanUp(context, () => madeSince(journal, all, startedAt))) ?? [];
+    const made = (await cleanUp(context, () => madeFor(journal, results, startedAt))) ?? [];
     await print(context, shown, all);
     await cleanUp(context, () => reportDeliveries(context, benches, all));
     if (results.length + made.length > 1) context.output.ending(`Recovered: ${countsOf(results, made)}.`);
@@ -170,27 +170,21 @@ function resultWords({ entry, failure, isSkipped }: Recovered): string {
   return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
 }
 
-/** The clients and keys that rotations, and replacements of lost ones, created. */
-async function madeSince(journal: Journal, results: readonly Recovered[], since: string): Promise<Entry[]> {
-  const made: Entry[] = [];
-  for (const { entry, failure } of results)
-    if (entry.operation.endsWith(".rotate") && failure === undefined)
-      made.push(...(await journal.select({ states: ["done"], parent: entry.id, since })));
-    else if (entry.replaces !== null && entry.state === "done") made.push(entry);
-  return made.filter(({ operation }) => operation.endsWith(".create"));
+/** The clients and keys that were created for these entries: by rotations, and in place of lost ones. */
+async function madeFor(journal: Journal, results: readonly Recovered[], since: string): Promise<Entry[]> {
+  const ids = new Set<string | null>(results.map(({ entry }) => entry.id));
+  const done = await journal.select({ states: ["done"], since });
+  return done.filter((one) => one.operation.endsWith(".create") && (ids.has(one.parent) || ids.has(one.replaces)));
 }
 
-/** `2 done, 1 waiting, 1 failed, 1 client created` */
-function countsOf(results: readonly Recovered[], made: readonly Entry[]): string {
+/** `2 done, 1 waiting, 1 failed, 1 created` */
+function countsOf(results: readonly Recovered[], { length: created }: readonly Entry[]): string {
   const counts = new Map<string, number>();
   for (const { entry, failure, isSkipped } of results) {
     const end = isSkipped ? "skipped" : failure === undefined ? entry.state : "failed";
     counts.set(end, (counts.get(end) ?? 0) + 1);
   }
-  for (const noun of ["client", "key"]) {
-    const { length } = made.filter(({ operation }) => operation.includes(noun));
-    if (length > 0) counts.set(`${noun}${length === 1 ? "" : "s"} created`, length);
-  }
+  if (created > 0) counts.set("created", created);
   return [...counts].map(([end, count]) => `${count} ${end}`).join(", ");
 }
 
@@ -328,21 +322,13 @@ async function withReplacements(journal: Journal, results: readonly Recovered[])
 
 async function print(context: Context, { list }: Report, results: readonly Recovered[]): Promise<void> {
   try {
-    const { isScreen, format } = context.output;
-    const worst = isScreen && format === "table" ? worstOf(results) : undefined;
-    // The row of a failed entry shows the step of its failure, unless the error below shows it.
+    const shownBelow = context.output.isTable ? worstOf(results) : undefined;
+    // The row of a failed entry shows the step of its failure, unless the error below the rows shows it.
     const stepOf = ({ entry, failure }: Recovered): EntryExtras["first"] =>
-      failure !== undefined && failure === worst && typeof failure.details.nextCommand === "string"
+      failure === shownBelow && typeof failure?.details.nextCommand === "string"
         ? { needs: undefined, command: null }
         : failure && stepBefore(entry, failure);
-    const before = new Map(results.map((result) => [result.entry.id, stepOf(result)]));
-    await list.page(
-      entriesPage(
-        results.map(({ entry }) => entry),
-        ({ id }) => ({ first: before.get(id) }),
-      ),
-    );
-    await list.end({ nextPageToken: null, hasMore: false });
+    await list.whole(results.map((result) => publicEntry(result.entry, { first: stepOf(result) })));
   } catch (error) {
     // A failed recovery decides the exit code, even if the rows could not be printed.
     if (worstOf(results) === undefined) throw error;

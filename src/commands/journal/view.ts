@@ -1,7 +1,6 @@
 import { dueAt, type Entry, nextStep } from "../../journal/entry.ts";
 import type { NextCommand } from "../../next-step.ts";
 import type { ListView, ResourceView } from "../../output/formats/format.ts";
-import { type RowPage, pageOf } from "../../output/row-page.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
 
 const columns = [
@@ -88,11 +87,6 @@ export const historyView: ListView = {
 export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<ResourceView> {
   if (kind === "access_key") return (await import("../keys/keys.ts")).accessKeyView;
   return (await import("../oauth-clients/clients.ts")).oauthClientView;
-}
-
-/** Entries as a page of a list: the same text in every format. */
-export function entriesPage(entries: readonly Entry[], extrasOf: (entry: Entry) => EntryExtras = () => ({})): RowPage {
-  return pageOf(entries.map((entry) => publicEntry(entry, extrasOf(entry))));
 }
 
 /** The request's JSON unchanged (large integers and key order included); other text as a string. */

@@ -24,7 +24,6 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
-import { whenWords } from "../../output/relative-time.ts";
 
 export type RotateFlags = KeyFlags &
   SecretFlags & {
@@ -74,7 +73,7 @@ export async function rotateByReplacement(
   if (!agreed) throw new Failure("usage", "Nothing was created: the answer was no.");
   if (!output.interactive && expiresAt !== undefined && request.creation.expiry === undefined)
     output.note(
-      `The new key expires when the old one does, ${whenWords(expiresAt, output.hasRelativeTimes ? context.clock.now() : undefined)}. --expires-in sets another lifetime.`,
+      `The new key expires when the old one does, ${output.when(expiresAt)}. --expires-in sets another lifetime.`,
     );
   await mentionUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");

@@ -30,7 +30,7 @@ export async function confirmPlan(
   const items = runnable(plan);
   if (items.length === 0) return;
   const isAdoption = items.every(({ decision: { step } }) => step.do === "adopt");
-  if (output.interactive && isAdoption && isTable(output))
+  if (output.interactive && isAdoption && output.isTable)
     await output.page(({ width }) => planPage({ plan: { ...plan, items, unmanaged: [] }, file, as, width }));
   else if (output.interactive)
     for (const { row, decision } of items.slice(0, 50)) {
@@ -43,11 +43,6 @@ export async function confirmPlan(
   const what = `${items.length} ${items.length === 1 ? one : several}`;
   if (!(await output.confirm(`${as}: ${verb} ${what} of ${file}?`, { destructive: true })))
     throw new Failure("usage", `Nothing was ${isAdoption ? "adopted" : "applied"}: the answer was no.`);
-}
-
-/** True if the results are a table on a terminal. */
-function isTable({ isScreen, format, fields }: Context["output"]): boolean {
-  return isScreen && format === "table" && fields === undefined;
 }
 
 function resultOf({ planned, outcome, postponed }: AppliedItem): string {
@@ -94,8 +89,8 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   };
-  // A table leaves out unchanged items: the line of counts contains their number.
-  const shown = isTable(output) ? applied.filter((item) => resultOf(item) !== "none") : applied;
+  // The line of counts has the unchanged ones.
+  const shown = output.isTable ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
   await output.report(view).list.whole(shown.map(rowOf));

@@ -16,13 +16,12 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
     case "stalled":
       return { nextCommand: shell`integ apply ${fileWords(file)} --retry ${name}` };
     case "own":
-      if (profile !== undefined && !isSecretStored({ name: profile }))
+      if (profile === undefined) return { nextCommand: shell`integ apply ${fileWords(file)} --include-own` };
+      if (!isSecretStored({ name: profile }))
         return { hint: `Use a profile that knows its own key: ${shell`integ help profiles add`}` };
-      if (profile !== undefined)
-        return {
-          hint: `Set the id of the profile's own key: ${shell`integ profiles edit ${profile} ${flags.apiKeyId} <id>`}`,
-        };
-      return { nextCommand: shell`integ apply ${fileWords(file)} --include-own` };
+      return {
+        hint: `Set the id of the profile's own key: ${shell`integ profiles edit ${profile} ${flags.apiKeyId} <id>`}`,
+      };
     case "not_adopted": {
       const commands = adoptionCommands(decision, file);
       const last = commands.at(-1)!;

@@ -5,7 +5,6 @@ import type { Context } from "../../context.ts";
 import type { Plan, PlanRow, Unmanaged } from "../../policy/plan.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { Failure } from "../../errors.ts";
-import { whenWords } from "../../output/relative-time.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
 import { unmanagedWords } from "./plan-page.ts";
 import { fileWords } from "./policy-file.ts";
@@ -43,14 +42,12 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
 }
 
 export function reportPlanNotes(
-  { output, clock }: Context,
+  { output }: Context,
   { opensAt, unmanaged, items }: Plan,
   { file, isPage = false }: { readonly file: string; readonly isPage?: boolean },
 ): void {
   if (opensAt !== undefined)
-    output.note(
-      `The window is closed; it opens ${whenWords(opensAt, output.hasRelativeTimes ? clock.now() : undefined)}. Changes that have started are finished.`,
-    );
+    output.note(`The window is closed; it opens ${output.when(opensAt)}. Changes that have started are finished.`);
   if (unmanaged.length === 0) return;
   const next = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
   // The page of the plan lists the unmanaged clients and keys.

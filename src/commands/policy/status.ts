@@ -77,7 +77,7 @@ export const command = defineVerb({
     const unfinished = await unfinishedRows(context, listed);
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
     const unseen = [...unread, ...(listed.unread ?? [])];
-    if (context.output.isScreen && context.output.format === "table" && context.output.fields === undefined) {
+    if (context.output.isTable) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
       const nowMs = listed.nowMs || context.clock.now();
       const { keyId } = await context.profiles.active();

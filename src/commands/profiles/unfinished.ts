@@ -1,6 +1,6 @@
 // Warnings about unfinished changes and hidden entries, when a profile is removed or gets another address or journal.
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, onFailure } from "../../errors.ts";
 import { type Advice, flags } from "../../next-step.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
@@ -18,15 +18,13 @@ export async function warnOfUnfinished(context: Context, profile: Profile, chang
 
 /** @throws Failure `unreachable` if the server of a journal does not answer */
 export async function assertJournalAnswers(context: Context, address: string): Promise<void> {
-  try {
-    await (await context.journalAt(address)).count();
-  } catch (error) {
-    // Other refusals, such as missing tables, name their own step when the journal is used.
-    if (error instanceof Failure && error.kind !== "unreachable") return;
-    if (!(error instanceof Failure)) throw error;
-    const hint: Advice = `Correct the address, or add ${flags.noVerify} to store it untested.`;
-    throw new Failure(error.kind, error.message, { meaning: "Nothing was stored.", hint });
-  }
+  const tried = context.journalAt(address).then(async (journal) => void (await journal.count()));
+  const hint: Advice = `Correct the address, or add ${flags.noVerify} to store it untested.`;
+  // Other refusals, such as missing tables, name their own step when the journal is used.
+  const refuse = ({ kind, message }: Failure): void => {
+    if (kind === "unreachable") throw new Failure(kind, message, { meaning: "Nothing was stored.", hint });
+  };
+  await tried.catch(onFailure(refuse));
 }
 
 /** Warns of entries that are no longer shown when a profile changes its journal. */

@@ -3,7 +3,7 @@ import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
 import { isWaitedFor, type Overlap, type Rotated } from "../../operations/rotation.ts";
-import { timeAhead, whenWords } from "../../output/relative-time.ts";
+import { timeAhead } from "../../output/relative-time.ts";
 
 /** The end of the question before a rotation: `revoke oc_1 once the new one works`. */
 export function oldCredentialWords(old: string, { overlapMs, unusedMs }: Overlap): string {
@@ -39,14 +39,12 @@ export function withDueTime(receipt: string, dueAt: string | undefined): string 
 
 /** The row of a rotation's result in a list. The secret is only at its destination. */
 export function rotatedRow(
-  { output, clock }: Context,
+  { output }: Context,
   { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,
   secretField: "client_secret" | "secret",
 ): string {
   if (dueAt !== undefined)
-    output.note(
-      `${oldId} can be revoked ${whenWords(dueAt, output.hasRelativeTimes ? clock.now() : undefined)}. Next: ${shell`integ journal recover ${entry}`}`,
-    );
+    output.note(`${oldId} can be revoked ${output.when(dueAt)}. Next: ${shell`integ journal recover ${entry}`}`);
   const shown = JSON.parse(JsonText.of(receipt).withNulls([secretField])) as object;
   return withDueTime(JSON.stringify({ ...shown, id: newId, [secretField]: null }), dueAt);
 }

@@ -78,7 +78,10 @@ export async function pickSome(
     // Clack's `multiselect` marks the active row by colour only; this prompt also shows its hint.
     autocompleteMultiselect({
       ...streams,
-      output: inNumber(streams.output),
+      // Clack says "1 items selected".
+      output: Object.assign(Object.create(streams.output) as Writable, {
+        write: (text: string) => streams.output.write(text.replace(/(?<!\d)1 items/, "1 item")),
+      }),
       message: visibleText(list.question),
       maxItems: rowsShown,
       required: true,
@@ -94,12 +97,6 @@ export async function pickSome(
     }),
   );
   return pickedOf(list, keys);
-}
-
-/** Clack says "1 items selected". */
-function inNumber(output: Writable): Writable {
-  const write = (text: string): boolean => output.write(text.replace(/(?<!\d)1 items/, "1 item"));
-  return Object.assign(Object.create(output) as Writable, { write });
 }
 
 function pickedOf({ choices }: PickList, keys: readonly string[]): Picked {

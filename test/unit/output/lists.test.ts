@@ -35,6 +35,22 @@ async function printed(options: StageOptions & { pages?: string[][]; hasMore?: b
   return { out: stdout.text, err: stderr.text, writer, writes: stdout.chunks.length };
 }
 
+it("keeps a needed column that says the same in every row on a terminal", async () => {
+  const { output, stdout } = stage({ tty: true });
+  const columns = ["id", "operation", "state"].map((path) => ({ path, heading: path, isNeeded: path === "state" }));
+  const row = { operation: "oauth_client.rotate", state: "waiting" };
+  await output.list({ ...view, columns, isWhole: true }).whole([
+    { id: "a", ...row },
+    { id: "b", ...row },
+  ]);
+  expect(stdout.text).toBe("ID  STATE\na   waiting\nb   waiting\n");
+});
+
+it("a time in a sentence is relative on a terminal only", () => {
+  const [shown, piped] = [true, false].map((tty) => stage({ tty }).output.when("2030-01-01T00:00:00Z"));
+  expect([shown, piped]).toEqual([expect.stringMatching(/^in .+ \(.+\)$/), "at 2030-01-01T00:00:00Z"]);
+});
+
 describe("json", () => {
   it("is the envelope with the rows' own text, on a pipe", async () => {
     const { out } = await printed({ format: "json" });
