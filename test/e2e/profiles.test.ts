@@ -348,10 +348,7 @@ describe("the test request of profiles add", () => {
     expect((await add(at, "p", "--no-verify")).code).toBe(0);
     const edit = ["profiles", "edit", "p", "--journal", "postgresql://integ@127.0.0.1:9/integ"];
     const { code, stderr } = await integHere(at, edit);
-    expect([code, stderr]).toEqual([
-      11,
-      expect.stringMatching(/cannot be reached[\s\S]*Nothing was stored[\s\S]*--no-verify/),
-    ]);
+    expect([code, stderr]).toEqual([11, expect.stringContaining("Nothing was stored.")]);
     const journal = async (): Promise<unknown> =>
       JSON.parse((await integHere(at, ["profiles", "show", "p", "--json"])).stdout).journal;
     expect(await journal()).toBeNull();

@@ -5,6 +5,13 @@ import type { LiveNames } from "../../../src/completion/values.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { fits } from "../../../src/journal/lookup.ts";
 
+const made = {
+  request_text: "{}",
+  state: "done",
+  profile: "p",
+  base_url: "https://x",
+  created_at: "2026-11-18T00:00:00.000Z",
+};
 const entries = [
   {
     id: "e3",
@@ -28,16 +35,7 @@ const entries = [
     resource_id: "oac_1",
     created_at: "2026-11-19T00:00:00.000Z",
   },
-  {
-    id: "e0",
-    operation: "oauth_client.create",
-    request_text: '{"service_account_id":"sa_1"}',
-    state: "done",
-    resource_id: "oac_2",
-    profile: "p",
-    base_url: "https://x",
-    created_at: "2026-11-18T00:00:00.000Z",
-  },
+  { id: "e0", operation: "oauth_client.create", resource_id: "oac_2", ...made },
 ];
 
 async function complete(
@@ -64,10 +62,10 @@ describe("completed names", () => {
       "e3: oauth_client.revoke, oac_1, done, 2026-11-21",
       "e2: access_key.create, unknown, 2026-11-20",
       "e1: oauth_client.create, sa_1, done, 2026-11-19",
-      "e0: oauth_client.create, sa_1, done, profile p, 2026-11-18",
+      "e0: oauth_client.create, oac_2, done, profile p, 2026-11-18",
     ]);
     expect((await complete("unfinished")).names).toEqual(["e2: access_key.create, unknown, 2026-11-20"]);
-    const live = ["oac_2: sa_1, oauth_client.create, done, 2026-11-18"];
+    const live = ["oac_2: oauth_client.create, done, 2026-11-18"];
     expect((await complete("clients", { profile: { name: "p" } })).names).toEqual(live);
     expect((await complete("clients", { profile: { name: "q", base_url: "https://x" } })).names).toEqual(live);
     expect((await complete("clients", { profile: { name: "q" } })).names).toEqual([]);
