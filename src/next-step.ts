@@ -19,6 +19,7 @@ export const flags = {
   clientKeyFile: "--client-key-file",
   clientSecretCommand: "--client-secret-command",
   clientSecretStdin: "--client-secret-stdin",
+  contractVersion: "--contract-version",
   escrow: "--escrow",
   expiresAt: "--expires-at",
   expiresIn: "--expires-in",

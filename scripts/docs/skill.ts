@@ -14,9 +14,9 @@ description: Create, rotate, revoke and audit an organization's OAuth clients an
 
 # Work with integ
 
-integ administers an organization's account through its Public Integration API. It shows every secret once, so it delivers secrets
-to a destination and keeps a record of each change in a journal. In your environment it is in agent mode: output is JSON, there are
-no prompts, and a secret never goes to standard output (exit 2, nothing is sent). \`INTEG_AGENT=1\` turns the mode on.
+integ administers an organization's account through its Public Integration API. The API shows a secret once, so integ delivers each
+secret to a destination, and records each change in a journal. In your environment it is in agent mode: output is JSON, integ never
+prompts, and no secret goes to standard output (exit 2, nothing is sent). \`INTEG_AGENT=1\` turns the mode on.
 
 ## Before anything else
 
@@ -27,7 +27,7 @@ integ journal list
 \`\`\`
 
 \`doctor\` says whether the profile works. \`status\` shows what is due and what is unfinished. Finish unfinished work first: each row has
-its own \`next_step\`. The profiles \`sandbox\` and \`sandbox-eu\` are a complete copy of the API on this machine, for trying things.
+its own \`next_step\`. The profiles \`sandbox\` and \`sandbox-eu\` are the whole API on this machine: try things there.
 
 ## Read
 
@@ -38,21 +38,25 @@ integ oauth-clients list
 integ keys audit
 \`\`\`
 
-A list prints one page and says so on standard error; \`--all\` fetches every page. The API has no list of OAuth clients:
+A list prints one page; if more rows exist, a warning says so. \`--all\` fetches every page. The API has no list of OAuth clients:
 \`oauth-clients list\` shows those that the journal knows. \`integ schema\` lists the outputs that have a JSON Schema, and prints one by its name.
 
 ## Change credentials: plan, person, apply
 
-For anything that should stay, use a policy file. Write it, show the plan to a person, and apply exactly that plan after they agreed:
+For credentials that should last, use a policy file. Write it:
 
 \`\`\`sh
 integ policy init
 integ policy check
-integ plan --out plan.json
-integ plan -o markdown
 \`\`\`
 
-After the person agreed to the plan that you showed:
+Then save the plan and show it to a person in one run:
+
+\`\`\`sh
+integ plan --out plan.json -o markdown
+\`\`\`
+
+When the person agrees, apply that file:
 
 \`\`\`sh
 integ apply plan.json --yes
@@ -79,8 +83,8 @@ integ journal recover
 
 - \`--yes\` is a person's answer. Type it only if a person agreed to this change in this conversation. Agent mode implies no consent.
 - \`--force\`, \`--accept-unproven\`, \`--replace-lost-secret\`, \`--revoke\`, \`--new\` and \`--no-verify\` accept a risk by name. Leave them out unless a
-  person asked for that flag. A printed next step has none of them.
-- If integ refuses, it kept everything. Show the message to a person; do not look for another way around it.
+  person asked for that flag. A printed next step can contain one: ask a person before you run it.
+- If integ refuses, it kept everything. Show the message to a person; do not look for a way around it.
 
 ## Never
 
@@ -95,8 +99,8 @@ integ journal recover
 |---|---|
 ${exitCodes.map(({ code, when }) => `| ${code} | ${when} |`).join("\n")}
 
-An error is one JSON object on standard error: \`kind\`, \`message\`, \`next_command\` (to be typed as it is) and \`hint\` (for a person). No
-\`next_command\` has \`--yes\`: if a person has to agree, \`hint\` says so.
+An error is one JSON object on standard error: \`kind\`, \`message\`, \`next_command\` (run it as it is, unless it has a flag
+listed under Consent: then ask first) and \`hint\` (for a person). No \`next_command\` has \`--yes\`: if a person has to agree, \`hint\` says so.
 
 ## Commands
 

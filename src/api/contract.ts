@@ -21,13 +21,14 @@ export interface Contract {
 export function createContract(callers: readonly [anonymous: Caller, authorized: Caller]): Contract {
   return {
     async published(version) {
+      const resource = version === undefined ? undefined : "specification";
       const path =
         version === undefined
           ? "/v1-reference/openapi-v1.json"
           : `/v1-reference/openapi/${segment(version, "contract version")}.json`;
       let attempt: Attempt<JsonObject> | undefined;
       for (const caller of callers) {
-        attempt = await caller.send({ method: "GET", path, success: [200], page: true }, readDocument);
+        attempt = await caller.send({ method: "GET", path, success: [200], page: true, resource }, readDocument);
         if (attempt.kind !== "refused" || (attempt.status !== 401 && attempt.status !== 403)) break;
       }
       return attempt!;

@@ -43,7 +43,7 @@ export function createOAuthClients(v1: Caller): OAuthClients {
           // §4.2: "Always 201, also for a recovered receipt".
           success: [201],
           secretField: "client_secret",
-          resource,
+          resource: "service_account",
         },
         (answer) => readOAuthClient(jsonOf(answer)),
       ),

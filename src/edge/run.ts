@@ -1,5 +1,5 @@
 // Runs one command line: parses it, runs the verb, reports errors and returns the exit code.
-import { chooseGlobals, guessFormat } from "../commands/options/global.ts";
+import { chooseGlobals, formatAdvice, guessFormat } from "../commands/options/global.ts";
 import type { Format } from "../output/formats/format.ts";
 import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
@@ -371,7 +371,7 @@ function invalidChoice(message: string): InvalidChoice | undefined {
     return {
       what: optionName(flag, placeholder),
       value: value!,
-      hint: flag === "output" && value === "md" ? "Write -o markdown." : `Choose one of ${choices}.`,
+      hint: flag !== "output" ? `Choose one of ${choices}.` : value === "md" ? "Write -o markdown." : formatAdvice,
     };
   const [, typed, name, allowed] = argument.exec(message) ?? [];
   return name === undefined ? undefined : { what: name, value: typed!, hint: `Choose one of ${allowed}.` };

@@ -175,8 +175,9 @@ function environmentAccess(resolution: Resolution, tools: ActivationTools): Acce
       const token = variable(env, "INTEG_ACCESS_TOKEN");
       if (token !== undefined) return { kind: "access_token", token };
       throw new Failure("auth", "The environment has no legacy bearer token.", {
-        meaning: "/api/v1 needs a bearer token, and the API document does not show how an API key becomes one.",
-        hint: `Set INTEG_ACCESS_TOKEN, or use a profile with ${flags.accessTokenCommand}.`,
+        meaning:
+          "/api/v1 needs a bearer token, and no variable names the endpoint that exchanges INTEG_API_KEY for one.",
+        hint: `Set INTEG_ACCESS_TOKEN, or use a profile with ${flags.accessTokenEndpoint} or ${flags.accessTokenCommand}.`,
       });
     },
   };

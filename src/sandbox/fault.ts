@@ -106,7 +106,7 @@ export const faultKeys = {
     read: oneOf("withheld", "replay"),
     grammar: "withheld|replay",
     meaning:
-      "withheld: the completing response has no secret; replay: only a replay completes what is pending, and has it",
+      "withheld: the response that completes a creation has no secret; replay: only a replayed creation completes a pending client, and its response has the secret",
   },
   "client-id": {
     read: oneOf("early"),
@@ -132,7 +132,7 @@ export const faultKeys = {
     read: oneOf("none", "kept", "abandoned", "uncertain"),
     grammar: "none|kept|abandoned|uncertain",
     meaning:
-      "what a response made by status or redirect leaves behind: nothing, the full effect, an abandoned reservation, an uncertain creation",
+      "what an error response or redirect leaves behind: nothing, the full effect, a used idempotency key without a client, a creation that stays pending",
   },
   cleanup: {
     read: cleanup,

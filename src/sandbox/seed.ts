@@ -103,7 +103,7 @@ function apiKeys(region: Region, given: { seeded: SeededCredentials; now: number
   ];
 }
 
-/** A usable key, and a key of every kind that an audit of keys should find. */
+/** A usable key, four with a defect that an audit reports, a revoked one, and one without a defect. */
 function accessKeys(region: Region, given: { secret: string; now: number }): AccessKeyRecord[] {
   const { now } = given;
   const key = (name: string, changes: Partial<AccessKeyRecord>): AccessKeyRecord => ({

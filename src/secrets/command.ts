@@ -87,7 +87,7 @@ async function checkTools(flag: string, command: string, { env, signal }: Comman
   if (missing === "")
     throw new Failure(
       "failed",
-      `${flag}: the shell that looks for the command's program failed with ${endWords(run)}.`,
+      `${flag}: could not check that the command's program exists: the shell failed with ${endWords(run)}.`,
       {
         meaning: "Nothing was sent.",
         hint: "Run the command again.",

@@ -251,7 +251,7 @@ function moreWrongs(): readonly Wrong[] {
     { what: "an unknown cohort", words: ["cohorts", "members", "coh_nobody"] },
     { what: "a rotation of an unknown client", words: ["oauth-clients", "rotate", "oac_nobody"] },
     { what: "a token without a client", words: ["oauth-clients", "token"] },
-    { what: "a token without a token endpoint", words: ["oauth-clients", "token", "--from-profile"] },
+    { what: "a token from a profile with an API key", words: ["oauth-clients", "token", "--from-profile"] },
     {
       what: "a token of a client, and no token endpoint",
       words: ["oauth-clients", "token", "--client-id", "cid_1", "--client-secret-stdin"],

@@ -3,7 +3,7 @@ import type { NetworkErrorReason } from "../http/exchange.ts";
 import { type Advice, type NextCommand, type NextStep, shell, flags } from "../../next-step.ts";
 
 /** The resource of a request, which decides the advice about a refusal. */
-export type Resource = "oauth_client" | "access_key" | "oauth_token";
+export type Resource = "oauth_client" | "access_key" | "oauth_token" | "service_account" | "specification";
 
 /** A one-time secret in a response that breaks the contract. It must not be lost. */
 export interface Salvage {
@@ -175,29 +175,40 @@ const keyReuse: Refusal = [
   { hint: `Leave ${flags.idempotencyKey} out, or send the request that the key was first used for.` },
 ];
 
-/** The command that lists valid ids; for a refused token, for which no list helps, `doctor`. */
-const listOf: Readonly<Record<Resource, NextCommand>> = {
+/** The command that lists valid ids; no list has service accounts or explains why a token is refused. */
+const listOf: Readonly<Partial<Record<Resource, NextCommand>>> = {
   oauth_client: shell`integ oauth-clients list`,
   access_key: shell`integ keys list`,
   oauth_token: shell`integ doctor`,
+  service_account: shell`integ doctor`,
 };
 
 /** §4.2: OAuth clients also return 404 for an organization without OAuth access. */
 function notFound(resource: Resource | undefined): Refusal {
-  const hint =
-    resource === "oauth_client" || resource === "oauth_token"
-      ? "Check that the id is correct and belongs to this organization, that the profile has the host of its region, and that OAuth access is enabled."
-      : "Check that the id or path is correct and belongs to this organization, and that the profile has the host of its region.";
+  const ofClient: Advice =
+    "Check that the id is correct and belongs to this organization, that the profile's address is its region's, and that OAuth access is enabled for the organization.";
+  const hints: Readonly<Partial<Record<Resource, Advice>>> = {
+    oauth_client: ofClient,
+    oauth_token: ofClient,
+    service_account:
+      "Check that the service account's id is correct and belongs to this organization, that the profile's address is its region's, and that OAuth access is enabled for the organization.",
+    specification: `Use a published version, such as ${flags.contractVersion} 2026-07-01, or leave the option out for the current one.`,
+  };
+  const ofOther: Advice =
+    "Check that the id or path is correct and belongs to this organization, and that the profile's address is its region's.";
+  const hint = (resource && hints[resource]) ?? ofOther;
   return ["not_found", "not found", { hint, nextCommand: resource && listOf[resource] }];
 }
 
 /** §4.2 defines conflicts of OAuth clients only; §3.2 shows none of access keys. */
 function conflict(resource: Resource | undefined): Refusal {
+  const ofAccount: NextStep = {
+    hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",
+  };
   const steps: Readonly<Partial<Record<Resource, NextStep>>> = {
     access_key: { nextCommand: shell`integ keys list` },
-    oauth_client: {
-      hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",
-    },
+    oauth_client: ofAccount,
+    service_account: ofAccount,
   };
   return ["conflict", "it conflicts with the current state", resource && steps[resource]];
 }

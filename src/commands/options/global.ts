@@ -168,6 +168,10 @@ function standardFormat(env: Readonly<Record<string, string | undefined>>): Form
   return agentMode(env) === undefined ? "table" : "json";
 }
 
+/** The formats of every command first. */
+export const formatAdvice: Advice =
+  "Choose one of table, json, ndjson, csv, yaml, markdown. A few commands also have sarif, html or openmetrics.";
+
 function chooseFormat(
   flags: GlobalOptions,
   env: Readonly<Record<string, string | undefined>>,
@@ -179,10 +183,7 @@ function chooseFormat(
     throw new Failure("usage", `Two output formats: ${typed.join(" and ")}.`, { hint: "Keep one of them." });
   const text = typed[0] ?? (env.INTEG_OUTPUT || standardFormat(env));
   const format = formats.find((name) => name === text);
-  if (!format)
-    throw invalidValue(typed.length === 1 ? "output format" : "INTEG_OUTPUT", text, {
-      hint: `Choose one of ${formats.join(", ")}.`,
-    });
+  if (!format) throw invalidValue(typed.length === 1 ? "output format" : "INTEG_OUTPUT", text, { hint: formatAdvice });
   return { format, typedFormat: typed.length === 1 ? format : undefined };
 }
 

@@ -49,12 +49,12 @@ export const entity: JsonObject = exactly({
   type: {
     ...text,
     enum: ["person", "organization"],
-    ...choice("The API document lists the type person; one entity in eight is an organization."),
+    ...choice("The API document lists only the type person; one entity in eight is an organization."),
   },
   status: {
     ...text,
     enum: ["active", "inactive"],
-    ...choice("The API document lists the status active; some entities are inactive."),
+    ...choice("The API document lists only the status active; some entities are inactive."),
   },
   display_name: text,
   email: { ...text, format: "email" },
@@ -93,7 +93,9 @@ export const problem: JsonObject = exactly(
     detail: text,
     code: {
       ...text,
-      ...choice("The API document lists invalid_request and idempotency_key_reuse; the other codes are the sandbox's."),
+      ...choice(
+        "The API document lists only invalid_request and idempotency_key_reuse; the other codes are the sandbox's.",
+      ),
     },
     param: { ...text, description: "Name of the offending parameter, when one applies." },
     request_id: text,

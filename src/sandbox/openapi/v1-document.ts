@@ -75,7 +75,7 @@ const oauthClients: JsonObject = {
       "A pending creation is completed by a later GET, and the secret of one that completes that way is never shown; " +
       "a target account that does not exist is 404. The same key with another management principal or contract version is " +
       "409 idempotency_key_reuse, as with another body; each organization has its own keys. " +
-      "A creation that is refused because of its target account keeps its key.",
+      "A creation that is refused because of its target account uses up its idempotency key: the key stays bound to that request.",
   }),
 };
 
