@@ -9,9 +9,9 @@ import { importCycles, filesBelow, type Import as Found, importsOf, targetOf } f
 const root = resolve(import.meta.dirname, "..");
 const source = join(root, "src");
 
-interface Room {
+interface FolderRules {
   /** Folders and files that it may import at run time. */
-  readonly rooms: readonly string[];
+  readonly folders: readonly string[];
   /** Folders from which it may import types, and the pure rules named in `rules`. */
   readonly types?: readonly string[];
   readonly rules?: readonly string[];
@@ -20,7 +20,7 @@ interface Room {
   readonly only?: Readonly<Record<string, readonly string[]>>;
 }
 
-const everyRoom = "disk commands operations api journal secrets profiles output completion policy sandbox".split(" ");
+const allFolders = "disk commands operations api journal secrets profiles output completion policy sandbox".split(" ");
 
 /** Pure rules that any folder may import: no I/O, no heavy dependency. */
 const pureRules = [
@@ -55,37 +55,37 @@ const pureRules = [
   "profiles/resolution.ts",
 ];
 
-const table: Readonly<Record<string, Room>> = {
-  "main.ts": { rooms: ["edge"], packages: [] },
-  edge: { rooms: [...everyRoom, "program.ts", "context.ts", "errors.ts", "next-step.ts"], packages: ["commander"] },
+const table: Readonly<Record<string, FolderRules>> = {
+  "main.ts": { folders: ["edge"], packages: [] },
+  edge: { folders: [...allFolders, "program.ts", "context.ts", "errors.ts", "next-step.ts"], packages: ["commander"] },
   "program.ts": {
-    rooms: ["commands", "context.ts", "errors.ts", "next-step.ts"],
+    folders: ["commands", "context.ts", "errors.ts", "next-step.ts"],
     packages: ["commander", "@commander-js/extra-typings"],
   },
-  "errors.ts": { rooms: ["next-step.ts"], packages: [] },
-  "next-step.ts": { rooms: [], packages: [] },
-  "parallel.ts": { rooms: [], packages: [] },
-  "context.ts": { rooms: [], types: everyRoom, packages: [] },
+  "errors.ts": { folders: ["next-step.ts"], packages: [] },
+  "next-step.ts": { folders: [], packages: [] },
+  "parallel.ts": { folders: [], packages: [] },
+  "context.ts": { folders: [], types: allFolders, packages: [] },
   commands: {
-    rooms: ["context.ts", "errors.ts", "next-step.ts", "parallel.ts", "operations", "policy"],
-    types: everyRoom,
+    folders: ["context.ts", "errors.ts", "next-step.ts", "parallel.ts", "operations", "policy"],
+    types: allFolders,
     rules: pureRules,
     packages: ["@commander-js/extra-typings", "commander", "zod"],
   },
   operations: {
-    rooms: ["errors.ts", "next-step.ts", "parallel.ts"],
+    folders: ["errors.ts", "next-step.ts", "parallel.ts"],
     types: ["api", "journal", "secrets"],
     rules: pureRules,
     packages: [],
   },
   api: {
-    rooms: ["errors.ts", "next-step.ts"],
+    folders: ["errors.ts", "next-step.ts"],
     packages: ["undici", "oauth4webapi", "zod"],
     only: { undici: ["api/http/connections.ts", "api/http/transport.ts"] },
   },
-  disk: { rooms: ["errors.ts", "next-step.ts"], packages: ["fs-native-extensions"] },
+  disk: { folders: ["errors.ts", "next-step.ts"], packages: ["fs-native-extensions"] },
   journal: {
-    rooms: ["errors.ts", "next-step.ts", "disk"],
+    folders: ["errors.ts", "next-step.ts", "disk"],
     packages: ["zod", "pg", "pg-connection-string", "pgpass"],
     only: {
       disk: ["journal/file/", "journal/postgres/"],
@@ -95,7 +95,7 @@ const table: Readonly<Record<string, Room>> = {
     },
   },
   secrets: {
-    rooms: ["errors.ts", "next-step.ts", "profiles", "disk"],
+    folders: ["errors.ts", "next-step.ts", "profiles", "disk"],
     types: ["api", "journal"],
     rules: pureRules,
     packages: ["zod", "@noble/ciphers", "@noble/curves", "@noble/hashes", "age-encryption"],
@@ -105,28 +105,28 @@ const table: Readonly<Record<string, Room>> = {
     },
   },
   profiles: {
-    rooms: ["errors.ts", "next-step.ts", "disk"],
+    folders: ["errors.ts", "next-step.ts", "disk"],
     types: ["api"],
     rules: ["api/http/redaction.ts"],
     packages: ["zod", "conf", "@napi-rs/keyring"],
   },
   output: {
-    rooms: ["errors.ts", "next-step.ts", "disk"],
+    folders: ["errors.ts", "next-step.ts", "disk"],
     rules: ["api/json/json-text.ts"],
     packages: ["chalk", "ora", "@clack/prompts", "string-width", "yaml"],
   },
-  completion: { rooms: ["next-step.ts"], packages: [] },
+  completion: { folders: ["next-step.ts"], packages: [] },
   policy: {
-    rooms: ["errors.ts", "next-step.ts"],
+    folders: ["errors.ts", "next-step.ts"],
     types: ["api", "journal", "secrets"],
     rules: pureRules,
     packages: ["yaml", "zod"],
   },
-  sandbox: { rooms: ["disk"], packages: ["zod", "zod-openapi"] },
+  sandbox: { folders: ["disk"], packages: ["zod", "zod-openapi"] },
 };
 
 /** Entry points beyond the table: the sandbox and completion, by their own commands. */
-const doors: Readonly<Record<string, readonly string[]>> = {
+const entryPoints: Readonly<Record<string, readonly string[]>> = {
   "commands/sandbox": ["sandbox"],
   "commands/completion": ["completion"],
   "commands/commands": ["completion"],
@@ -153,44 +153,48 @@ const foreignFlags: Readonly<Record<string, readonly string[]>> = {
 
 type Import = Pick<Found, "from" | "to" | "typeOnly">;
 
-function roomOf(file: string): string {
+function folderOf(file: string): string {
   return file.includes("/") ? file.split("/")[0]! : file;
 }
 
 /** @returns the violation, or undefined */
-function complaintAbout({ from, to, typeOnly }: Import): string | undefined {
-  const room = table[roomOf(from)];
-  if (!room) return `${from} stands in a room that the table does not know`;
-  if (!to.startsWith(".")) return packageComplaint(room, { from, to, typeOnly });
+function violationOf({ from, to, typeOnly }: Import): string | undefined {
+  const allowed = table[folderOf(from)];
+  if (!allowed) return `${from} is in a folder that the table does not list`;
+  if (!to.startsWith(".")) return packageViolation(allowed, { from, to, typeOnly });
   const target = targetOf({ from, to }, source)!;
-  if (target === "../package.json") return roomOf(from) === "main.ts" ? undefined : `${from} reads package.json`;
+  if (target === "../package.json") return folderOf(from) === "main.ts" ? undefined : `${from} reads package.json`;
   if (target.startsWith("..")) return `${from} imports ${target}, outside src/`;
-  if (roomOf(target) === roomOf(from)) return sameRoom({ from, to: target, typeOnly });
-  if (room.rooms.includes(roomOf(target))) return typeOnly ? undefined : onlySome(room, { from, name: roomOf(target) });
-  if (typeOnly && room.types?.includes(roomOf(target))) return undefined;
-  if (room.rules?.includes(target)) return undefined;
-  const door = Object.entries(doors).find(([folder]) => from.startsWith(`${folder}/`));
-  if (door?.[1].includes(roomOf(target))) return undefined;
+  if (folderOf(target) === folderOf(from)) return commandViolation({ from, to: target, typeOnly });
+  if (allowed.folders.includes(folderOf(target)))
+    return typeOnly ? undefined : onlySome(allowed, { from, name: folderOf(target) });
+  if (typeOnly && allowed.types?.includes(folderOf(target))) return undefined;
+  if (allowed.rules?.includes(target)) return undefined;
+  const entryPoint = Object.entries(entryPoints).find(([folder]) => from.startsWith(`${folder}/`));
+  if (entryPoint?.[1].includes(folderOf(target))) return undefined;
   return `${from} may not import ${target}`;
 }
 
-function packageComplaint(room: Room, { from, to, typeOnly }: Import): string | undefined {
+function packageViolation(allowed: FolderRules, { from, to, typeOnly }: Import): string | undefined {
   if (to.startsWith("node:") || builtinModules.includes(to)) return undefined;
   const name = to.startsWith("@") ? to.split("/").slice(0, 2).join("/") : to.split("/")[0]!;
-  const complaint = typeOnly ? undefined : onlySome(room, { from, name });
+  const complaint = typeOnly ? undefined : onlySome(allowed, { from, name });
   if (complaint) return complaint;
-  return room.packages.includes(name) ? undefined : `${from} may not import the package ${name}`;
+  return allowed.packages.includes(name) ? undefined : `${from} may not import the package ${name}`;
 }
 
-function onlySome(room: Room, { from, name }: { readonly from: string; readonly name: string }): string | undefined {
-  const only = room.only?.[name];
+function onlySome(
+  allowed: FolderRules,
+  { from, name }: { readonly from: string; readonly name: string },
+): string | undefined {
+  const only = allowed.only?.[name];
   if (!only || only.some((place) => (place.endsWith("/") ? from.startsWith(place) : from === place))) return undefined;
   return `${from} imports ${name}, which only ${only.join(", ")} may`;
 }
 
 /** A command never imports another command: shared code is in the noun's own files or next to the nouns. */
-function sameRoom({ from, to }: Import): string | undefined {
-  if (roomOf(from) !== "commands") return undefined;
+function commandViolation({ from, to }: Import): string | undefined {
+  if (folderOf(from) !== "commands") return undefined;
   const isCommand = (file: string): boolean => /export const command\b/.test(readFileSync(join(source, file), "utf8"));
   return isCommand(to) ? `${from} imports the command ${to}` : undefined;
 }
@@ -204,7 +208,7 @@ describe("the source tree", () => {
   });
 
   it("follows the import table", () => {
-    expect(allImports.map(complaintAbout).filter((complaint) => complaint !== undefined)).toEqual([]);
+    expect(allImports.map(violationOf).filter((complaint) => complaint !== undefined)).toEqual([]);
   });
 
   it.each([
@@ -232,7 +236,7 @@ describe("the source tree", () => {
       { from: "journal/journal.ts", to: "../api/raw.ts", typeOnly: true },
       { from: "api/raw.ts", to: "undici", typeOnly: false },
     ];
-    expect(broken.map(complaintAbout).filter((complaint) => complaint === undefined)).toEqual([]);
+    expect(broken.map(violationOf).filter((complaint) => complaint === undefined)).toEqual([]);
   });
 
   it("has no import cycle, types included", () => {
@@ -267,9 +271,9 @@ describe("the source tree", () => {
     expect(references).toEqual([]);
   });
 
-  it("gives every folder a name of its own", () => {
-    const nameless = files.filter((file) => /\/(index|utils?|helpers?|types|common|shared|misc)\.ts$/.test(file));
-    expect(nameless).toEqual([]);
+  it("has no file with a general name such as index, utils or types", () => {
+    const generalNames = files.filter((file) => /\/(index|utils?|helpers?|types|common|shared|misc)\.ts$/.test(file));
+    expect(generalNames).toEqual([]);
   });
 
   it("names files in lower case, with hyphens between words", () => {
@@ -322,12 +326,12 @@ describe("the source tree", () => {
 
 /** The table of src/README.md. */
 function importTable(): string {
-  const lines = Object.entries(table).map(([name, { rooms, types = [], rules = [], packages, only = {} }]) => {
+  const lines = Object.entries(table).map(([name, { folders, types = [], rules = [], packages, only = {} }]) => {
     const limited = (what: string): string => (only[what] ? `${what} (${only[what].join(", ")})` : what);
     const cells = [
       name.endsWith(".ts") ? name : `${name}/`,
-      rooms.length > everyRoom.length ? "everything" : list(rooms.map(limited)),
-      list(types === everyRoom ? ["every folder"] : [...types]) + (rules.length > 0 ? "; pure rules" : ""),
+      folders.length > allFolders.length ? "everything" : list(folders.map(limited)),
+      list(types === allFolders ? ["every folder"] : [...types]) + (rules.length > 0 ? "; pure rules" : ""),
       list(packages.map(limited)),
     ];
     return `| ${cells.join(" | ")} |\n`;

@@ -9,7 +9,7 @@ const source = join(import.meta.dirname, "../src");
 type Side = "client" | "sandbox";
 
 /** Each point marked «not shown», and whether integ or the sandbox had to decide it. */
-const notShown: readonly (readonly [section: string, what: string, ...settledBy: Side[]])[] = [
+const notShown: readonly (readonly [section: string, what: string, ...decidedBy: Side[]])[] = [
   ["1", "domain meaning of entities and cohorts"],
   ["2.2", "other entity fields and values, required and nullable flags", "client", "sandbox"],
   ["2.5", "fields of person records, members, cohorts, key list items and memberships", "client", "sandbox"],
@@ -56,8 +56,8 @@ function assumptions(): Assumption[] {
 function textFrom(lines: readonly string[], from: number): string {
   const first = lines[from]!.slice(lines[from]!.indexOf("@assumed"));
   if (first.includes("*/")) return first;
-  const goesOn = lines.slice(from + 1).findIndex((line) => !/^\s*(\*(?!\/)|\/\/)/.test(line) || /\*\s+@/.test(line));
-  return [first, ...lines.slice(from + 1, from + 1 + goesOn)].join(" ");
+  const count = lines.slice(from + 1).findIndex((line) => !/^\s*(\*(?!\/)|\/\/)/.test(line) || /\*\s+@/.test(line));
+  return [first, ...lines.slice(from + 1, from + 1 + count)].join(" ");
 }
 
 it("each @assumed mark names a section that leaves the point open", () => {
@@ -68,8 +68,8 @@ it("each @assumed mark names a section that leaves the point open", () => {
   expect(wrong.map(({ place, text }) => `${place}: ${text}`)).toEqual([]);
 });
 
-/** Assumptions that once had no mark: the comment must name these words. */
-const easilyForgotten: readonly (readonly [side: Side, section: string, what: RegExp])[] = [
+/** Assumptions that are easily left unmarked: a mark of the section must have these words. */
+const easilyUnmarked: readonly (readonly [side: Side, section: string, what: RegExp])[] = [
   ["sandbox", "5.2", /how a token is used/],
   ["sandbox", "4.2", /another principal|principal or version/],
   ["sandbox", "4.2", /response to one that breaks it/],
@@ -91,15 +91,15 @@ const easilyForgotten: readonly (readonly [side: Side, section: string, what: Re
   ["sandbox", "7", /permission is looked at first/],
 ];
 
-it.each(easilyForgotten)("the %s marks its assumption about §%s: %s", (side, section, what) => {
+it.each(easilyUnmarked)("the %s marks its assumption about §%s: %s", (side, section, what) => {
   const marked = assumptions().filter((one) => one.side === side && one.sections.includes(section));
   expect(marked.some(({ text }) => what.test(text))).toBe(true);
 });
 
 it("each «not shown» point is decided wherever a decision is needed", () => {
   const all = assumptions();
-  const missing = notShown.flatMap(([section, what, ...settledBy]) =>
-    settledBy
+  const missing = notShown.flatMap(([section, what, ...decidedBy]) =>
+    decidedBy
       .filter((side) => !all.some((one) => one.side === side && one.sections.includes(section)))
       .map((side) => `§${section} (${what}) in the ${side}`),
   );

@@ -11,9 +11,9 @@ type Defect = (typeof ofChanges)[number] & { readonly tests?: readonly string[] 
 const all: readonly Defect[] = [...defects, ...ofChanges];
 
 it.each(all)("$name", ({ changes, tests = [] }) => {
-  for (const [file, now, before] of changes) {
-    expect(readFileSync(join(root, "src", file), "utf8").split(now), `${file}: ${now}`).toHaveLength(2);
-    expect(before).not.toBe(now);
+  for (const [file, text, defect] of changes) {
+    expect(readFileSync(join(root, "src", file), "utf8").split(text), `${file}: ${text}`).toHaveLength(2);
+    expect(defect).not.toBe(text);
   }
   expect(tests.filter((test) => !existsSync(join(root, test)))).toEqual([]);
 });

@@ -32,14 +32,14 @@ describe.each(readdirSync(folder))("%s", (file) => {
   const steps = jobs.flatMap(([, job]) => job.steps);
 
   it("runs only existing scripts", () => {
-    const known = (line: string): boolean => {
+    const isKnown = (line: string): boolean => {
       const [, script] = /^npm (?:run )?([\w:-]+)(?: -- .*)?$/.exec(line) ?? [];
       const [, file] = /^(?:node )?((?:\.ci|scripts|test)\/[\w./-]+)/.exec(line) ?? [];
       if (file !== undefined) return existsSync(join(root, file));
       if (script !== undefined && Object.hasOwn(scripts, script)) return true;
       return /^(npm ci$|pwsh -Version$|npx (publint|vitest)\b|npm publish |gh release )/.test(line);
     };
-    const unknown = steps.flatMap(({ run }) => (run === undefined || known(run) ? [] : [run]));
+    const unknown = steps.flatMap(({ run }) => (run === undefined || isKnown(run) ? [] : [run]));
     expect(unknown).toEqual([]);
     expect(steps.some(({ run }) => run === "npm ci" || run === ".ci/run")).toBe(true);
   });

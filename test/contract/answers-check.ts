@@ -12,9 +12,9 @@ export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "tex
 }
 
 /** Faults that break the response on purpose: incomplete, another body, or an envelope that violates its rule. */
-const broken = ["drop", "cut", "body", "envelope"];
+const breakingFaults = ["drop", "cut", "body", "envelope"];
 /** Faults that choose a status and an error object for any operation: only these two are checked. */
-const chosen = ["status", "redirect", "retry-after"];
+const statusFaults = ["status", "redirect", "retry-after"];
 
 export class AnswersCheck {
   readonly #check: OpenApiCheck;
@@ -28,15 +28,15 @@ export class AnswersCheck {
 
   take(answer: RecordedAnswer): void {
     const { status, headers, text, faults } = answer;
-    const isOf = (names: readonly string[]): boolean => faults.some((fault) => names.includes(fault));
-    if (status === undefined || headers === undefined || text === undefined || isOf(broken)) {
+    const hasFault = (names: readonly string[]): boolean => faults.some((fault) => names.includes(fault));
+    if (status === undefined || headers === undefined || text === undefined || hasFault(breakingFaults)) {
       this.#excluded += 1;
       return;
     }
     this.#checked += 1;
     const played = { ...answer, status, headers, text };
     this.wrong.push(
-      ...(isOf(chosen)
+      ...(hasFault(statusFaults)
         ? this.#check.complaintsAboutProblem(played, `by fault ${status}`)
         : this.#check.complaintsAbout(played)),
     );
@@ -44,8 +44,8 @@ export class AnswersCheck {
 
   /** `12 answers of 3 kinds checked, 0 wrong`: a kind is an operation with a status. */
   figure(): string {
-    const kinds = this.#check.met.size;
-    const excluded = `${this.#excluded} broken on purpose (${broken.join(", ")})`;
+    const kinds = this.#check.responseKinds.size;
+    const excluded = `${this.#excluded} broken on purpose (${breakingFaults.join(", ")})`;
     return `${this.#checked} answers of ${kinds} kinds checked, ${this.wrong.length} wrong; ${excluded}`;
   }
 }

@@ -14,9 +14,9 @@ let refusal: RecordedAnswer;
 
 /** The recorded exchanges of a path that only one request of the run uses. */
 async function recordedOf(path: string): Promise<RecordedAnswer[]> {
-  const found: RecordedAnswer[] = [];
-  for await (const answer of answersIn(process.env.INTEG_TEST_ANSWERS!)) if (answer.path === path) found.push(answer);
-  return found;
+  const answers: RecordedAnswer[] = [];
+  for await (const answer of answersIn(process.env.INTEG_TEST_ANSWERS!)) if (answer.path === path) answers.push(answer);
+  return answers;
 }
 
 const uniquePath = (): string => `/v1/oauth_clients/oac_${randomUUID()}`;

@@ -12,7 +12,7 @@ export interface Answer {
   readonly problem?: JsonObject;
 }
 
-export interface Asking {
+export interface CaseRequest {
   readonly request: string;
   readonly as?: string;
   readonly region?: "us" | "eu";
@@ -23,7 +23,7 @@ export interface Asking {
   readonly raw?: string;
 }
 
-export interface RequestStep extends Asking {
+export interface RequestStep extends CaseRequest {
   readonly answer: Answer | "lost";
   readonly times?: number;
   readonly keep?: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export type Step =
   | { readonly fault: string }
   | { readonly control: readonly [method: string, path: string, body?: Json] }
   | { readonly wait: number }
-  | { readonly walk: Asking & { readonly rows: number; readonly pages: number } };
+  | { readonly walk: CaseRequest & { readonly rows: number; readonly pages: number } };
 
 export interface ContractCase {
   readonly name: string;

@@ -1,4 +1,4 @@
-// Completes the documented responses of a case, and a plain server that sends them. Imports nothing from src/.
+// The complete responses of a case, and a plain server that sends them. Imports nothing from src/.
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Answer, ContractCase, Json, JsonObject, RequestStep } from "./case.ts";
@@ -14,7 +14,7 @@ export interface Served {
   readonly body: Json;
 }
 
-export interface Arrived {
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -64,7 +64,7 @@ function usualBody(method: string, path: string): JsonObject {
 }
 
 /** The full response of a step, with every documented field. */
-export function servedOf(step: RequestStep & { readonly answer: Answer }, names: Names): Served {
+export function completeResponse(step: RequestStep & { readonly answer: Answer }, names: Names): Served {
   const [method, path] = filled(step.request, names).split(" ") as [string, string];
   const { status, headers, body: shown } = step.answer;
   const problem = step.answer.problem ?? (status >= 400 && shown === undefined ? {} : undefined);
@@ -105,12 +105,12 @@ function isObject(value: Json): value is JsonObject {
 /** A server that answers every request with `next` and records the requests. `"lost"` closes the connection. */
 export class AnsweringServer {
   next: Served | "lost" = "lost";
-  readonly arrived: Arrived[] = [];
+  readonly received: ReceivedRequest[] = [];
   readonly #server: Server = createServer((request, response) => {
     let body = "";
     request.setEncoding("utf8").on("data", (piece: string) => (body += piece));
     request.on("end", () => {
-      this.arrived.push({ method: request.method!, path: request.url!, headers: request.headers, body });
+      this.received.push({ method: request.method!, path: request.url!, headers: request.headers, body });
       if (this.next === "lost") request.socket.destroy();
       else response.writeHead(this.next.status, this.next.headers).end(this.next.text);
     });

@@ -28,7 +28,7 @@ export interface Call {
 }
 
 /** A request with its names filled in. */
-export interface Asked {
+export interface FilledRequest {
   readonly method: string;
   readonly path: string;
   readonly pairs: readonly Pair[];
@@ -41,7 +41,7 @@ export interface Asked {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export function askedBy(step: RequestStep, names: Readonly<Record<string, string>>): Asked {
+export function fillRequest(step: RequestStep, names: Readonly<Record<string, string>>): FilledRequest {
   const [method, whole] = filled(step.request, names).split(" ") as [string, string];
   const [path, query = ""] = whole.split("?") as [string, string?];
   const body = step.body === undefined ? undefined : expand(step.body, names);
@@ -62,12 +62,12 @@ export function askedBy(step: RequestStep, names: Readonly<Record<string, string
   };
 }
 
-/** Undefined, with the reason, if the client cannot send the request. */
-export function callOf(asked: Asked): Call | string {
-  return tokenCall(asked) ?? clientCall(asked) ?? listCall(asked) ?? legacyCall(asked) ?? rawCall(asked);
+/** @returns the reason, as text, if the client cannot send the request */
+export function callOf(request: FilledRequest): Call | string {
+  return tokenCall(request) ?? clientCall(request) ?? listCall(request) ?? legacyCall(request) ?? rawCall(request);
 }
 
-function tokenCall({ method, path, form, as, body }: Asked): Call | string | undefined {
+function tokenCall({ method, path, form, as, body }: FilledRequest): Call | string | undefined {
   if (path === "/api/v1/access-tokens" && method === "POST") {
     const { secret } = body as { secret: string };
     return { operation: "key token", send: (service) => service.tokens.exchangeAccessKey(secret) };
@@ -81,7 +81,7 @@ function tokenCall({ method, path, form, as, body }: Asked): Call | string | und
   return { operation: "client token", send: (service) => service.tokens.exchangeClient({ clientId, clientSecret }) };
 }
 
-function clientCall({ method, path, pairs, text, key, headers }: Asked): Call | undefined {
+function clientCall({ method, path, pairs, text, key, headers }: FilledRequest): Call | undefined {
   if (path === "/v1/oauth_clients" && method === "POST" && text !== undefined && key !== undefined)
     return Object.keys(headers).some((name) => name !== "Service-Version")
       ? undefined
@@ -93,7 +93,7 @@ function clientCall({ method, path, pairs, text, key, headers }: Asked): Call | 
   return undefined;
 }
 
-function listCall({ method, path, pairs }: Asked): Call | undefined {
+function listCall({ method, path, pairs }: FilledRequest): Call | undefined {
   const cohort = /^\/v1\/cohorts\/([^/%]+)\/members$/.exec(path)?.[1];
   if (method !== "GET" || (path !== "/v1/entities" && cohort === undefined)) return undefined;
   const given = new Map(pairs);
@@ -109,8 +109,8 @@ function listCall({ method, path, pairs }: Asked): Call | undefined {
     : { operation: "members", send: (service) => service.cohorts.membersPage(cohort, request) };
 }
 
-function legacyCall(asked: Asked): Call | undefined {
-  const { method, path, pairs, text = "" } = asked;
+function legacyCall(request: FilledRequest): Call | undefined {
+  const { method, path, pairs, text = "" } = request;
   const version = /^\/v1-reference\/openapi(?:-v1|\/(.+))\.json$/.exec(path);
   if (version) return { operation: "specification", send: (service) => service.contract.published(version[1]) };
   if (path === "/api/v1/access-keys" && method === "POST")
@@ -118,7 +118,7 @@ function legacyCall(asked: Asked): Call | undefined {
   if (path === "/api/v1/access-keys" && method === "GET")
     return { operation: "list keys", send: (service) => service.accessKeys.list() };
   const [, id = "", rotate] = /^\/api\/v1\/access-keys\/([^/]+)(\/rotate)?$/.exec(path) ?? [];
-  if (rotate !== undefined && asked.text === undefined)
+  if (rotate !== undefined && request.text === undefined)
     return { operation: "rotate key", send: (service) => service.accessKeys.rotate(id) };
   if (id !== "" && rotate === undefined && method === "DELETE")
     return { operation: "revoke key", send: (service) => service.accessKeys.revoke(id) };
@@ -130,14 +130,14 @@ function legacyCall(asked: Asked): Call | undefined {
 }
 
 /** Any request of the contracts, sent the way `integ api` sends it. */
-export function rawCall({ method, whole, text, key, headers, path }: Asked): Call | string {
-  if (!/^\/(v1|v1-reference|api\/v1)\//.test(path)) return "no path of the API: the client goes nowhere else";
+export function rawCall({ method, whole, text, key, headers, path }: FilledRequest): Call | string {
+  if (!/^\/(v1|v1-reference|api\/v1)\//.test(path)) return "not a path of the API: the client sends no other request";
   if (path.includes("%")) return "a broken escape: the client builds its paths itself";
   if (path === "/v1/oauth_clients" && key === undefined) return "the client creates nothing without an idempotency key";
   const given: Record<string, string> = key === undefined ? {} : { "idempotency-key": key };
   for (const [name, value] of Object.entries(headers))
     if (name !== "Service-Version") given[name.toLowerCase()] = value;
-  if ("authorization" in given) return "who asks is the profile's matter";
+  if ("authorization" in given) return "the profile chooses the credential";
   const request = { method: method as "GET", path: whole, headers: given, body: text };
   return { operation: "raw", send: (service) => service.raw.send(request) };
 }

@@ -1,4 +1,4 @@
-// The client's schemas, field by field: documented fields are required as documented, and no other field is.
+// Checks the client's schemas, field by field: they require the documented fields, with their types, and no others.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";

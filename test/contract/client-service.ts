@@ -1,4 +1,4 @@
-// The client that plays the cases: over a real transport, with every kind of credential.
+// A client of the answering server: a real transport, and credentials for both contracts and the token endpoint.
 import { connect, type Service } from "../../src/api/connect.ts";
 import type { LegacyCredential } from "../../src/api/auth/credential.ts";
 import { createTransport } from "../../src/api/http/transport.ts";

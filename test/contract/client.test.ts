@@ -1,4 +1,4 @@
-// Every response of the cases, read by the client from a plain server on a real socket.
+// The client reads every response of the cases from a plain server on a real socket.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { mayRetryRead } from "../../src/api/call/retry.ts";
@@ -9,12 +9,12 @@ import type { RawPage } from "../../src/api/entities-and-cohorts.ts";
 import { checkPage } from "../../src/api/pages.ts";
 import { Failure } from "../../src/errors.ts";
 import { type Answer, type ContractCase, type JsonObject, readCases, type RequestStep } from "./case.ts";
-import { AnsweringServer, namesIn, requestId, type Served, servedOf } from "./client-answers.ts";
+import { AnsweringServer, namesIn, requestId, type Served, completeResponse } from "./client-answers.ts";
 import { openClient } from "./client-service.ts";
-import { askedBy, type Asked, type Call, callOf, rawCall } from "./client-call.ts";
+import { fillRequest, type FilledRequest, type Call, callOf, rawCall } from "./client-call.ts";
 
 const server = new AnsweringServer();
-/** A client with a legacy token and a way to get an OAuth token. */
+/** `service` has a legacy token; `exchanging` gets one for an access key's secret. */
 let service: Service;
 let exchanging: Service;
 
@@ -34,10 +34,13 @@ afterAll(() => {
   server.close();
 });
 
-beforeEach(() => void server.arrived.splice(0));
+beforeEach(() => void server.received.splice(0));
 
-/** Sends through the typed call; requests that the client itself refuses to send go through the raw call. */
-async function sendOr(call: Call, asked: Asked): Promise<{ attempt: Attempt<unknown>; call: Call } | "nothing sent"> {
+/** Sends the typed call, or the raw call if the client refuses to send the typed one. */
+async function sendOr(
+  call: Call,
+  request: FilledRequest,
+): Promise<{ attempt: Attempt<unknown>; call: Call } | "nothing sent"> {
   try {
     const attempt = await call.send(call.operation === "key token" ? exchanging : service);
     if (attempt!.kind !== "not_sent" || attempt!.reason !== "unsendable") return { attempt: attempt!, call };
@@ -45,10 +48,10 @@ async function sendOr(call: Call, asked: Asked): Promise<{ attempt: Attempt<unkn
     if (!(error instanceof Failure)) throw error;
     expect(error.kind, error.message).toBe("usage");
   }
-  expect(server.arrived).toEqual([]);
-  const raw = rawCall(asked);
+  expect(server.received).toEqual([]);
+  const raw = rawCall(request);
   if (typeof raw === "string" || call.operation === "raw") return "nothing sent";
-  return await sendOr(raw, asked);
+  return await sendOr(raw, request);
 }
 
 /** Steps that no client call can send, and why. */
@@ -57,38 +60,38 @@ let read = 0;
 
 async function readStep(one: ContractCase, step: RequestStep, index: number): Promise<void> {
   const names = namesIn(one);
-  const asked = askedBy(step, names);
+  const request = fillRequest(step, names);
   const place = `§${one.section} ${one.name}, step ${index + 1}: ${step.request}`;
-  const call = callOf(asked);
+  const call = callOf(request);
   if (typeof call === "string") {
     unread.add(`${place}: ${call}`);
     return;
   }
-  server.next = step.answer === "lost" ? "lost" : servedOf({ ...step, answer: step.answer }, names);
-  server.arrived.splice(0);
-  const sent = await sendOr(call, asked);
+  server.next = step.answer === "lost" ? "lost" : completeResponse({ ...step, answer: step.answer }, names);
+  server.received.splice(0);
+  const sent = await sendOr(call, request);
   if (sent === "nothing sent") {
     unread.add(`${place}: HTTP cannot carry it`);
     return;
   }
   read += 1;
-  expectArrived(asked, sent.call, place);
+  expectArrived(request, sent.call, place);
   expectOutcome(sent.attempt, { ...sent, step, place });
 }
 
-function expectArrived(asked: Asked, { operation }: Call, place: string): void {
-  const [arrived, ...more] = server.arrived;
+function expectArrived(request: FilledRequest, { operation }: Call, place: string): void {
+  const [arrived, ...more] = server.received;
   // After a refusal, the specification is requested again with credentials.
   if (operation !== "specification") expect(more, place).toEqual([]);
-  expect(arrived!.method, place).toBe(asked.method);
+  expect(arrived!.method, place).toBe(request.method);
   const at = new URL(arrived!.path, "http://host");
-  expect(at.pathname, place).toBe(new URL(asked.path, "http://host").pathname);
-  expect(Object.fromEntries(at.searchParams), place).toEqual(Object.fromEntries(asked.pairs));
-  expect([...at.searchParams].length, place).toBe(asked.pairs.length);
-  if (asked.text !== undefined) expect(arrived!.body, place).toBe(asked.text);
-  if (asked.key !== undefined) expect(arrived!.headers["idempotency-key"], place).toBe(asked.key);
+  expect(at.pathname, place).toBe(new URL(request.path, "http://host").pathname);
+  expect(Object.fromEntries(at.searchParams), place).toEqual(Object.fromEntries(request.pairs));
+  expect([...at.searchParams].length, place).toBe(request.pairs.length);
+  if (request.text !== undefined) expect(arrived!.body, place).toBe(request.text);
+  if (request.key !== undefined) expect(arrived!.headers["idempotency-key"], place).toBe(request.key);
   expect(arrived!.headers["x-organization-id"] !== undefined, place).toBe(
-    asked.path.startsWith("/api/v1/") && operation !== "key token",
+    request.path.startsWith("/api/v1/") && operation !== "key token",
   );
 }
 
@@ -193,7 +196,7 @@ for (const { file, cases } of readCases())
   });
 
 it("only these steps have no client call", async () => {
-  console.log(`${read} answers of the cases read by the client, ${unread.size} requests it has no words for`);
+  console.log(`${read} answers of the cases read by the client, ${unread.size} requests without a client call`);
   expect(read).toBeGreaterThan(200);
   await expect(`${[...unread].toSorted().join("\n")}\n`).toMatchFileSnapshot("client-unread.txt");
 });

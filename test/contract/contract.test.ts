@@ -31,11 +31,11 @@ for (const { file, cases } of readCases())
   });
 
 describe("the published documents", () => {
-  const met = () => [...check.met];
+  const responseKinds = () => [...check.responseKinds];
 
-  it("describe every operation, each met with a success and a refusal", () => {
+  it("describe every operation, and each occurs with a success and a refusal", () => {
     for (const { name } of documents.flatMap(operationsOf)) {
-      const statuses = met()
+      const statuses = responseKinds()
         .filter((seen) => seen.startsWith(`${name} `))
         .map((seen) => Number(seen.slice(name.length + 1)));
       expect(
@@ -61,5 +61,5 @@ describe("the published documents", () => {
 });
 
 afterAll(() => {
-  expect(check.met.size).toBeGreaterThan(0);
+  expect(check.responseKinds.size).toBeGreaterThan(0);
 });

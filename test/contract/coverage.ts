@@ -1,4 +1,4 @@
-// Prints docs/design/contract-coverage.md: each sentence of the API document with the cases and tests that hold it,
+// Prints docs/design/contract-coverage.md: each sentence of the API document with the cases and tests that check it,
 // from sentences.json, the cases and the exceptions of client.test.ts.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ const sections: readonly (readonly [section: string, about: string])[] = [
   ["9", "versioning"],
 ];
 
-/** A sentence of the API document with the cases (by name) and tests (`file: title`) that hold it. */
+/** A sentence of the API document with the cases (by name) and tests (`file: title`) that check it. */
 interface Row extends Sentence {
   readonly by?: readonly string[];
   /** Why the sentence is not normative. */
@@ -42,7 +42,7 @@ export function sentenceRows(): readonly Row[] {
   return JSON.parse(readFileSync(join(import.meta.dirname, "sentences.json"), "utf8"));
 }
 
-/** The API document, if this checkout is next to it. */
+/** The text of the API document, if it is in a folder near this checkout. */
 export function apiDocument(): string | undefined {
   const beside = ["../../../shared", "../../../../shared"].map((path) =>
     join(import.meta.dirname, path, "spec/integration-api.md"),
@@ -51,26 +51,26 @@ export function apiDocument(): string | undefined {
   return path && readFileSync(path, "utf8");
 }
 
-/** Errors in the rows: a missing case or test, a case that holds no sentence or quotes words that differ. */
+/** Errors in the rows: a missing case or test, and a case that checks no sentence or quotes other words. */
 export function rowDefects(): string[] {
   const rows = sentenceRows();
   const cases = readCases().flatMap((file) => file.cases);
-  const held = rows.flatMap(({ says, by = [] }) => by.map((name) => ({ says, name })));
+  const checkedBy = rows.flatMap(({ says, by = [] }) => by.map((name) => ({ says, name })));
   const all = rows.map(({ says }) => says).join(" ");
   return [
-    ...rows.filter(({ by, why }) => !by?.length && !why).map(({ says }) => `nothing holds: ${says}`),
-    ...held
-      .filter(({ name }) => !isHeld(name, cases))
+    ...rows.filter(({ by, why }) => !by?.length && !why).map(({ says }) => `nothing checks: ${says}`),
+    ...checkedBy
+      .filter(({ name }) => !exists(name, cases))
       .map(({ says, name }) => `no such case or test: ${name} (${says})`),
     ...cases.flatMap(({ name, says }) => {
-      if (!held.some((one) => one.name === name)) return [`the case holds no sentence: ${name}`];
+      if (!checkedBy.some((one) => one.name === name)) return [`the case checks no sentence: ${name}`];
       const isTheDocuments = says.split(/[.;]\s*/).every((words) => all.includes(words));
       return isTheDocuments ? [] : [`other words than the document's: ${name}`];
     }),
   ];
 }
 
-function isHeld(name: string, cases: readonly ContractCase[]): boolean {
+function exists(name: string, cases: readonly ContractCase[]): boolean {
   const [, file, title] = /^(test\/\S+): ?(.*)$/.exec(name) ?? [];
   if (file === undefined || title === undefined) return cases.some((one) => one.name === name);
   const path = join(import.meta.dirname, "../..", file);
@@ -79,7 +79,7 @@ function isHeld(name: string, cases: readonly ContractCase[]): boolean {
 
 const bare = (text: string): string => text.replaceAll("|", "\\|");
 
-/** A case, with the number of its requests that the sandbox or the client skips. */
+/** A case, with the number of its requests, and of those that the client does not send (`unread`). */
 interface Covered extends ContractCase {
   readonly file: string;
   readonly requests: number;
@@ -104,7 +104,7 @@ function coveredCases(): Covered[] {
       const requests = one.steps.filter((step) => "request" in step || "walk" in step).length;
       if (!sections.some(([section]) => belongsTo(section, one.section)))
         throw new Error(`§${one.section} is unknown.`);
-      // The client answers single requests; its pagination has tests of its own.
+      // client.test.ts sends single requests; other tests check how the client walks through pages.
       const walks = one.steps.filter((step) => "walk" in step).length;
       return { ...one, file, requests, unread: unread + walks };
     }),
@@ -138,8 +138,8 @@ export function coverageDocument(): string {
     "Made from `test/contract/sentences.json` and `test/contract/cases/*.json` by the tests (`npx vitest run test/contract -u` writes it).",
     `The document has ${rows.length} sentences and clauses, ${normative.length} of them normative. Every case is driven two ways:`,
     "",
-    "- played raw over HTTP against the sandbox, and every answer held against the OpenAPI document that the sandbox publishes: all of them;",
-    "- its answers read by the client (`client.test.ts`); what the client has no words for is listed in `client-unread.txt`.",
+    "- played raw over HTTP against the sandbox, and every answer checked against the OpenAPI document that the sandbox publishes: all of them;",
+    "- its answers read by the client (`client.test.ts`); requests without a client call are listed in `client-unread.txt`.",
     "",
     "| § | about | normative sentences | cases | requests played raw | of them read by the client |",
     "|---|---|---|---|---|---|",
@@ -147,7 +147,7 @@ export function coverageDocument(): string {
     "",
     "## Sentence by sentence",
     "",
-    "| § | the document says | held by |",
+    "| § | the document says | checked by |",
     "|---|---|---|",
     ...normative.map(
       ({ section, says, by = [] }) => `| ${section} | ${bare(says)} | ${bare(by.map(holder).join("; "))} |`,

@@ -1,4 +1,4 @@
-// Cuts the API document into its sentences, in order: sentences and clauses of paragraphs and table rows.
+// Splits the paragraphs and table rows of the API document into sentences and clauses, in order.
 
 export interface Sentence {
   /** `4.3 rule 2`: the section and, in a numbered list, the rule. */
@@ -11,21 +11,21 @@ const clause = /(?<=[.;])\s+(?=[A-Za-z`])/;
 /** @param document the whole text, as Markdown */
 export function sentencesOf(document: string): Sentence[] {
   const lines = document.split("\n");
-  const found: Sentence[] = [];
+  const result: Sentence[] = [];
   let section = "0";
   lines.forEach((line, index) => {
     const heading = /^##+ ([\d.]*\d)/.exec(line);
     if (heading) section = heading[1]!;
     else if (line.startsWith("#") || line.trim() === "" || isTableHead(line, lines[index + 1])) return;
-    else if (line.startsWith("|")) found.push(...ofRow(section, line));
+    else if (line.startsWith("|")) result.push(...ofRow(section, line));
     else {
       const rule = /^(\d+)\. /.exec(line)?.[1];
       const of = rule === undefined ? section : `${section} rule ${rule}`;
       const text = line.replace(/^\s*(?:- |\d+\. )/, "");
-      found.push(...text.split(clause).map((says) => ({ section: of, says })));
+      result.push(...text.split(clause).map((says) => ({ section: of, says })));
     }
   });
-  return found;
+  return result;
 }
 
 function isTableHead(line: string, next = ""): boolean {

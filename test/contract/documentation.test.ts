@@ -27,7 +27,7 @@ describe("docs/design/contract-coverage.md", () => {
 });
 
 describe("the sentences of the API document", () => {
-  it("are each held by an existing case or test, or marked as not normative with a reason", () => {
+  it("are each checked by an existing case or test, or marked as not normative with a reason", () => {
     expect(rowDefects()).toEqual([]);
   });
 

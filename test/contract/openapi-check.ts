@@ -36,23 +36,23 @@ export function operationsOf(document: Document): { name: string; operation: Ope
   );
 }
 
-/** An operation, found by method and path pattern. */
-interface Met {
+/** An operation, with the pattern of its path. */
+interface PathOperation {
   readonly method: string;
   readonly path: string;
   readonly pattern: RegExp;
   readonly operation: Operation;
 }
 
-interface Readable {
+interface PreparedDocument {
   readonly document: Document;
-  readonly operations: readonly Met[];
+  readonly operations: readonly PathOperation[];
   readonly ajv: Ajv2020;
   /** Keyed by the schema's text, because most responses share a few schemas. */
   readonly validators: Map<string, ValidateFunction>;
 }
 
-function readable(document: Document): Readable {
+function prepared(document: Document): PreparedDocument {
   const operations = operationsOf(document).map(({ name, operation }) => {
     const [method, path] = name.split(" ") as [string, string];
     return { method, path, pattern: patternOf(path), operation };
@@ -62,10 +62,10 @@ function readable(document: Document): Readable {
   return { document, operations, ajv, validators: new Map() };
 }
 
-function validatorOf({ document, ajv, validators }: Readable, schema: object): ValidateFunction {
+function validatorOf({ document, ajv, validators }: PreparedDocument, schema: object): ValidateFunction {
   const text = JSON.stringify(schema);
-  const known = validators.get(text);
-  if (known) return known;
+  const cached = validators.get(text);
+  if (cached) return cached;
   const validate = ajv.compile({ ...schema, components: document.components });
   validators.set(text, validate);
   return validate;
@@ -79,12 +79,12 @@ const publishedPath =
   /^\/(?:v1-reference|api\/v1-reference|oauth)\/(?:.+\/)?openapi[^/]*\.json$|^\/v1-reference\/openapi\/[^/]+\.json$/;
 
 export class OpenApiCheck {
-  readonly #documents: readonly Readable[];
+  readonly #documents: readonly PreparedDocument[];
   /** `GET /v1/entities 200` for each response checked against its operation. */
-  readonly met = new Set<string>();
+  readonly responseKinds = new Set<string>();
 
   constructor(documents: readonly Document[]) {
-    this.#documents = documents.map(readable);
+    this.#documents = documents.map(prepared);
   }
 
   /** Violations of the documents. Outside of any operation, only the error object is valid (§7). */
@@ -97,9 +97,9 @@ export class OpenApiCheck {
     return this.complaintsAboutProblem(played, `no operation ${played.status}`);
   }
 
-  /** An error object and nothing else, with the response's status and request id (§7). */
+  /** Violations by a response that must be an error object with its own status and request id (§7). */
   complaintsAboutProblem(played: Played, name: string): string[] {
-    this.met.add(name);
+    this.responseKinds.add(name);
     const validate = validatorOf(this.#documents[0]!, problem);
     const body = parsed(played.text);
     if (!validate(body)) return [`${name}: ${JSON.stringify(validate.errors)} in ${played.text.slice(0, 1000)}`];
@@ -109,14 +109,14 @@ export class OpenApiCheck {
   }
 
   #published(played: Played): string[] {
-    this.met.add(`${played.method} published document 200`);
+    this.responseKinds.add(`${played.method} published document 200`);
     const { openapi } = (parsed(played.text) ?? {}) as { openapi?: string };
     return openapi === "3.1.0" ? [] : [`${played.path}: no OpenAPI document`];
   }
 
-  #compare(played: Played, given: { read: Readable; operation: Operation; name: string }): string[] {
+  #compare(played: Played, given: { read: PreparedDocument; operation: Operation; name: string }): string[] {
     const { read, operation, name } = given;
-    this.met.add(name);
+    this.responseKinds.add(name);
     const response = operation.responses[played.status];
     if (!response) return [`${name}: the document knows no such status`];
     const complaints = Object.entries(response.headers ?? {}).flatMap(([header, { schema }]) => {

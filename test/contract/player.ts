@@ -1,6 +1,6 @@
 // Plays a contract case as raw HTTP against a running service, which it knows only by its description.
 import { Agent, request as httpRequest } from "node:http";
-import type { Answer, Asking, ContractCase, Json, RequestStep, Step } from "./case.ts";
+import type { Answer, CaseRequest, ContractCase, Json, RequestStep, Step } from "./case.ts";
 import { differences, expand, filled, textAt } from "./matching.ts";
 
 type Names = Record<string, string>;
@@ -73,40 +73,40 @@ async function playStep(step: Step, stage: Stage): Promise<string[]> {
 async function toControl(stage: Stage, [method, path, body]: readonly [string, string, Json?]): Promise<string[]> {
   const url = stage.names.control_url! + filled(path, stage.names);
   const text = method === "GET" ? "" : JSON.stringify(expand(body ?? {}, stage.names));
-  const came = await send(url, { method, headers: { "content-type": "application/json" }, body: text });
-  return came !== "lost" && came.status < 300 ? [] : [`the control address answered ${JSON.stringify(came)}`];
+  const reply = await send(url, { method, headers: { "content-type": "application/json" }, body: text });
+  return reply !== "lost" && reply.status < 300 ? [] : [`the control address answered ${JSON.stringify(reply)}`];
 }
 
 async function ask(step: RequestStep, stage: Stage): Promise<string[]> {
-  const came = await exchange(step, stage);
-  if (came === "lost" || step.answer === "lost")
-    return came === step.answer ? [] : [`the connection was ${came === "lost" ? "lost" : "not lost"}`];
-  const complaints = complaintsAbout(came, { wanted: step.answer, names: stage.names });
+  const reply = await exchange(step, stage);
+  if (reply === "lost" || step.answer === "lost")
+    return reply === step.answer ? [] : [`the connection was ${reply === "lost" ? "lost" : "not lost"}`];
+  const complaints = complaintsAbout(reply, { wanted: step.answer, names: stage.names });
   if (step.keep && complaints.length === 0) {
-    const body: Json = JSON.parse(came.text);
+    const body: Json = JSON.parse(reply.text);
     for (const [name, path] of Object.entries(step.keep)) stage.names[name] = textAt(body, path);
   }
   return complaints;
 }
 
-function complaintsAbout(came: Played, given: { wanted: Answer; names: Names }): string[] {
+function complaintsAbout(reply: Played, given: { wanted: Answer; names: Names }): string[] {
   const { wanted, names } = given;
   const complaints =
-    came.status === wanted.status ? [] : [`status ${came.status}, wanted ${wanted.status}: ${came.text}`];
+    reply.status === wanted.status ? [] : [`status ${reply.status}, wanted ${wanted.status}: ${reply.text}`];
   for (const [name, value] of Object.entries(wanted.headers ?? {}))
-    complaints.push(...differences(came.headers[name] ?? null, expand(value, names), `header ${name}`));
-  if (!came.headers["request-id"]) complaints.push("header Request-Id is missing");
-  if (wanted.body !== undefined) complaints.push(...differences(parsed(came.text), expand(wanted.body, names)));
-  if (wanted.problem) complaints.push(...problemComplaints(came, expand(wanted.problem, names)));
+    complaints.push(...differences(reply.headers[name] ?? null, expand(value, names), `header ${name}`));
+  if (!reply.headers["request-id"]) complaints.push("header Request-Id is missing");
+  if (wanted.body !== undefined) complaints.push(...differences(parsed(reply.text), expand(wanted.body, names)));
+  if (wanted.problem) complaints.push(...problemComplaints(reply, expand(wanted.problem, names)));
   return complaints;
 }
 
 /** The error object of §7: status, request id and addresses match the response and each other. */
-function problemComplaints(came: Played, wanted: Json): string[] {
-  const body = parsed(came.text);
+function problemComplaints(reply: Played, wanted: Json): string[] {
+  const body = parsed(reply.text);
   const code = textAt(body, "code");
-  const complaints = differences(body, expand({ $like: "problem", ...(wanted as object), status: came.status }, {}));
-  if (textAt(body, "request_id") !== came.headers["request-id"]) complaints.push("request_id is not the header's");
+  const complaints = differences(body, expand({ $like: "problem", ...(wanted as object), status: reply.status }, {}));
+  if (textAt(body, "request_id") !== reply.headers["request-id"]) complaints.push("request_id is not the header's");
   const type = textAt(body, "type");
   if (!type.endsWith(`/developers/v1/errors/${code}`)) complaints.push(`type is ${type}`);
   if (textAt(body, "doc_url") !== type) complaints.push("doc_url is not type");
@@ -121,7 +121,7 @@ function parsed(text: string): Json {
   }
 }
 
-async function walk(of: Asking & { rows: number; pages: number }, stage: Stage): Promise<string[]> {
+async function walk(of: CaseRequest & { rows: number; pages: number }, stage: Stage): Promise<string[]> {
   const ids: string[] = [];
   const complaints: string[] = [];
   let token: string | null = null;
@@ -129,9 +129,9 @@ async function walk(of: Asking & { rows: number; pages: number }, stage: Stage):
   do {
     const next: string =
       token === null ? "" : `${of.request.includes("?") ? "&" : "?"}page_token=${encodeURIComponent(token)}`;
-    const came = await exchange({ ...of, request: of.request + next }, stage);
-    if (came === "lost" || came.status !== 200) return [`page ${pages + 1} did not come: ${JSON.stringify(came)}`];
-    const page: { data: { id: string }[]; next_page_token: string | null; has_more: boolean } = JSON.parse(came.text);
+    const reply = await exchange({ ...of, request: of.request + next }, stage);
+    if (reply === "lost" || reply.status !== 200) return [`page ${pages + 1} did not come: ${JSON.stringify(reply)}`];
+    const page: { data: { id: string }[]; next_page_token: string | null; has_more: boolean } = JSON.parse(reply.text);
     if (page.has_more !== (page.next_page_token !== null))
       complaints.push(`page ${pages + 1} breaks the envelope rule`);
     ids.push(...page.data.map((row) => row.id));
@@ -144,7 +144,7 @@ async function walk(of: Asking & { rows: number; pages: number }, stage: Stage):
   return complaints;
 }
 
-async function exchange(of: Asking, { names, options, agent }: Stage): Promise<Played | "lost"> {
+async function exchange(of: CaseRequest, { names, options, agent }: Stage): Promise<Played | "lost"> {
   const [method, path] = filled(of.request, names).split(" ") as [string, string];
   const body = bodyOf(of, names);
   const headers: Names = { ...body.headers, ...authorization(of, { path, names }) };
@@ -153,14 +153,14 @@ async function exchange(of: Asking, { names, options, agent }: Stage): Promise<P
   if (path.startsWith("/api/v1/") && headers["x-organization-id"] === undefined)
     headers["x-organization-id"] = names[`${of.region ?? "us"}.organization_id`]!;
   if (headers["x-organization-id"] === "none") delete headers["x-organization-id"];
-  const came = await send(names[`${of.region ?? "us"}.base_url`]! + path, { method, headers, body: body.text, agent });
-  if (came === "lost") return came;
-  const played = { ...came, method, path: path.split("?")[0]! };
+  const reply = await send(names[`${of.region ?? "us"}.base_url`]! + path, { method, headers, body: body.text, agent });
+  if (reply === "lost") return reply;
+  const played = { ...reply, method, path: path.split("?")[0]! };
   options.seen?.(played);
   return played;
 }
 
-function bodyOf(of: Asking, names: Names): { text: string; headers: Names } {
+function bodyOf(of: CaseRequest, names: Names): { text: string; headers: Names } {
   if (of.raw !== undefined) return { text: filled(of.raw, names), headers: {} };
   if (of.form) {
     const fields = Object.entries(of.form).map(([name, value]): [string, string] => [name, filled(value, names)]);
@@ -175,7 +175,7 @@ function basic(pair: string): Names {
   return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
 }
 
-function authorization(of: Asking, given: { path: string; names: Names }): Names {
+function authorization(of: CaseRequest, given: { path: string; names: Names }): Names {
   const { path, names } = given;
   const usual = path.startsWith("/api/v1/") ? "access_token" : path.startsWith("/v1/") ? "api_key" : "none";
   const as = filled(of.as ?? usual, names);

@@ -1,5 +1,5 @@
-// A coding agent runs integ and stores everything it reads: integ prints no secret, and sends no request whose secret
-// it would print.
+// Agent mode: a coding agent stores all output, so integ prints no secret, and sends no request that returns a secret
+// without a destination.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { agentVariables } from "../../src/profiles/agent-mode.ts";
@@ -60,9 +60,9 @@ describe("agent mode", () => {
     const at = home();
     const made = await at.integ(client("--secret-file", "a.secret"));
     const { id } = JSON.parse(made.stdout) as { id: string };
-    const unasked = await at.integ(["oauth-clients", "revoke", id]);
-    expect([unasked.code, unasked.stdout]).toEqual([2, ""]);
-    const { next_command, hint } = errorOf(unasked);
+    const withoutYes = await at.integ(["oauth-clients", "revoke", id]);
+    expect([withoutYes.code, withoutYes.stdout]).toEqual([2, ""]);
+    const { next_command, hint } = errorOf(withoutYes);
     expect([next_command, hint]).toEqual([undefined, "Ask a person, and add --yes only if they agree to this change."]);
     const asPerson = await at.integ(["oauth-clients", "revoke", id, "--json"], { env: { INTEG_AGENT: "0" } });
     expect(errorOf(asPerson).next_command).toBe(`integ oauth-clients revoke ${id} --json --yes`);
@@ -105,7 +105,7 @@ describe("agent mode", () => {
     expect(readFileSync(at.path("late.secret"), "utf8")).not.toBe("");
   });
 
-  it("prints nothing of a secret that a command repeats", async () => {
+  it("masks or omits a secret that a delivery command or its check prints", async () => {
     const at = home();
     const take = "tee -a kept; echo >> kept";
     const commands = [

@@ -1,4 +1,4 @@
-// A destination that cannot take a secret, with every command that yields one: exit 2 or 3, and the service receives no change.
+// Every command that yields a secret refuses a destination that cannot take it: exit 2 or 3, and no change is sent.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -12,7 +12,7 @@ import { startService, type Service } from "../support/service.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
-// Each of hundreds of commands fails on its input.
+// Hundreds of commands fail on their input: that needs no processes.
 stayInThisProcess();
 
 let service: Service;
@@ -55,27 +55,27 @@ const inKubernetes = ["--secret-to", "k8s:apps/my-app#secret"];
 
 const table: readonly BadDestination[] = [
   {
-    name: "a store that nobody knows",
+    name: "an unknown store",
     words: ["--secret-to", "valut:a/b#c"],
     code: 2,
     says: "it is not the address of a store",
   },
-  { name: "no address of Vault", words: ["--secret-to", "vault:secret"], code: 2, says: "it is not vault:" },
-  { name: "no address of GitHub", words: ["--secret-to", "github:a#B"], code: 2, says: "it is not github:" },
-  { name: "no address of Kubernetes", words: ["--secret-to", "k8s:a#b"], code: 2, says: "it is not k8s:" },
-  { name: "no address of the keychain", words: ["--secret-to", "keychain:a"], code: 2, says: "it is not keychain:" },
+  { name: "a partial Vault address", words: ["--secret-to", "vault:secret"], code: 2, says: "it is not vault:" },
+  { name: "a partial GitHub address", words: ["--secret-to", "github:a#B"], code: 2, says: "it is not github:" },
+  { name: "a partial Kubernetes address", words: ["--secret-to", "k8s:a#b"], code: 2, says: "it is not k8s:" },
+  { name: "a partial keychain address", words: ["--secret-to", "keychain:a"], code: 2, says: "it is not keychain:" },
   {
     name: "integ's own keychain entries",
     words: ["--secret-to", "keychain:integ/p"],
     code: 2,
     says: "its own credentials",
   },
-  { name: "no server", words: inVault, env: () => ({ VAULT_ADDR: "" }), code: 2, says: "needs VAULT_ADDR" },
-  { name: "no token", words: inVault, env: () => ({ VAULT_TOKEN: "" }), code: 3, says: "has no token" },
-  { name: "a token that is none", words: inVault, env: () => ({ VAULT_TOKEN: "none" }), code: 3, says: "not accepted" },
+  { name: "no VAULT_ADDR", words: inVault, env: () => ({ VAULT_ADDR: "" }), code: 2, says: "needs VAULT_ADDR" },
+  { name: "no Vault token", words: inVault, env: () => ({ VAULT_TOKEN: "" }), code: 3, says: "has no token" },
+  { name: "a wrong Vault token", words: inVault, env: () => ({ VAULT_TOKEN: "none" }), code: 3, says: "not accepted" },
   { name: "a sealed Vault", words: inVault, arrange: () => void (vault.isSealed = true), code: 2, says: "is sealed" },
   {
-    name: "a Vault that may only be read",
+    name: "a Vault token without write permission",
     words: inVault,
     env: () => ({ VAULT_TOKEN: vault.token("read") }),
     code: 3,
@@ -95,19 +95,13 @@ const table: readonly BadDestination[] = [
     says: "is not a string",
   },
   {
-    name: "a redirect of Vault",
+    name: "a redirect by Vault",
     words: inVault,
     arrange: () => vault.plan(/mounts/, { status: 307, headers: { location: "/x" } }, 9),
     code: 2,
     says: "redirect",
   },
-  {
-    name: "no token of GitHub",
-    words: inGitHub,
-    env: () => ({ GH_ENTERPRISE_TOKEN: "" }),
-    code: 3,
-    says: "has no token",
-  },
+  { name: "no GitHub token", words: inGitHub, env: () => ({ GH_ENTERPRISE_TOKEN: "" }), code: 3, says: "has no token" },
   {
     name: "an archived repository",
     words: inGitHub,
@@ -116,14 +110,14 @@ const table: readonly BadDestination[] = [
     says: "archived",
   },
   {
-    name: "a repository that may only be read",
+    name: "a repository without write permission",
     words: inGitHub,
     arrange: () => void (github.repository.push = false),
     code: 3,
     says: "may not write",
   },
   {
-    name: "no environment of that name",
+    name: "a missing GitHub environment",
     words: ["--secret-to", "github:my-org/my-repo@no#A"],
     code: 2,
     says: "no environment",
@@ -138,14 +132,14 @@ const table: readonly BadDestination[] = [
   },
   { name: "a file twice", words: ["--secret-file", "a", "--secret-file", "./a"], code: 2, says: /given twice/ },
   {
-    name: "a file that is there",
+    name: "an existing file",
     words: ["--secret-file", "taken"],
     arrange: (at) => writeFileSync(at.path("taken"), "mine"),
     code: 2,
     says: "taken",
   },
-  { name: "a folder that is not there", words: ["--secret-file", "no/such/file"], code: 2, says: "no/such" },
-  { name: "a profile that is not there", words: ["--secret-profile", "nobody"], code: 2, says: "nobody" },
+  { name: "a missing folder", words: ["--secret-file", "no/such/file"], code: 2, says: "no/such" },
+  { name: "a missing profile", words: ["--secret-profile", "nobody"], code: 2, says: "nobody" },
   { name: "an empty command", words: ["--secret-command", " "], code: 2, says: "is empty" },
   {
     name: "an empty check",
@@ -181,7 +175,7 @@ const table: readonly BadDestination[] = [
     code: 2,
     says: "no {secret}",
   },
-  { name: "a format that is none", words: ["--secret-file", "a", "--secret-format", "xml"], code: 2, says: "xml" },
+  { name: "an unknown format", words: ["--secret-file", "a", "--secret-format", "xml"], code: 2, says: "xml" },
   { name: "a format for a store", words: [...inVault, "--secret-format", "json"], code: 2, says: "does not follow" },
   {
     name: "variables without the secret",
@@ -190,7 +184,7 @@ const table: readonly BadDestination[] = [
     says: "no variable for the secret",
   },
   {
-    name: "one of several",
+    name: "one invalid destination of two",
     words: ["--secret-file", "a", ...inVault],
     env: () => ({ VAULT_TOKEN: "none" }),
     code: 3,
@@ -200,7 +194,7 @@ const table: readonly BadDestination[] = [
 
 interface Yielding {
   readonly name: string;
-  /** Other valid outcomes: the entry's own, whose secret is still lost. */
+  /** Another valid exit code: that of the entry, whose secret is still lost or undelivered. */
   readonly orElse?: number;
   readonly keys?: true;
   /** @returns the words before the destination */
@@ -227,7 +221,7 @@ const yielding: readonly Yielding[] = [
   },
   {
     name: "journal claim",
-    // Kept on this machine, the secret goes to those of several destinations that can take it.
+    // A kept secret is delivered to those of several destinations that can take it.
     orElse: 12,
     arrange: async (at) => {
       await run(at, [...creation(), "--secret-command", "exit 1"]);
@@ -277,8 +271,8 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
     Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
     const words = await arrange(at);
     // A sample tries all destinations for a creation, and a third of them for each other command.
-    const turn = yielding.findIndex((one) => one.name === name);
-    const rows = isFull || turn === 0 ? table : table.filter((_row, index) => index % 3 === turn % 3);
+    const commandIndex = yielding.findIndex((one) => one.name === name);
+    const rows = isFull || commandIndex === 0 ? table : table.filter((_row, index) => index % 3 === commandIndex % 3);
     const wrong: string[] = [];
     for (const bad of rows) {
       bad.arrange?.(at);
@@ -286,10 +280,10 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
       const journal = journalOf(at);
       const { code, stderr } = await run(at, [...words, ...bad.words], bad.env?.());
       const after = await changes();
-      const isNoAddress = /^(?:is not \w+:|names no|given twice)/.test(String(bad.says));
-      const isExpected = code === bad.code || (code === orElse && !isNoAddress);
-      const isSaid = typeof bad.says === "string" ? stderr.includes(bad.says) : bad.says.test(stderr);
-      if (!isExpected || !isSaid) wrong.push(`${bad.name}: exit ${code}: ${stderr}`);
+      const isBadAddress = /^(?:is not \w+:|names no|given twice)/.test(String(bad.says));
+      const isExpected = code === bad.code || (code === orElse && !isBadAddress);
+      const isReported = typeof bad.says === "string" ? stderr.includes(bad.says) : bad.says.test(stderr);
+      if (!isExpected || !isReported) wrong.push(`${bad.name}: exit ${code}: ${stderr}`);
       if (after.length !== before.length) wrong.push(`${bad.name}: sent ${after.slice(before.length).join(", ")}`);
       if (/lost|undelivered/.test(journal) && /"state":"(?:done|replaced)"/.test(journalOf(at)))
         wrong.push(`${bad.name}: the entry was settled`);

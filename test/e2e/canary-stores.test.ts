@@ -30,7 +30,7 @@ afterEach(() => {
 });
 afterAll(() => Promise.all([vault.close(), github.close(), cluster?.close()]));
 
-/** A store, its environment, and the first words of its write requests. */
+/** A store, its environment, and the pattern of its write requests. */
 interface Row {
   readonly to: string;
   readonly server: () => StoreServer;
@@ -40,14 +40,14 @@ interface Row {
   readonly absent?: boolean;
 }
 
-/** A token in the person's own file, because children inherit what is in integ's environment. */
+/** Vault's token is in the person's own file, because children inherit integ's environment. */
 const rows: Readonly<Record<string, Row>> = {
   Vault: {
     to: "vault:secret/apps/ci#client_secret",
     server: () => vault,
     write: /^(?:PATCH|POST) .*\/data\//,
     token: () => vault.root,
-    env: () => ({ VAULT_ADDR: vault.origin, VAULT_TOKEN_FILE: world.vault("store token", vault.root) }),
+    env: () => ({ VAULT_ADDR: vault.origin, VAULT_TOKEN_FILE: world.ownFile("store token", vault.root) }),
   },
   GitHub: {
     to: "github:my-org/my-repo#CLIENT_SECRET",
@@ -79,10 +79,10 @@ function homeFor({ env }: Row): Home {
   return world.home({ ...world.env, ...env() });
 }
 
-/** kubectl under a tracer takes most of the time; stores.test.ts also searches for its token. */
-const played = Object.entries(rows).filter(([name]) => isFull || name !== "Kubernetes");
+/** Only a full run traces kubectl, which takes most of the time; stores.test.ts also searches for its token. */
+const testedRows = Object.entries(rows).filter(([name]) => isFull || name !== "Kubernetes");
 
-describe.each(played)("%s", (_name, row) => {
+describe.each(testedRows)("%s", (_name, row) => {
   it.skipIf(row.absent)("a creation and a rotation leak no secret", async () => {
     const home = homeFor(row);
     const to = ["--secret-to", row.to, "--secret-file", "out/beside"];

@@ -28,9 +28,9 @@ import { isMissing } from "../support/tools.mjs";
 const places = /^(config\/credentials\/[^/]+\.json|state\/undelivered\/[^/]+|out\/[^/]+)$/;
 
 export interface Allowed extends RunOptions {
-  /** Roles whose secrets standard output is the destination of. */
+  /** Roles of secrets whose destination is standard output. */
   readonly stdout?: readonly string[];
-  /** Words before the program, in place of the tracer's. */
+  /** The command line in front of the program, in place of the tracer's. */
   readonly under?: readonly string[];
 }
 
@@ -39,6 +39,8 @@ interface Started {
   readonly args: readonly string[];
   readonly envPairs: readonly string[];
 }
+
+const isCommandNamed = (words: readonly string[]): boolean => words.some((word) => word.includes("-command"));
 
 export class CanaryWorld {
   readonly canaries = new Canaries();
@@ -49,7 +51,7 @@ export class CanaryWorld {
   readonly #tools = mkdtempSync(join(tmpdir(), "integ-canary-"));
   readonly #homes: Home[] = [];
   /** Profiles whose credential a command prints. */
-  readonly #ofCommands = new Set<string>();
+  readonly #commandProfiles = new Set<string>();
   relay!: RecordingRelay;
   runs = 0;
   children = 0;
@@ -114,7 +116,7 @@ export class CanaryWorld {
   }
 
   /** The person's own file with a secret, for a command that prints it. */
-  vault(name: string, secret: string): string {
+  ownFile(name: string, secret: string): string {
     this.canaries.add(name, secret);
     writeFileSync(this.tool(name), `${secret}\n`, { mode: 0o600 });
     return this.tool(name);
@@ -124,16 +126,16 @@ export class CanaryWorld {
    * A command that records what any process on the machine can see of it and its ancestors (all arguments, and each
    * environment except the program's own, which is the person's), and then does its work.
    */
-  teller(name: string, work: string): string {
+  spy(name: string, work: string): string {
     const path = this.tool(`${name}.sh`);
-    const tell = `pid=$$
+    const recordScript = `pid=$$
 while [ "$pid" -gt 1 ]; do
-  tr '\\0' '\\n' < /proc/$pid/cmdline >> '${this.tool("told")}'
+  tr '\\0' '\\n' < /proc/$pid/cmdline >> '${this.tool("seen")}'
   grep -qF '${program.at(-1)}' /proc/$pid/cmdline && break
-  tr '\\0' '\\n' < /proc/$pid/environ >> '${this.tool("told")}'
+  tr '\\0' '\\n' < /proc/$pid/environ >> '${this.tool("seen")}'
   pid=$(sed 's/.*) //' /proc/$pid/stat | cut -d' ' -f2)
 done`;
-    writeFileSync(path, `#!/bin/sh\n${existsSync("/proc/self/stat") ? tell : ""}\n${work}\n`);
+    writeFileSync(path, `#!/bin/sh\n${existsSync("/proc/self/stat") ? recordScript : ""}\n${work}\n`);
     chmodSync(path, 0o755);
     return path;
   }
@@ -142,6 +144,7 @@ done`;
   async run(home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
     const { stdout = [], under, ...options } = allowed;
     this.runs += 1;
+    if (words[0] === "profiles" && isCommandNamed(words)) this.#commandProfiles.add(words[2]!);
     const trace = this.tool("trace");
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
     // Code that a test puts into the program itself does not work under a tracer.
@@ -164,14 +167,12 @@ done`;
     return ended;
   }
 
-  /** Whether a command may start processes. A sample traces only these; the others run in this process. */
+  /** True if a command may start processes. A sample traces only these; the others run in this process. */
   #mayStart(words: readonly string[]): boolean {
-    const names = words.some((word) => word.includes("-command"));
-    if (names && words[0] === "profiles") this.#ofCommands.add(words[2]!);
-    return isFull || names || words.some((word) => this.#ofCommands.has(word));
+    return isFull || isCommandNamed(words) || words.some((word) => this.#commandProfiles.has(word));
   }
 
-  /** Records children that the program starts in this process. */
+  /** Searches the arguments and environment of each child that the program starts from this process. */
   async #watched(run: () => Promise<Ended>): Promise<Ended> {
     const { prototype } = ChildProcess as unknown as { prototype: { spawn: (options: Started) => unknown } };
     const { spawn } = prototype;
@@ -191,7 +192,7 @@ done`;
     }
   }
 
-  /** Arguments and environments of the processes that the program started. */
+  /** Searches the arguments and environments of the traced and recorded child processes. */
   #searchChildren(trace: string): Sighting[] {
     const found: Sighting[] = [];
     if (existsSync(trace)) {
@@ -203,9 +204,9 @@ done`;
       for (const line of children) found.push(...this.canaries.search("a child's arguments or environment", line));
       rmSync(trace);
     }
-    if (!existsSync(this.tool("told"))) return found;
-    found.push(...this.canaries.search("what a child sees of itself and those above", readFileSync(this.tool("told"))));
-    rmSync(this.tool("told"));
+    if (!existsSync(this.tool("seen"))) return found;
+    found.push(...this.canaries.search("what a child sees of itself and those above", readFileSync(this.tool("seen"))));
+    rmSync(this.tool("seen"));
     return found;
   }
 
@@ -215,7 +216,7 @@ done`;
     return this.canaries.searchFiles(home.folder, (file) => places.test(file));
   }
 
-  /** Reserves for kept secrets that still exist. */
+  /** Reserved files and kept secrets that still exist. */
   leftovers(home: Home): string[] {
     return readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((file) =>
       /\.integ-|^state\/undelivered\/./.test(file),
@@ -230,7 +231,7 @@ done`;
 
 /**
  * The world of a test file: a secret seen outside its destination fails the test that saw it.
- * @param part part of the figure
+ * @param part name of this file's part of the figure
  */
 export function canariesOfTests(part?: string): { readonly world: CanaryWorld } {
   let world: CanaryWorld;

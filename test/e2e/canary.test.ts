@@ -1,4 +1,4 @@
-// Canary secrets: every secret of every command that bears one is searched for in every file of the home, both streams,
+// Canary secrets: every secret that a command uses or yields is searched for in every file of the home, both streams,
 // the debug log, and the arguments and environments of all children. None may be outside its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ function createWords(...more: string[]): string[] {
   return ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json", ...more];
 }
 
-function unsettledOf(home: Home): string {
+function undeliveredIn(home: Home): string {
   return readJournal(home.path("state", "journal.ndjson")).findLast(({ state }) => state === "undelivered")!.id;
 }
 
@@ -45,7 +45,7 @@ describe("canary secrets of OAuth clients", () => {
     await ends(0, home, createWords(), { stdout: ["client secret"], env: { GITHUB_ACTIONS: "true" } });
     for (const [format, file] of files) {
       await ends(0, home, createWords("--secret-file", file, "--secret-format", format));
-      const taker = world.teller(
+      const taker = world.spy(
         "taker",
         `umask 077; tee '${home.path(`${file}.taken`)}'; cat '${home.path(`${file}.taken`)}' >&2`,
       );
@@ -69,10 +69,10 @@ describe("canary secrets of OAuth clients", () => {
 
   it("stay kept after the destination fails, until they are claimed", async () => {
     const home = world.home(world.env);
-    const broken = world.teller("broken", "cat >&2; echo no >&2; exit 3");
+    const broken = world.spy("broken", "cat >&2; echo no >&2; exit 3");
     for (const to of [["--secret-file", "out/claimed"], ["--secret-command", "cat > /dev/null"], []]) {
       await ends(12, home, createWords("--secret-command", broken, "--new"));
-      const entry = unsettledOf(home);
+      const entry = undeliveredIn(home);
       await ends(0, home, ["journal", "show", entry, "--json"]);
       await ends(12, home, ["journal", "recover", entry]);
       await ends(0, home, ["journal", "claim", entry, ...to], { stdout: to.length === 0 ? ["client secret"] : [] });
@@ -98,7 +98,7 @@ describe("canary secrets of OAuth clients", () => {
     expect(world.leftovers(home)).toEqual([]);
   });
 
-  it("are exchanged for tokens from standard input without a trace", async () => {
+  it("leave no trace when they are read from standard input and exchanged for a token", async () => {
     const home = world.home(world.env);
     const client = await world.account.make(["entity:read"]);
     world.canaries.add("client secret", client.client_secret);
@@ -123,13 +123,13 @@ describe("canary secrets of profiles", () => {
       input: us.access_key_secret,
     });
     await ends(0, home, ["profiles", "add", "user", ...world.address, ...asUser], { input: us.second_api_key });
-    const printer = world.teller("printer", `cat '${world.vault("API key", us.api_key)}'`);
-    const answerer = world.teller("answerer", `cat > /dev/null; cat '${world.vault("bearer token", us.access_token)}'`);
+    const printer = world.spy("printer", `cat '${world.ownFile("API key", us.api_key)}'`);
+    const answerer = world.spy("answerer", `cat > /dev/null; cat '${world.ownFile("bearer token", us.access_token)}'`);
     const commands = ["--api-key-command", printer, "--access-token-command", answerer];
     await ends(0, home, ["profiles", "add", "command", "--no-verify", ...world.address, ...commands]);
     const client = await world.account.make(["entity:read"]);
     const oauth = ["--client-id", client.client_id, "--token-endpoint", endpoint()];
-    const secretPrinter = world.teller("secret-printer", `cat '${world.vault("client secret", client.client_secret)}'`);
+    const secretPrinter = world.spy("secret-printer", `cat '${world.ownFile("client secret", client.client_secret)}'`);
     await ends(0, home, ["profiles", "add", "oauth", ...world.address, ...oauth, "--client-secret-stdin"], {
       input: client.client_secret,
     });
@@ -153,7 +153,7 @@ describe("canary secrets of profiles", () => {
     await ends(2, home, ["profiles", "add", "x", ...world.address, "--api-key-stdin"], {
       input: `${us.api_key}\n${us.second_api_key}`,
     });
-    const printer = world.teller("two-lines", `cat '${world.vault("API key", us.api_key)}'; exit 4`);
+    const printer = world.spy("two-lines", `cat '${world.ownFile("API key", us.api_key)}'; exit 4`);
     await ends(0, home, ["profiles", "add", "failing", "--no-verify", ...world.address, "--api-key-command", printer]);
     await ends(3, home, ["entities", "list", "-p", "failing"]);
     await ends(0, home, ["profiles", "add", "kept", ...world.address, "--api-key-stdin"], { input: us.api_key });
@@ -185,7 +185,7 @@ describe("canary secrets of access keys", () => {
     await ends(0, home, add, { input: own.secret });
     for (const [format, file] of files) {
       await ends(0, home, ["keys", "create", "--name", format, "--secret-file", file, "--secret-format", format]);
-      const taker = world.teller("taker", `umask 077; cat > '${home.path(`${file}.taken`)}'`);
+      const taker = world.spy("taker", `umask 077; cat > '${home.path(`${file}.taken`)}'`);
       await ends(0, home, [
         "keys",
         "create",
@@ -206,7 +206,7 @@ describe("canary secrets of access keys", () => {
     await ends(0, home, [
       "journal",
       "claim",
-      unsettledOf(home),
+      undeliveredIn(home),
       "--secret-format",
       "env",
       "--secret-file",
@@ -322,19 +322,19 @@ describe("canary secrets of a run that is killed or crashes", () => {
     ["link", 4],
   ];
 
-  it.skipIf(isMissing("strace"))("are only in the destination's reserve after a kill", async () => {
-    let held = 0;
+  it.skipIf(isMissing("strace"))("are only in the destination's reserved file after a kill", async () => {
+    let reserved = 0;
     for (const [call, nth] of points) {
       const home = world.home(world.env);
       const words = createWords("--secret-file", "out/killed");
       await world.run(home, words, { under: killedAt({ call, nth, text: "" }) });
-      held += world.leftovers(home).some((file) => readFileSync(home.path(file), "utf8").includes("sbx_us_cs_"))
+      reserved += world.leftovers(home).some((file) => readFileSync(home.path(file), "utf8").includes("sbx_us_cs_"))
         ? 1
         : 0;
       await world.run(home, ["journal", "recover", "--replace-lost-secret"]);
       expect(world.leftovers(home)).toEqual([]);
     }
-    expect(held, "no kill met a secret in hand").toBeGreaterThan(0);
+    expect(reserved, "no kill left a secret in a reserved file").toBeGreaterThan(0);
   });
 
   // The executable ignores NODE_OPTIONS, so nothing can be injected.

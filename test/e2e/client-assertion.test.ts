@@ -139,10 +139,10 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
     .replace("${{ vars.INTEG_CLIENT_ID }}", "job");
   const [github, gitlab] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text]) => parse(text!));
   const identity = createServer(({ url, headers }, response) => {
-    const asked = new URL(url!, "http://here");
-    const isAllowed = headers.authorization === "bearer request-token" && asked.searchParams.get("v") === "2";
+    const requestUrl = new URL(url!, "http://here");
+    const isAllowed = headers.authorization === "bearer request-token" && requestUrl.searchParams.get("v") === "2";
     response.writeHead(isAllowed ? 200 : 401, { "content-type": "application/json" });
-    response.end(JSON.stringify({ value: assertion({ aud: asked.searchParams.get("audience") }) }));
+    response.end(JSON.stringify({ value: assertion({ aud: requestUrl.searchParams.get("audience") }) }));
   }).listen(0, "127.0.0.1");
   await once(identity, "listening");
   const on = async (env: Readonly<Record<string, string>>) => {
@@ -152,7 +152,7 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
   };
   const [step] = github;
   const ofJob = { INTEG_REGION: "us", INTEG_BASE_URL: addressOf(api), INTEG_TOKEN_ENDPOINT: endpoint() };
-  // The job's policy and journal are in hosted-ci-doc.test.ts: here it reads.
+  // The job's policy and journal are in hosted-ci-doc.test.ts: this test only reads.
   expect(all.match(/- run: (integ apply --yes)$/gm)).toEqual(Array(2).fill(`- run: ${step.run}`));
   await on({
     ...ofJob,
@@ -172,9 +172,9 @@ const wrong: readonly (readonly [string, () => string, string, number])[] = [
   ["with a second line", () => `${assertion()}\nmore`, "more than one line", 0],
   ["that has expired", () => assertion({ exp: 1_700_000_000 }), 'expires "2023-11-14T22:13:20.000Z"', 0],
   ["that is not valid yet", () => assertion({ nbf: 4_000_000_000 }), 'valid from "2096-10-02T07:06:40.000Z"', 0],
-  ["that ends at no time", () => assertion({ exp: "soon" }), 'expires "soon", which is not a time in seconds', 1],
+  ["whose expiry is not a time", () => assertion({ exp: "soon" }), 'expires "soon", which is not a time in seconds', 1],
   ["for another server", () => assertion({ aud: "https://else.example" }), "the audience is usually", 1],
-  ["of another subject", () => assertion({ sub: "someone" }), 'the subject is usually the client id "job".', 1],
+  ["with another subject", () => assertion({ sub: "someone" }), 'the subject is usually the client id "job".', 1],
 ];
 
 it.each(wrong)("an assertion %s is refused with exit 3 and the reason", async (_what, printed, words, sent) => {
@@ -192,7 +192,7 @@ it.each([
   ["is missing", (path: string) => chmodSync(path, 0o600), "other.pem", "there is no file"],
   ["can be read by others", (path: string) => chmodSync(path, 0o644), "key.pem", "chmod 600"],
   [
-    "is none",
+    "is not a private key",
     (path: string) => writeFileSync(path, "-----BEGIN PRIVATE KEY-----\nAAAA\n"),
     "key.pem",
     "not a private key",

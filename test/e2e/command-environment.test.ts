@@ -12,7 +12,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
 }
 
 /** A command that records its environment before it does its work. */
-const telling = (at: Home, work: string): string => `env >> '${at.path("seen")}'; ${work}`;
+const recording = (at: Home, work: string): string => `env >> '${at.path("seen")}'; ${work}`;
 
 /** @param commands the number of commands that ran */
 function expectListedVariables(at: Home, commands: number): void {
@@ -32,28 +32,28 @@ const client = (): string[] => [
 
 it("a secret command and its check get only the variables that the job names", async () => {
   const at = home(service.env);
-  const to = ["--secret-command", telling(at, "cat > stored"), "--secret-check-command", telling(at, "cat stored")];
+  const to = ["--secret-command", recording(at, "cat > stored"), "--secret-check-command", recording(at, "cat stored")];
   const made = await at.integ([...client(), ...to]);
   expect(made.code, made.stderr).toBe(0);
   expectListedVariables(at, 2);
   expect(readFileSync(at.path("seen"), "utf8")).toMatch(/^INTEG_RESOURCE_ID=oac_/m);
 });
 
-it("so does a command of a policy", async () => {
+it("a command of a policy gets only the variables that the job names", async () => {
   const at = home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
-  const item = `  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: { command: ${JSON.stringify(telling(at, "cat > stored"))} }\n`;
+  const item = `  a:\n    service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: { command: ${JSON.stringify(recording(at, "cat > stored"))} }\n`;
   writeFileSync(at.path("integ.yaml"), `version: 1\nid: pol_of_this_test\nunmanaged: ignore\noauth_clients:\n${item}`);
   const applied = await at.integ(["apply", "--yes"]);
   expect(applied.code, applied.stderr).toBe(0);
   expectListedVariables(at, 1);
 });
 
-it("so do the commands of a profile", async () => {
+it("the commands of a profile get only the variables that the job names", async () => {
   const { base_url, organization_id, api_key, access_token } = service.us;
   const at = home();
   const address = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
-  const key = ["--api-key-command", telling(at, `echo ${api_key}`)];
-  const token = ["--access-token-command", telling(at, `cat >/dev/null; echo ${access_token}`)];
+  const key = ["--api-key-command", recording(at, `echo ${api_key}`)];
+  const token = ["--access-token-command", recording(at, `cat >/dev/null; echo ${access_token}`)];
   const added = await at.integ(["profiles", "add", "p", "--no-verify", ...address, ...key, ...token]);
   expect(added.code, added.stderr).toBe(0);
   for (const words of [

@@ -1,4 +1,4 @@
-// The built program prints the committed scripts, and completes words from local data only, whatever state that is in.
+// The built program prints the committed scripts, and completes words from local data only, even if that is damaged.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -37,12 +37,12 @@ describe("integ __complete", () => {
   const lines: Readonly<Record<string, readonly string[]>> = {
     profiles: ["profiles", "show"],
     entries: ["journal", "show"],
-    unsettled: ["journal", "claim"],
+    undelivered: ["journal", "claim"],
     clients: ["oauth-clients", "get"],
     keys: ["keys", "revoke"],
   };
   const kinds = Object.keys(lines);
-  const asking = (kind: string): string[] => ["__complete", ...lines[kind]!, ":"];
+  const completing = (kind: string): string[] => ["__complete", ...lines[kind]!, ":"];
   const none = "values \n";
   const sandboxes = `${none}sandbox\tus, on this machine\nsandbox-eu\teu, on this machine\n`;
 
@@ -71,14 +71,14 @@ describe("integ __complete", () => {
     expect(await names("journal claim :")).toEqual(all.filter((line) => line.includes("undelivered")));
   });
 
-  it("is on no help screen", async () => {
+  it("is not shown in the help", async () => {
     const { stdout } = await home.integ(["--help"]);
     expect(stdout).toContain("completion");
     expect(stdout).not.toContain("__complete");
   });
 
   it.each(kinds)("creates no file on a new machine for %s", async (kind) => {
-    const { code, stdout, stderr } = await home.integ(asking(kind));
+    const { code, stdout, stderr } = await home.integ(completing(kind));
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : none, stderr: "" });
     expect(readdirSync(home.folder)).toEqual([]);
   });
@@ -88,21 +88,21 @@ describe("integ __complete", () => {
     writeFileSync(home.path("config", "profiles.json"), '{"version":');
     mkdirSync(home.path("state"), { mode: 0o700 });
     mkdirSync(home.path("state", "journal.ndjson"));
-    const { code, stdout, stderr } = await home.integ(asking(kind));
+    const { code, stdout, stderr } = await home.integ(completing(kind));
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: kind === "profiles" ? sandboxes : none, stderr: "" });
   });
 
   it.each(kinds)("does not connect to a shared journal for %s", async (kind) => {
     const env = { INTEG_JOURNAL: "postgresql://192.0.2.1/journal" };
-    const { code, stderr } = await home.integ(asking(kind), { env, timeoutMs: 5000 });
+    const { code, stderr } = await home.integ(completing(kind), { env, timeoutMs: 5000 });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
-  it("shows no value that breaks a line or controls the terminal", async () => {
+  it("removes line breaks and terminal controls from values", async () => {
     mkdirSync(home.path("config"));
     const profiles = [{ name: "a\tb\nc", region: "u\x1b[31ms", base_url: "x\u202Ey" }];
     writeFileSync(home.path("config", "profiles.json"), JSON.stringify({ version: 1, profiles }));
-    const { stdout } = await home.integ(asking("profiles"));
+    const { stdout } = await home.integ(completing("profiles"));
     expect(stdout.split("\n")[1]).toBe("a b c\tu [31ms, x y");
   });
 
@@ -110,7 +110,7 @@ describe("integ __complete", () => {
   it.skipIf(!traced).each(kinds)("opens no connection for %s", async (kind) => {
     const trace = home.path("trace");
     const env = { INTEG_BASE_URL: "https://api.example.com", INTEG_API_KEY: "k", INTEG_REGION: "us" };
-    const { code } = await home.integ(asking(kind), {
+    const { code } = await home.integ(completing(kind), {
       under: ["strace", "-f", "-e", "trace=%network", "-o", trace],
       env,
     });
@@ -122,7 +122,7 @@ describe("integ __complete", () => {
     rmSync(trace);
   });
 
-  it.skipIf(!traced)("would be detected opening one", async () => {
+  it.skipIf(!traced)("is checked by a trace that shows connections", async () => {
     const trace = home.path("trace");
     await home.integ(["entities", "list", "-p", "sandbox"], {
       under: ["strace", "-f", "-e", "trace=%network", "-o", trace],

@@ -1,5 +1,5 @@
-// Many processes on one journal: eight commands make eight clients, each entry has one driver, and nothing is lost when
-// one process is paused and another killed.
+// Many processes on one journal: each command creates its own client, one process works on each entry, and nothing is
+// lost if a process is paused or killed.
 import { setTimeout as wait } from "node:timers/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
@@ -38,22 +38,22 @@ async function until(what: string, isSo: () => boolean | Promise<boolean>): Prom
   throw new Error(`waited in vain until ${what}`);
 }
 
-function byKey(requests: readonly MetRequest[]): Map<string, number> {
+function countsByKey(requests: readonly MetRequest[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { idempotency_key: key } of requests) if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
   return counts;
 }
 
-/** Entries that two processes drove: one of them sent without knowing the other's count. */
-async function doubleDrivers(at: Home): Promise<string[]> {
-  const sent = byKey(await account.creations());
+/** Entries that two processes worked on: one sent a request that the journal does not count. */
+async function entriesOfTwoProcesses(at: Home): Promise<string[]> {
+  const sent = countsByKey(await account.creations());
   return journalOf(at).flatMap(({ id, idempotency_key: key, attempts }) =>
     key !== null && (sent.get(key) ?? 0) > attempts ? [`${id}: ${sent.get(key)} requests, ${attempts} attempts`] : [],
   );
 }
 
-/** Each secret in a file authenticates a different client. */
-async function expectWhole(at: Home, files: readonly string[]): Promise<void> {
+/** Expects that each file's secret authenticates a different client, and that no other client is active. */
+async function expectOneClientPerFile(at: Home, files: readonly string[]): Promise<void> {
   const live = await account.live();
   const opened = new Set<string>();
   for (const file of files) {
@@ -66,7 +66,7 @@ async function expectWhole(at: Home, files: readonly string[]): Promise<void> {
 }
 
 describe("concurrent creations", () => {
-  // Between the secret on disk and its rename, a running process briefly looks like one that has exited.
+  // Between writing the secret and linking its file, a running process looks like one that has exited.
   it.runIf(isTraced)("a command leaves a creation alone that another process is delivering", async () => {
     const at = home();
     const slow = at.path("slow");
@@ -80,43 +80,43 @@ describe("concurrent creations", () => {
         (name) => name.startsWith(".slow.") && /\S/.test(readFileSync(at.path(name), "utf8")),
       );
     await until("the secret is written and has no name", isWritten);
-    // The second process names an existing file: only a delivery by its own entry would not be a reason to refuse.
+    // The second process names an existing file: it may overwrite that only for an entry that it continues.
     const refused = await at.integ(words("entity:read", at.path("trace")));
     const other = await at.integ(words("entity:read", "other"));
     expect([refused.code, other.code], refused.stderr + other.stderr).toEqual([2, 0]);
-    expect(existsSync(slow), "the slow one is still at it").toBe(false);
+    expect(existsSync(slow), "the first delivery still runs").toBe(false);
     const first = await delivery;
     expect(first.code, first.stderr).toBe(0);
-    await expectWhole(at, ["slow", "other"]);
-    expect(await doubleDrivers(at)).toEqual([]);
+    await expectOneClientPerFile(at, ["slow", "other"]);
+    expect(await entriesOfTwoProcesses(at)).toEqual([]);
   });
 
-  it("sixteen creations, same and different, one paused, one killed: no entry has two drivers or is lost", async () => {
+  it("sixteen creations, same and different, one paused, one killed: no entry is lost or has two holders", async () => {
     const at = home();
-    // Slow responses keep all of them in progress and catch these two halfway.
+    // Slow responses keep all of them in progress, so that two can be interrupted halfway.
     await service.fault("POST /v1/oauth_clients latency=5s");
     const files = Array.from({ length: 16 }, (_, index) => `secret-${index}`);
     const scopes = ["entity:read", "organization:read"];
-    // The killed one makes a unique request; otherwise another process would resume its entry.
+    // The killed process creates with its own scopes; otherwise another process would resume its entry.
     const children = files.map((file, index) =>
       at.start(words(scopes[index % 2]!, file, ...(index === 8 ? ["--scope", scopes[1]!] : []))),
     );
     const ends = children.map((child) => ended(child));
     const [stopped, killed] = [children[3]!, children[8]!];
-    // At the service and so outside any short lock: a process paused inside a lock blocks all others, and is named.
-    const isOnItsWay = async (file: string): Promise<boolean> => {
+    // While its request is at the service, a process holds no short lock: paused in one, it would block all others.
+    const isSent = async (file: string): Promise<boolean> => {
       const entry = journalOf(at).find(({ destination }) => destination?.path === at.path(file));
-      return entry !== undefined && byKey(await account.creations()).has(entry.idempotency_key!);
+      return entry !== undefined && countsByKey(await account.creations()).has(entry.idempotency_key!);
     };
     await Promise.all([
-      until("the one is on its way", () => isOnItsWay("secret-3")).then(() => stopped.kill("SIGSTOP")),
-      until("the other is on its way", () => isOnItsWay("secret-8")).then(() => killed.kill("SIGKILL")),
+      until("secret-3 is requested", () => isSent("secret-3")).then(() => stopped.kill("SIGSTOP")),
+      until("secret-8 is requested", () => isSent("secret-8")).then(() => killed.kill("SIGKILL")),
     ]);
     const others = await Promise.all(ends.filter((_, index) => index !== 3 && index !== 8));
     expect(others.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(others.map(() => 0));
     expect(journalOf(at)).toHaveLength(16);
 
-    // The first recovery takes the killed one's entry; the paused one's is in use and is left alone.
+    // A recovery continues the killed process's entry; the paused process's entry is in use and is left alone.
     const before = (await account.creations()).length;
     const recoveries = await Promise.all([1, 2].map(() => at.integ(["journal", "recover", "--replace-lost-secret"])));
     const stoppedNow = journalOf(at).filter(({ state }) => state === "open");
@@ -130,17 +130,17 @@ describe("concurrent creations", () => {
     expect((await ends[8])?.signal).toBe("SIGKILL");
     const entries = journalOf(at);
     const lost = entries.filter(({ state }) => state !== "done" && state !== "replaced");
-    const doubles = await doubleDrivers(at);
-    const found = { processes: 16, "double holders": doubles.length, "lost entries": lost.length };
-    recordFigure("concurrency", found, "one stopped, one killed");
+    const doubles = await entriesOfTwoProcesses(at);
+    const counts = { processes: 16, "double holders": doubles.length, "lost entries": lost.length };
+    recordFigure("concurrency", counts, "one stopped, one killed");
     expect(doubles).toEqual([]);
     expect(lost).toEqual([]);
-    await expectWhole(at, files);
+    await expectOneClientPerFile(at, files);
   }, 180_000);
 });
 
 describe("concurrent recoveries", () => {
-  it("eight recoveries finish six unknown creations, each entry with one driver", async () => {
+  it("eight recoveries finish six unknown creations, each entry with one holder", async () => {
     const at = home();
     const files = Array.from({ length: 6 }, (_, index) => `secret-${index}`);
     await service.fault("POST /v1/oauth_clients drop=before");
@@ -153,12 +153,12 @@ describe("concurrent recoveries", () => {
     expect(ends.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(ends.map(() => 0));
     const entries = journalOf(at);
     expect(entries.map(({ state }) => state)).toEqual(files.map(() => "done"));
-    const sent = byKey(await account.creations());
+    const sent = countsByKey(await account.creations());
     for (const { id, idempotency_key: key, attempts } of entries) {
       expect(attempts - before.get(id)!, id).toBe(1);
       expect(sent.get(key!), id).toBe(1);
     }
-    await expectWhole(at, files);
+    await expectOneClientPerFile(at, files);
   }, 120_000);
 
   it("the same command creates another client while the first is running, and resumes its entry after it was killed", async () => {
@@ -166,8 +166,8 @@ describe("concurrent recoveries", () => {
     await service.fault("POST /v1/oauth_clients latency=12s times=1");
     const first = at.start(words("entity:read", "a"));
     const firstEnd = ended(first);
-    await until("the first is on its way", () => journalOf(at)[0]?.attempts === 1);
-    // The attempt is on disk before it is sent: the slow response must be the first one's.
+    await until("the first attempt is recorded", () => journalOf(at)[0]?.attempts === 1);
+    // The attempt is on disk before it is sent: the slow response must be for the first request.
     await new Promise((done) => setTimeout(done, 1_000));
     expect(await at.integ(words("entity:read", "b"))).toMatchObject({ code: 0 });
     first.kill("SIGKILL");
@@ -176,13 +176,13 @@ describe("concurrent recoveries", () => {
     expect(again).toMatchObject({ code: 0 });
     expect(again.stderr).toContain("--new");
     expect(journalOf(at).filter(({ replaces }) => replaces === null)).toHaveLength(2);
-    await expectWhole(at, ["b", "c"]);
+    await expectOneClientPerFile(at, ["b", "c"]);
   }, 120_000);
 });
 
-const isElse = isOtherBinary("locks on the bytes of the journal's file");
+const isSkipped = isOtherBinary("locks on the bytes of the journal's file");
 
-describe.skipIf(isMissing("the right to mount") || isElse)(
+describe.skipIf(isMissing("the right to mount") || isSkipped)(
   "a journal file mounted into a container without its folder",
   () => {
     it("is refused there, because its locks are in another folder", async () => {

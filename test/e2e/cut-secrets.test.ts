@@ -1,5 +1,5 @@
-// A response to a creation that lacks only its end: its one-time secret is still readable. It is kept first, and a
-// receipt under the same key names its client; claim and recovery both finish, in either order.
+// A creation's response lacks its last byte, but its one-time secret is readable. integ keeps the secret first, then
+// asks for the client with the same key; claim and recovery finish the entry, in either order.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -12,12 +12,12 @@ import { serviceOfFile } from "../support/service.ts";
 const service = await serviceOfFile();
 const account = new Account(service);
 let home: Home;
-/** Bytes of a creation's response. */
-let whole = 0;
+/** The size of a creation's response. */
+let responseBytes = 0;
 
 beforeAll(async () => {
-  whole = Buffer.byteLength(JSON.stringify(await account.make(["entity:read"])));
-  expect(whole).toBeGreaterThan(200);
+  responseBytes = Buffer.byteLength(JSON.stringify(await account.make(["entity:read"])));
+  expect(responseBytes).toBeGreaterThan(200);
 });
 beforeEach(async () => {
   await account.clear();
@@ -26,7 +26,7 @@ beforeEach(async () => {
 afterEach(() => home.remove());
 
 async function create(...more: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  await service.fault(`POST /v1/oauth_clients cut=${whole - 1} times=1`);
+  await service.fault(`POST /v1/oauth_clients cut=${responseBytes - 1} times=1`);
   const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`;
   return home.integ([...words.split(" "), ...more]);
 }
@@ -39,7 +39,7 @@ function kept(): string[] {
   return existsSync(home.path("state", "undelivered")) ? readdirSync(home.path("state", "undelivered")) : [];
 }
 
-/** Every entry is settled, and one live client exists that the secret authenticates. */
+/** Expects that all entries are finished, and that the secret authenticates the only active client. */
 async function expectOwned(secret: string): Promise<void> {
   const live = await account.live();
   expect(live).toHaveLength(1);
@@ -50,7 +50,7 @@ async function expectOwned(secret: string): Promise<void> {
 }
 
 describe("a secret in a truncated response", () => {
-  it("is kept, and the same run finds out its client", async () => {
+  it("is kept, and the same run identifies its client", async () => {
     const { code, stdout, stderr } = await create("--secret-file", "s");
     expect([code, stdout]).toEqual([12, ""]);
     expect(stderr).toContain(`integ journal claim ${entryOf().id}`);
@@ -83,7 +83,7 @@ describe("a secret in a truncated response", () => {
     },
   );
 
-  it("becomes no profile's credential while its client id is unknown", async () => {
+  it("is not stored in a profile while its client id is unknown", async () => {
     const text = '{"object":"oauth_client","client_secret":"cs_whole","client_id":"ci';
     const head = `HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: ${text.length + 9}\r\n\r\n`;
     const peer = await startScriptedPeer(() => Buffer.from(head + text));

@@ -29,8 +29,7 @@ function create(at: Home, ...more: string[]): Promise<Ended> {
   return integHere(at, [...words, "--scope", "entity:read", "--json", ...more]);
 }
 
-/** A client to rotate. */
-async function old(at: Home): Promise<string> {
+async function oldClient(at: Home): Promise<string> {
   return (JSON.parse((await create(at)).stdout) as { id: string }).id;
 }
 
@@ -51,10 +50,10 @@ interface Place {
 
 const states = (at: Home): string[] => creationIn(at).destination.places.map(({ state }) => state);
 
-/** The secret that a file, a command and the profile `target` all hold. */
-async function inAll(at: Home): Promise<string> {
-  const found = text(at, "a.secret");
-  expect([found, text(at, "b.secret")]).toEqual([expect.stringMatching(secret), found]);
+/** Expects the same secret in both files and a working credential in profile `target`. @returns the secret */
+async function secretInAll(at: Home): Promise<string> {
+  const value = text(at, "a.secret");
+  expect([value, text(at, "b.secret")]).toEqual([expect.stringMatching(secret), value]);
   const shown = JSON.parse((await integHere(at, ["profiles", "show", "target", "--json"])).stdout) as {
     credential: { client_id: string };
   };
@@ -62,7 +61,7 @@ async function inAll(at: Home): Promise<string> {
   expect(newest?.status).toBe("active");
   const exchanged = await integHere(at, ["oauth-clients", "token", "--from-profile", "-p", "target", "--json"]);
   expect(exchanged.code).toBe(0);
-  return found;
+  return value;
 }
 
 describe("the bytes of a secret", () => {
@@ -84,10 +83,10 @@ describe("the bytes of a secret", () => {
     expect(text(at, "b")).toBe(text(at, "a"));
   });
 
-  it("reach a command with the names of their owner; the command is stopped at its limit", async () => {
+  it("reach a command, with variables that name their owner; a command that is too slow is stopped", async () => {
     const at = await home();
-    const told = await create(at, "--secret-command", "env | grep ^INTEG_ > told; cat > /dev/null");
-    const { id, client_id } = JSON.parse(told.stdout) as { id: string; client_id: string };
+    const created = await create(at, "--secret-command", "env | grep ^INTEG_ > variables; cat > /dev/null");
+    const { id, client_id } = JSON.parse(created.stdout) as { id: string; client_id: string };
     for (const line of [
       `INTEG_RESOURCE_ID=${id}`,
       `INTEG_OAUTH_CLIENT_ID=${client_id}`,
@@ -95,7 +94,7 @@ describe("the bytes of a secret", () => {
       "INTEG_PROFILE_NAME=p",
       `INTEG_ENTRY=${creationIn(at).id}`,
     ])
-      expect(text(at, "told").split("\n")).toContain(line);
+      expect(text(at, "variables").split("\n")).toContain(line);
     const late = await create(
       at,
       "--new",
@@ -111,7 +110,7 @@ describe("the bytes of a secret", () => {
 describe("proof of a delivery", () => {
   it("fails if a store keeps other content: exit 12, the old client stays, a claim repairs it", async () => {
     const at = await home();
-    const id = await old(at);
+    const id = await oldClient(at);
     const keep = "tr -d 0-9 > kept";
     const check = ["--secret-check-command", "cat kept"];
     const failed = await integHere(at, ["oauth-clients", "rotate", id, "--secret-command", keep, ...check]);
@@ -126,7 +125,7 @@ describe("proof of a delivery", () => {
     expect(await live()).not.toContain(id);
   });
 
-  it("is the command's exit 0 if no check was requested", async () => {
+  it("is the check's exit code 0 with --secret-check exit", async () => {
     const at = await home();
     const check = ["--secret-check-command", "test -s kept", "--secret-check", "exit"];
     expect((await create(at, "--secret-command", "cat > kept", ...check)).code).toBe(0);
@@ -136,7 +135,7 @@ describe("proof of a delivery", () => {
 
   it("for a file is a recorded digest, compared with the file's content", async () => {
     const at = await home();
-    const id = await old(at);
+    const id = await oldClient(at);
     expect((await integHere(at, ["oauth-clients", "rotate", id, "--secret-file", "new.secret"])).code).toBe(0);
     const { destination } = creationIn(at) as unknown as { destination: { proof?: string } };
     expect(destination.proof).toMatch(/^[0-9a-f]{8}\.[\w-]{43}$/);
@@ -157,7 +156,7 @@ describe("journal show", () => {
 
   it("shows state, proof and time of each destination, also of a rotation, before and after a claim", async () => {
     const at = await home();
-    const id = await old(at);
+    const id = await oldClient(at);
     const check = ["--secret-check-command", "cat kept"];
     const to = ["--secret-file", "a.secret", "--secret-command", "exit 1", ...check, "--secret-profile", "target"];
     expect((await integHere(at, ["oauth-clients", "rotate", id, ...to])).code).toBe(12);
@@ -207,7 +206,7 @@ describe("journal show", () => {
 describe("a file that lost the delivered secret", () => {
   it("keeps the old client until a person revokes it by name", async () => {
     const at = await home();
-    const id = await old(at);
+    const id = await oldClient(at);
     const file = at.path("a.secret");
     const to = ["--secret-file", "a.secret", "--secret-command", "exit 1"];
     expect((await integHere(at, ["oauth-clients", "rotate", id, ...to])).code).toBe(12);
@@ -247,7 +246,7 @@ describe("a file that lost the delivered secret", () => {
 describe("several destinations", () => {
   it("one fails: the others get the secret, the old client stays, a claim delivers only to the missing one", async () => {
     const at = await home();
-    const id = await old(at);
+    const id = await oldClient(at);
     mkdirSync(at.path("store"));
     chmodSync(at.path("store"), 0o500);
     const store = "cat > b.tmp; mv b.tmp store/b 2>/dev/null && cp store/b b.secret";
@@ -257,17 +256,17 @@ describe("several destinations", () => {
     const failed = await integHere(at, ["oauth-clients", "rotate", id, ...words]);
     expect([failed.code, failed.stderr]).toEqual([12, expect.stringContaining("2 of 3 destinations have it")]);
     expect([states(at), (await live()).includes(id)]).toEqual([["delivered", "failed", "delivered"], true]);
-    // Only a claim continues: the old client stays, however often recovery is typed.
+    // Only a claim can continue the rotation: a recovery leaves the old client.
     expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(12);
     expect(await live()).toContain(id);
     const before = text(at, "a.secret");
     if (isRoot) renameSync(at.path("away"), at.path("store"));
     chmodSync(at.path("store"), 0o700);
-    const untold = await integHere(at, ["journal", "claim", creationIn(at).id]);
-    expect([untold.code, untold.stderr]).toEqual([12, expect.stringContaining("pass --secret-command again")]);
+    const incomplete = await integHere(at, ["journal", "claim", creationIn(at).id]);
+    expect([incomplete.code, incomplete.stderr]).toEqual([12, expect.stringContaining("pass --secret-command again")]);
     const claimed = await integHere(at, ["journal", "claim", creationIn(at).id, "--secret-command", store]);
     expect([claimed.code, claimed.stdout.includes("sbx_us_cs_")]).toEqual([0, false]);
-    expect(await inAll(at)).toBe(before);
+    expect(await secretInAll(at)).toBe(before);
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect([await live(), states(at)]).toEqual([[creationIn(at).resource_id], ["delivered", "delivered", "delivered"]]);
   });
@@ -299,7 +298,7 @@ describe("a profile with a list of destinations", () => {
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("profile p does not name it")]);
     expect(await live()).toHaveLength(0);
     expect((await create(at, "-p", "p", "--secret-file", "kept-1.secret")).code).toBe(0);
-    // The profile itself owns the list.
+    // The list restricts only its own profile.
     expect((await create(at, "-p", "target", "--new", "--secret-file", "other.secret")).code).toBe(0);
     expect((await allow("")).code).toBe(0);
     expect((await create(at, "-p", "p", "--new", "--secret-file", "another.secret")).code).toBe(0);

@@ -1,5 +1,5 @@
-// Runs every command of the documents: those in code blocks by the tests in `played`, those in sentences here. A page
-// or command without a test fails.
+// Every command of the documents is run: this file runs those in sentences, the tests in `blockTests` those in code
+// blocks. A page or command without a test fails.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,8 +15,8 @@ const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encodin
   .split("\n")
   .filter((name) => !/^(?:test|src)\/|^docs\/commands\.md$|contract-coverage/.test(name));
 
-/** The tests that run the blocks of each page, named as a reader would. */
-const played: Readonly<Record<string, readonly string[]>> = {
+/** For each page, the test files that run its code blocks. */
+const blockTests: Readonly<Record<string, readonly string[]>> = {
   "README.md": ["guides", "readme"],
   "SECURITY.md": ["guides"],
   "docs/agents/SKILL.md": ["guides"],
@@ -37,13 +37,13 @@ const isName = (line: string): boolean =>
   /^(api|adopt|keys|people|oauth-clients|keys create|journal (claim|init|move|prune|release))$/.test(line);
 
 /** Commands that are not run here, and why. */
-const elsewhere: readonly (readonly [line: RegExp, reason: string])[] = [
+const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^sandbox start/, "serves until Ctrl-C (sandbox-start.test.ts)"],
   [/^sandbox tour/, "runs for long (tour.test.ts)"],
   [/^journal release/, "needs an entry that another process holds (team.test.ts)"],
   [/--secret-command '…'/, "with a command that the reader chooses (hosted-ci-doc.test.ts)"],
   [/^(keys|oauth-clients) revoke <id>/, "would revoke the key that these commands act with (keys.test.ts)"],
-  [/^<noun>/, "is a form, not a command"],
+  [/^<noun>/, "is a pattern, not a command"],
 ];
 
 function blocksOf(name: string): string[] {
@@ -108,8 +108,8 @@ function writePolicy(home: Home): void {
   writeFileSync(home.path("integ.yaml"), `version: 1\nid: pol_of_this_test\noauth_clients:\n  reporting: ${item}\n`);
 }
 
-/** Preparation for a command, and values for its placeholders. */
-async function arranged(home: Home, line: string): Promise<string> {
+/** Prepares a command and fills in its placeholders. @returns the command to type */
+async function prepare(home: Home, line: string): Promise<string> {
   let text = line.replace(/ > .*/, "");
   const run = (...words: string[]) => integHere(home, words);
   if (/^(adopt --all|apply|plan|policy|status)/.test(text)) writePolicy(home);
@@ -140,16 +140,16 @@ async function arranged(home: Home, line: string): Promise<string> {
     recipient: "",
   };
   text = text.replaceAll(/<([\w-]+)>/g, (_all, name: string) => values[name] ?? name);
-  const isAsked = /^(apply(?! --dry)|journal (forget|trust)|sandbox reset)|replace-lost-secret/.test(text);
-  return isAsked ? `${text} --yes` : text;
+  const needsYes = /^(apply(?! --dry)|journal (forget|trust)|sandbox reset)|replace-lost-secret/.test(text);
+  return needsYes ? `${text} --yes` : text;
 }
 
 describe("documented commands", () => {
   const pages = documents.filter((name) => blocksOf(name).length > 0);
 
   it("in code blocks each have a test that reads the page", () => {
-    expect(Object.keys(played).sort()).toEqual(pages.sort());
-    for (const [page, tests] of Object.entries(played)) {
+    expect(Object.keys(blockTests).sort()).toEqual(pages.sort());
+    for (const [page, tests] of Object.entries(blockTests)) {
       const texts = tests.map((name) => read(`test/e2e/${name}.test.ts`)).join("\n");
       const isRead = texts.includes(page) || texts.includes(page.replace("docs/", ""));
       expect(isRead || page === "docs/design/output.md", page).toBe(true);
@@ -157,14 +157,14 @@ describe("documented commands", () => {
   });
 });
 
-it("in sentences do what the sentence says", { timeout: 120_000 }, async () => {
+it("commands in sentences succeed", { timeout: 120_000 }, async () => {
   const reasons: string[] = [];
   const failed: string[] = [];
   let run = 0;
   let names = 0;
   const shared = await newHome();
   for (const line of mentions) {
-    const reason = elsewhere.find(([pattern]) => pattern.test(line))?.[1];
+    const reason = notRun.find(([pattern]) => pattern.test(line))?.[1];
     if (reason !== undefined || line.endsWith("…")) {
       reasons.push(`${line}: ${reason ?? "is cut"}`);
       continue;
@@ -173,7 +173,7 @@ it("in sentences do what the sentence says", { timeout: 120_000 }, async () => {
     const home = /^(adopt --all|apply|journal|plan|policy|profiles (edit|remove)|sandbox)/.test(line)
       ? await newHome()
       : shared;
-    const text = isName(line) ? `help ${line}` : await arranged(home, line);
+    const text = isName(line) ? `help ${line}` : await prepare(home, line);
     const { code, stderr } = await integHere(home, text.split(" "));
     await service.calm();
     const expected = text.includes("--exit-code") ? 10 : 0;
@@ -182,7 +182,7 @@ it("in sentences do what the sentence says", { timeout: 120_000 }, async () => {
   }
   const blocks = documents.reduce((sum, name) => sum + blocksOf(name).length, 0);
   console.log(
-    `commands of the documents: ${blocks} lines of blocks on ${Object.keys(played).length} pages, each page played by its test; ` +
+    `commands of the documents: ${blocks} lines of blocks on ${Object.keys(blockTests).length} pages, each page played by its test; ` +
       `${mentions.length} different ones in sentences, ${run} run (${names} of them as help); not run: ${reasons.join("; ")}`,
   );
   expect(failed).toEqual([]);

@@ -1,4 +1,4 @@
-// The documents are true: every recipe of docs/scripting.md runs unchanged, and the exit codes are the program's.
+// Every recipe of docs/scripting.md runs unchanged, and the documents name the program's exit codes and files.
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => at.remove());
 
-/** A creation whose request was lost, and whose recovery prints the secret to standard output. */
+/** Starts a creation whose request is lost; its recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
   const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
@@ -47,11 +47,11 @@ describe("docs/scripting.md", () => {
   });
 
   it("names every exit code with its kind", () => {
-    const told = [...scripting.matchAll(/^\| ([\d, ]+) \| (.*?) \|/gm)].flatMap((match) => {
+    const documented = [...scripting.matchAll(/^\| ([\d, ]+) \| (.*?) \|/gm)].flatMap((match) => {
       const kinds = match[2]!.split(", ").map((kind) => kind.replaceAll("`", ""));
       return match[1]!.split(", ").map((code, i) => [kinds[i] ?? "", Number(code)] as const);
     });
-    expect(Object.fromEntries(told.filter(([kind]) => kind !== "–"))).toEqual(exitCodes);
+    expect(Object.fromEntries(documented.filter(([kind]) => kind !== "–"))).toEqual(exitCodes);
   });
 });
 

@@ -62,7 +62,7 @@ beforeEach(async () => {
   await account.clear();
   const { access_token, token_endpoint } = service.us;
   home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
-  const client = await integ("oauth-clients", "create", ...ofClient, "--secret-file", "made.secret", "--json");
+  const client = await integ("oauth-clients", "create", ...clientOptions, "--secret-file", "made.secret", "--json");
   id = (JSON.parse(client.stdout) as { id: string }).id;
   const made = await integ(
     "keys",
@@ -81,7 +81,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.remove());
 
-const ofClient = ["--service-account", "sa_us_automation", "--scope", "entity:read"];
+const clientOptions = ["--service-account", "sa_us_automation", "--scope", "entity:read"];
 const integ = (...words: string[]): Promise<Ended> => home.integ(words);
 const stepsOf = ({ stdout }: Ended): Step[] => (JSON.parse(stdout) as { data: Step[] }).data;
 const sentSince = async (before: number) =>
@@ -107,25 +107,25 @@ function writePolicy(): void {
   );
 }
 
-/** An entry whose creation got no response. */
+/** Creates an entry whose request got no response. @returns its id */
 async function unfinished(): Promise<string> {
   await service.fault("POST /v1/oauth_clients times=1 drop=after");
-  await integ("oauth-clients", "create", ...ofClient, "--new", "--secret-file", "lost.secret", "--retry-for", "0");
+  await integ("oauth-clients", "create", ...clientOptions, "--new", "--secret-file", "lost.secret", "--retry-for", "0");
   const list = await integ("journal", "list", "--json");
   return (JSON.parse(list.stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
 async function undelivered(): Promise<string> {
-  await integ("oauth-clients", "create", ...ofClient, "--new", "--secret-command", "false");
+  await integ("oauth-clients", "create", ...clientOptions, "--new", "--secret-command", "false");
   const list = await integ("journal", "list", "--json");
   return (JSON.parse(list.stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
 const profile = (): string[] => ["--region", "us", "--base-url", service.us.base_url, "--api-key-command", "echo key"];
 
-/** The command line of each command, and its preparation. */
+/** Prepares each command. @returns its arguments */
 const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
-  "oauth-clients create": async () => [...ofClient, "--secret-file", "new.secret"],
+  "oauth-clients create": async () => [...clientOptions, "--secret-file", "new.secret"],
   "oauth-clients rotate": async () => [id, "--secret-file", "new.secret"],
   "oauth-clients revoke": async () => [id],
   "keys create": async () => ["--name", "another", "--expires-in", "90d", "--secret-file", "new.secret"],
@@ -170,7 +170,7 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
 };
 
 /** Commands that need another kind of journal. */
-const elsewhere = new Set(["journal init", "journal release"]);
+const needOtherJournal = new Set(["journal init", "journal release"]);
 
 describe("--dry-run", () => {
   it("is an option of every command that changes something", async () => {
@@ -182,12 +182,12 @@ describe("--dry-run", () => {
     const without = [...named].filter(([name, has]) => !has && !readers.includes(name)).map(([name]) => name);
     expect(without).toEqual([]);
     expect(
-      [...named].filter(([name, has]) => has && !(name in scenes) && !elsewhere.has(name)).map(([name]) => name),
+      [...named].filter(([name, has]) => has && !(name in scenes) && !needOtherJournal.has(name)).map(([name]) => name),
     ).toEqual([]);
     expect([...named].filter(([name, has]) => has && readers.includes(name))).toEqual([]);
   });
 
-  it.each(Object.keys(scenes).filter((name) => !elsewhere.has(name)))(
+  it.each(Object.keys(scenes).filter((name) => !needOtherJournal.has(name)))(
     "%s changes nothing, and shows its plan",
     async (name) => {
       const words = await scenes[name]!();
@@ -225,17 +225,17 @@ describe("--dry-run", () => {
       expected.map(({ method, url }) => `${method} ${url}`),
     );
     for (const [index, { body, headers }] of expected.entries()) {
-      const met = sent[index]!;
-      expect(met.body ?? "").toMatch(formOf(body ?? ""));
+      const received = sent[index]!;
+      expect(received.body ?? "").toMatch(patternOf(body ?? ""));
       const printedKey = headers?.["Idempotency-Key"];
-      if (printedKey !== undefined) expect(met.idempotency_key).toMatch(formOf(printedKey));
+      if (printedKey !== undefined) expect(received.idempotency_key).toMatch(patternOf(printedKey));
       const version = headers?.["Service-Version"];
-      if (version !== undefined) expect(met.headers["service-version"]).toBe(version);
+      if (version !== undefined) expect(received.headers["service-version"]).toBe(version);
     }
   });
 
   it("of a creation prints the exact request", async () => {
-    const words = ["oauth-clients", "create", ...ofClient, "--idempotency-key", "key-1"];
+    const words = ["oauth-clients", "create", ...clientOptions, "--idempotency-key", "key-1"];
     const dry = JSON.parse((await integ(...words, "--dry-run", "--json")).stdout) as {
       body: unknown;
       headers: Record<string, string>;
@@ -247,14 +247,14 @@ describe("--dry-run", () => {
     ]);
   });
 
-  it("writes no policy and no plan", async () => {
+  it("of policy init writes no file", async () => {
     await integ("policy", "init", "-f", "new.yaml", "--dry-run");
     expect(existsSync(home.path("new.yaml"))).toBe(false);
   });
 });
 
 /** A printed text as a pattern: text in parentheses matches anything. */
-function formOf(text: string): RegExp {
+function patternOf(text: string): RegExp {
   const parts = text.split(/\((?:a |\d)[^)]*\)/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join('[^"]+')}$`, "s");
 }

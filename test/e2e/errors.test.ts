@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(() => at.remove());
 
-interface Wrong {
+interface Case {
   readonly what: string;
   readonly words: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ interface Wrong {
   readonly under?: readonly string[];
 }
 
-function wrongs(): readonly Wrong[] {
+function errorCases(): readonly Case[] {
   const sa = service.us.service_account_id;
   const create = ["oauth-clients", "create", "--service-account", sa, "--scope", "entity:read"];
   const nothing = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
@@ -195,8 +195,8 @@ function fullDisk(calls: string, path?: string): readonly string[] {
   return path === undefined ? strace : [...strace, "-P", at.path(path)];
 }
 
-/** Needs strace; without it, their part of the golden file is left unchanged. */
-function fullDiskWrongs(): readonly Wrong[] {
+/** These cases need strace; without it, their part of the golden file is left unchanged. */
+function fullDiskCases(): readonly Case[] {
   const journal = "a-journal.ndjson";
   writeFileSync(at.path(journal), "");
   const sa = service.us.service_account_id;
@@ -237,13 +237,13 @@ function fullDiskWrongs(): readonly Wrong[] {
   ];
 }
 
-/** Other commands, and machines with an obstacle. */
-function moreWrongs(): readonly Wrong[] {
+/** Errors of more commands, and of the machine. */
+function moreCases(): readonly Case[] {
   const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
   const vaults = { INTEG_CONFIG_DIR: at.path("vaults") };
   const proxied = { INTEG_BASE_URL: "https://api.example.com", HTTPS_PROXY: "http://127.0.0.1:9" };
   const full = existsSync("/dev/full") ? ["sh", "-c", 'exec "$@" >/dev/full', "sh"] : undefined;
-  const onFullDisk: Wrong = { what: "a full disk under the list", words: ["entities", "list", "--json"], under: full };
+  const onFullDisk: Case = { what: "a full disk under the list", words: ["entities", "list", "--json"], under: full };
   return [
     ...(full ? [onFullDisk] : []),
     { what: "an unreachable proxy", words: ["entities", "list", "--retry-for", "0"], env: proxied },
@@ -300,8 +300,8 @@ function moreWrongs(): readonly Wrong[] {
   ];
 }
 
-/** Without the kernel's lock, which only the package has, the lock file is created first. */
-const isOfLock: ReadonlySet<string> = new Set(["a state folder that is a file"]);
+/** Errors that another binary reports differently: without the package's kernel lock it creates a lock file first. */
+const lockErrors: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
 /** The part of the golden file that this machine cannot run. */
 function goldenPart(golden: string, what: string): string {
@@ -312,7 +312,7 @@ function goldenPart(golden: string, what: string): string {
 }
 
 /** Replaces parts that differ between runs. */
-function settled(text: string): string {
+function normalized(text: string): string {
   return text
     .replaceAll(at.folder, "HOME")
     .replaceAll(service.us.base_url, "https://us.example")
@@ -324,12 +324,12 @@ function settled(text: string): string {
 }
 
 it("an error names the fault, its place and the correction", async () => {
-  const told: string[] = [];
+  const sections: string[] = [];
   const steps: Step[] = [];
   const golden = join(root, "test/e2e/errors.golden.txt");
-  for (const { what, words, env, fault, under } of [...wrongs(), ...moreWrongs(), ...fullDiskWrongs()]) {
-    if ((under?.[0] === "strace" && isMissing("strace")) || (binary !== undefined && isOfLock.has(what))) {
-      told.push(goldenPart(golden, what));
+  for (const { what, words, env, fault, under } of [...errorCases(), ...moreCases(), ...fullDiskCases()]) {
+    if ((under?.[0] === "strace" && isMissing("strace")) || (binary !== undefined && lockErrors.has(what))) {
+      sections.push(goldenPart(golden, what));
       continue;
     }
     if (fault) await service.fault(fault);
@@ -341,23 +341,23 @@ it("an error names the fault, its place and the correction", async () => {
     expect(stdout, what).toBe("");
     expect(stderr, what).toMatch(/^Error: |"error":/m);
     expect(stderr, what).not.toMatch(/^ +at .+:\d+:\d+\b|undefined|\[object/m);
-    told.push(`# ${what}\n$ integ ${words.join(" ")}\n${settled(stderr).trimEnd()}\n`);
+    sections.push(`# ${what}\n$ integ ${words.join(" ")}\n${normalized(stderr).trimEnd()}\n`);
     steps.push(stepIn({ what, env, stderr }));
   }
-  await expect(told.join("\n")).toMatchFileSnapshot(golden);
+  await expect(sections.join("\n")).toMatchFileSnapshot(golden);
   await typeEach(steps);
 }, 120_000);
 
-interface Step extends Pick<Wrong, "what" | "env"> {
+interface Step extends Pick<Case, "what" | "env"> {
   readonly message: string;
   readonly command: string | undefined;
   readonly sentence: string | undefined;
 }
 
 /** The next step of an error, as a person or a program reads it. */
-function stepIn({ what, env, stderr }: Pick<Wrong, "what" | "env"> & { readonly stderr: string }): Step {
+function stepIn({ what, env, stderr }: Pick<Case, "what" | "env"> & { readonly stderr: string }): Step {
   const [, message = "", command, sentence] = stderr.includes('{"error":')
-    ? ofProgram(stderr)
+    ? fromJson(stderr)
     : [
         "",
         /^Error: (.*)$/m.exec(stderr)?.[1],
@@ -367,7 +367,7 @@ function stepIn({ what, env, stderr }: Pick<Wrong, "what" | "env"> & { readonly 
   return { what, env, message, command, sentence };
 }
 
-function ofProgram(stderr: string): [string, string, string | undefined, string | undefined] {
+function fromJson(stderr: string): [string, string, string | undefined, string | undefined] {
   const { error } = JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: Record<string, string> };
   return ["", error.message!, error.next_command, error.hint];
 }
@@ -379,7 +379,7 @@ function shellWords(command: string): string[] {
   return stdout.toString("utf8").split("\0").slice(0, -1);
 }
 
-/** Every next step is typed: the command exists, its options parse, and it does not end like the command before it. */
+/** Types every next step: the command exists, its options parse, and it does not end with the same error. */
 async function typeEach(steps: readonly Step[]): Promise<void> {
   let typed = 0;
   for (const { what, env, message, command, sentence } of steps) {

@@ -47,13 +47,13 @@ function newHome(): Home {
   homes.push(home);
   home.addToPath();
   mkdirSync(home.path("bin"), { recursive: true });
-  const stand = (name: string, text: string): void => {
+  const addProgram = (name: string, text: string): void => {
     writeFileSync(home.path("bin", name), `#!/bin/sh\n${text}\n`);
     chmodSync(home.path("bin", name), 0o755);
   };
-  for (const name of ["gh", "deploy-secret"]) stand(name, "cat > /dev/null");
+  for (const name of ["gh", "deploy-secret"]) addProgram(name, "cat > /dev/null");
   for (const name of ["pass", "vault"])
-    stand(name, `case "$1" in show | read) echo '${service.us.access_key_secret}' ;; *) cat > /dev/null ;; esac`);
+    addProgram(name, `case "$1" in show | read) echo '${service.us.access_key_secret}' ;; *) cat > /dev/null ;; esac`);
   writeFileSync(home.path("keys-waivers.json"), '{"waivers":[]}');
   return home;
 }
@@ -113,7 +113,7 @@ async function ownKeyOf(home: Home): Promise<string> {
   return (JSON.parse(stdout) as { credential: { key_id: string } }).credential.key_id;
 }
 
-async function overlap(): Promise<string> {
+async function startOverlap(): Promise<string> {
   const { id } = await client("--secret-file", "./overlap-1");
   const words = ["oauth-clients", "rotate", id, "--overlap", "36h", "--secret-file", "./overlap-2"];
   expect((await at.integ(words)).code).toBe(0);
@@ -121,8 +121,8 @@ async function overlap(): Promise<string> {
   return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
-/** Homes of their own, because these examples change state that others need. */
-const apart: readonly (readonly [line: RegExp, arrange: (home: Home) => Promise<void>])[] = [
+/** Examples that run in their own home, because they change state that others need. */
+const ownHomes: readonly (readonly [line: RegExp, arrange: (home: Home) => Promise<void>])[] = [
   [/profiles add/, async () => {}],
   [/profiles edit/, (home) => addProfile(home, "prod")],
   [
@@ -160,14 +160,14 @@ const apart: readonly (readonly [line: RegExp, arrange: (home: Home) => Promise<
       Object.assign(home.env, teamAccess);
       await addProfile(home, "prod");
       if (!(await integHere(home, ["journal", "init"], { env: { INTEG_JOURNAL: server.address() } })).code) return;
-      throw new Error("no journal was made");
+      throw new Error("no journal was created");
     },
   ],
   [/^integ (policy init|journal move)/, (home) => addProfile(home, "prod")],
   [/^integ (plan|apply|adopt|policy check)|--name reporting/, arrangePolicy],
 ];
 
-/** A policy in `integ.yaml` and `prod.yaml`, with a first run if the example needs one. */
+/** Adds a profile and writes the same policy to `integ.yaml` and `prod.yaml`. */
 async function arrangePolicy(home: Home): Promise<void> {
   await addProfile(home, "prod");
   const account = service.us.service_account_id;
@@ -179,7 +179,8 @@ oauth_clients:
   for (const name of ["integ.yaml", "prod.yaml"]) writeFileSync(home.path(name), text);
 }
 
-async function arrangedPolicy(home: Home, line: string): Promise<void> {
+/** Runs the commands that the example builds on: a saved plan, a first `apply`, an overlap, or a key to adopt. */
+async function runEarlierCommands(home: Home, line: string): Promise<void> {
   const run = async (...words: string[]): Promise<void> => {
     const { code, stderr } = await home.integ(words);
     expect([0, 10], stderr).toContain(code);
@@ -191,8 +192,8 @@ async function arrangedPolicy(home: Home, line: string): Promise<void> {
   if (line.includes("access-key deploy")) await desk.makeKey({ name: "deploy" });
 }
 
-/** The example with this machine's values. */
-async function here(line: string, index: number): Promise<string> {
+/** Prepares an example and fills in this machine's values. @returns the command to type */
+async function prepare(line: string, index: number): Promise<string> {
   let text = line
     .replace("https://api.eu.example.com", service.eu.base_url)
     .replace("https://api.us.example.com", service.us.base_url)
@@ -219,7 +220,7 @@ async function here(line: string, index: number): Promise<string> {
   }
   if (text.includes("import journal.ndjson")) await at.integ(["journal", "export", "--out", "journal.ndjson"]);
   if (text.includes("keys get nightly-sync")) await desk.makeKey({ name: "nightly-sync" });
-  if (text.includes("--now")) text = text.replace("6k2f9", await overlap());
+  if (text.includes("--now")) text = text.replace("6k2f9", await startOverlap());
   if (text.includes("journal claim")) text = text.replace("6k2f9", await entry("undelivered"));
   if (text.includes("--replace-lost-secret"))
     text = text.replace("6k2f9", await entry("secret_lost", "POST /v1/oauth_clients drop=after times=1"));
@@ -244,12 +245,12 @@ it("each example runs, or is only parsed for a reason", { timeout: 300_000 }, as
       continue;
     }
     const before = new Set((await account.live()).map(({ id }) => id));
-    const arrange = apart.find(([pattern]) => pattern.test(line))?.[1];
+    const arrange = ownHomes.find(([pattern]) => pattern.test(line))?.[1];
     const home = arrange === undefined ? at : newHome();
     await arrange?.(home);
-    if (arrange === arrangePolicy) await arrangedPolicy(home, line);
+    if (arrange === arrangePolicy) await runEarlierCommands(home, line);
     const isOwn = line.includes("--update-profile");
-    const text = isOwn ? line.replace("ak_123", await ownKeyOf(home)) : await here(line, index);
+    const text = isOwn ? line.replace("ak_123", await ownKeyOf(home)) : await prepare(line, index);
     const asks =
       /(revoke|forget|remove|rotate|reset|prune|apply|adopt|trust|--fix)( |$)/.test(text) &&
       !/--yes|--by-replacement|oauth-clients rotate/.test(text);

@@ -1,4 +1,4 @@
-// The single executable needs and loads no file next to it. It is built and run here if its Node can be downloaded.
+// The single executable needs and loads no file next to it. It is built and run here if its Node has been downloaded.
 // INTEG_TEST_BINARY=build/integ runs all end-to-end tests with it.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Ended, ended, Home, isOtherBinary, root } from "../support/program.ts";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
-const isElse = isOtherBinary("how the executable is built");
+const isSkipped = isOtherBinary("how the executable is built");
 const single = new Home();
 afterAll(() => single.remove());
 
@@ -35,8 +35,8 @@ function runAlone(at: Home, line: readonly string[], env: Record<string, string>
   return ended(child, { input: "a-key\n" });
 }
 
-/** The main task, the credential file, the journal's lock, and the program's description of itself. */
-function works(at: Home, program: readonly string[]): void {
+/** Tests the main task, the credential file, the journal's lock, and the program's description of itself. */
+function itWorks(at: Home, program: readonly string[]): void {
   const run = (words: readonly string[], env?: Record<string, string>): Promise<Ended> =>
     runAlone(at, [...program, ...words], env);
   const json = async (...words: string[]): Promise<Record<string, unknown>> => {
@@ -93,7 +93,7 @@ function whyNotBuilt(): string | undefined {
   return "its Node has not been fetched yet (scripts/executable/build.mjs fetches it; so does INTEG_TEST_FULL=1)";
 }
 
-const absent = isElse ? "another binary is under test" : whyNotBuilt();
+const absent = isSkipped ? "another binary is under test" : whyNotBuilt();
 if (absent) console.warn(`skipped: building the executable: ${absent}`);
 
 describe.skipIf(absent)("the executable", () => {
@@ -107,7 +107,7 @@ describe.skipIf(absent)("the executable", () => {
     });
     copyFileSync(join(built, "integ"), alone);
   }, 300_000);
-  works(single, [alone]);
+  itWorks(single, [alone]);
 
   it("runs itself for the steps of the tour", async () => {
     const { code, stderr } = await runAlone(single, [alone, "sandbox", "tour"]);

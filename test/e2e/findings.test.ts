@@ -1,4 +1,4 @@
-// Defects that were fixed, and that no other test would see again.
+// Regression tests for fixed defects that no other test detects.
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
@@ -86,10 +86,10 @@ describe("input from a file or a pipe", () => {
     const at = home({});
     const { base_url, organization_id, api_key } = service.us;
     const where = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
-    const added = await at.integ(["profiles", "add", "p", ...where, "--api-key-stdin"], {
+    const addWords = await at.integ(["profiles", "add", "p", ...where, "--api-key-stdin"], {
       input: `\uFEFF${api_key}\n`,
     });
-    expect(added.code).toBe(0);
+    expect(addWords.code).toBe(0);
     expect((await at.integ(["entities", "list", "-p", "p", "--limit", "1"])).code).toBe(0);
   });
 
@@ -102,8 +102,8 @@ describe("input from a file or a pipe", () => {
   });
 });
 
-/** What a scene must leave unchanged: its exit code, and the same result afterwards. */
-interface Kept {
+/** A command (`act`), its exit code, and the state that it must leave unchanged (`seen`). */
+interface Unchanged {
   readonly code: number;
   readonly act: readonly string[];
   readonly seen: () => Promise<string>;
@@ -111,10 +111,10 @@ interface Kept {
 type Scene = (
   at: Home,
   run: (code: number, words: readonly string[], input?: string) => Promise<string>,
-) => Promise<Kept>;
+) => Promise<Unchanged>;
 
-const dropped = "POST /v1/oauth_clients drop=before times=1";
-const added = (name: string, ...words: string[]): string[] => {
+const lostRequest = "POST /v1/oauth_clients drop=before times=1";
+const addWords = (name: string, ...words: string[]): string[] => {
   const { base_url, token_endpoint } = service.us;
   return [
     "profiles",
@@ -143,7 +143,7 @@ const scenes: Record<string, Scene> = {
   "a kept secret, by a profile that has the client's id and no secret": async (at, run) => {
     const kept = await keptSecret(at, run);
     const { clientId } = JSON.parse(await kept.seen()) as { clientId: string };
-    await run(0, added("other", "--client-id", clientId, "--client-secret-command", "cat /not-yet", "--no-verify"));
+    await run(0, addWords("other", "--client-id", clientId, "--client-secret-command", "cat /not-yet", "--no-verify"));
     return kept;
   },
   "a kept secret, while its client is disabled for a moment": async (at, run) => {
@@ -155,23 +155,23 @@ const scenes: Record<string, Scene> = {
   "a delivered secret, by the recovery of another one for the same file": async (at, run) => {
     writeFileSync(at.path("s"), "old");
     for (const code of [7, 8]) {
-      await service.fault(dropped);
+      await service.fault(lostRequest);
       await run(code, create("--secret-file", "s", "--force", "--new", "--retry-for", "0"));
       await service.calm();
     }
     await run(0, ["journal", "recover"]);
     return { code: 0, act: ["journal", "recover"], seen: async () => readFileSync(at.path("s"), "utf8") };
   },
-  "a profile with a removed one's name": async (_at, run) => {
-    await run(0, added("ci", "--api-key-stdin"), service.us.api_key);
-    await service.fault(dropped);
+  "a profile that has the name of a removed one": async (_at, run) => {
+    await run(0, addWords("ci", "--api-key-stdin"), service.us.api_key);
+    await service.fault(lostRequest);
     await run(7, create("--secret-profile", "ci", "--retry-for", "0"));
     await run(0, ["profiles", "remove", "ci", "--yes"]);
-    await run(0, added("ci", "--api-key-stdin"), service.us.second_api_key);
+    await run(0, addWords("ci", "--api-key-stdin"), service.us.second_api_key);
     return { code: 7, act: ["journal", "recover"], seen: () => run(0, ["profiles", "list", "--json"]) };
   },
   "the acting profile's credential, by a creation without consent": async (_at, run) => {
-    await run(0, added("prod", "--api-key-stdin"), service.us.api_key);
+    await run(0, addWords("prod", "--api-key-stdin"), service.us.api_key);
     const act = create("--secret-profile", "prod", "-p", "prod", "--no-input");
     return { code: 2, act, seen: () => run(0, ["profiles", "list", "--json"]) };
   },
@@ -192,18 +192,18 @@ const status =
     const all = (await service.control("GET", `/${noun}`)) as { id: string; status: string }[];
     return all.find((one) => one.id === id)!.status;
   };
-const madeIn = (json: string): string => (JSON.parse(json) as { id: string }).id;
-/** Another machine, for which the journal is a copy of this one's. */
-const elsewhere = (at: Home): void => rmSync(at.path("state", "machine"));
-const rotating = (run: Parameters<Scene>[1], to: readonly string[], { code = 0, env = "" } = {}): Promise<string> =>
+const idIn = (json: string): string => (JSON.parse(json) as { id: string }).id;
+/** Makes the home another machine's, with a copy of the journal. */
+const becomeOtherMachine = (at: Home): void => rmSync(at.path("state", "machine"));
+const rotateNew = (run: Parameters<Scene>[1], to: readonly string[], { code = 0, env = "" } = {}): Promise<string> =>
   run(0, create("--secret-file", "s", "--json")).then(async (made) => {
-    await run(code, ["oauth-clients", "rotate", madeIn(made), ...to, "--yes"], env);
-    return madeIn(made);
+    await run(code, ["oauth-clients", "rotate", idIn(made), ...to, "--yes"], env);
+    return idIn(made);
   });
 
 const rotationIn = async (run: Parameters<Scene>[1]): Promise<string> =>
   JSON.parse(await run(0, ["journal", "list", "--json"])).data[0].id;
-/** Changed as whoever can write can change it: each record has its checksum, and that of the one before. */
+/** Edits an export as anyone with the file can: each record gets a valid checksum, and its predecessor's. */
 function forged(text: string, from: string, to: string): string {
   let [before, now] = ["", ""];
   const lines = text.trimEnd().split("\n");
@@ -231,28 +231,28 @@ const policyScene =
   };
 
 Object.assign(scenes, {
-  "what a person put in the place of a policy's file": policyScene(2, (at) => writeFileSync(at.path("s"), "mine")),
-  "a policy's file of another machine": policyScene(2, elsewhere),
+  "a file that a person put in place of a policy's file": policyScene(2, (at) => writeFileSync(at.path("s"), "mine")),
+  "a policy's file of another machine": policyScene(2, becomeOtherMachine),
   "a client that another machine relies on, by audit --fix": async (at, run) => {
     await run(0, create("--secret-file", "s"));
     await service.settle();
-    elsewhere(at);
+    becomeOtherMachine(at);
     return { code: 10, act: "oauth-clients audit --max-age 1ms --fix --yes".split(" "), seen: secret(at) };
   },
-  "the old client, where the new secret is gone": async (at, run) => {
-    const id = await rotating(run, ["--secret-file", "n", "--overlap", "1h"]);
+  "the old client, if the new secret is missing": async (at, run) => {
+    const id = await rotateNew(run, ["--secret-file", "n", "--overlap", "1h"]);
     rmSync(at.path("n"));
     return { code: 8, act: ["journal", "recover", await rotationIn(run), "--now", "--yes"], seen: status(id) };
   },
-  "the old client, where the new one is refused": async (_at, run) => {
+  "the old client, if the new one is refused": async (_at, run) => {
     await service.fault("POST /oauth/token status=401 times=1");
-    const id = await rotating(run, ["--secret-command", "cat >/dev/null"], { code: 8 });
+    const id = await rotateNew(run, ["--secret-command", "cat >/dev/null"], { code: 8 });
     return { code: 8, act: ["journal", "recover", "--yes", "--accept-unproven"], seen: status(id) };
   },
-  "the old key, where the new one has expired": async (_at, run) => {
-    const id = madeIn(await run(0, ["keys", "create", "--name", "k", "--secret-file", "s", "--json"]));
+  "the old key, if the new one has expired": async (_at, run) => {
+    const id = idIn(await run(0, ["keys", "create", "--name", "k", "--secret-file", "s", "--json"]));
     const rotate = "--by-replacement --secret-file n --overlap 1h --accept-unproven --yes --json".split(" ");
-    const made = madeIn(await run(0, ["keys", "rotate", id, ...rotate]));
+    const made = idIn(await run(0, ["keys", "rotate", id, ...rotate]));
     await service.control("POST", `/access_keys/${made}`, { expiresAt: Date.now() - 1000 });
     return {
       code: 13,
@@ -260,16 +260,16 @@ Object.assign(scenes, {
       seen: status(id, "access_keys"),
     };
   },
-  "a place that whoever edited an export would send the secret to": async (at, run) => {
+  "a secret's destination, by a person who edited an export": async (at, run) => {
     const other = home();
-    await service.fault(dropped);
+    await service.fault(lostRequest);
     await other.integ(create("--secret-file", "s", "--retry-for", "0"));
     const { stdout } = await other.integ(["journal", "export"]);
     writeFileSync(at.path("x"), forged(stdout, other.path("s"), at.path("evil")));
     await run(0, ["journal", "import", "x"]);
     return { code: 7, act: ["journal", "recover"], seen: async () => String(existsSync(at.path("evil"))) };
   },
-  "an item's secret, by another one that a symbolic link leads to": async (at, run) => {
+  "an item's secret, by another item whose path leads through a symbolic link": async (at, run) => {
     policy(at, client("entity:read", "s"));
     await run(0, applied);
     symlinkSync(".", at.path("l"));
@@ -278,7 +278,7 @@ Object.assign(scenes, {
   },
 } satisfies typeof scenes);
 
-it("apply does not say that nothing is to be done where an item's secret is missing", async () => {
+it("apply does not report an item as unchanged if its secret is missing", async () => {
   const at = home();
   policy(at, client("entity:read", "s"));
   expect((await at.integ(applied)).code).toBe(0);
@@ -296,7 +296,7 @@ it("a token endpoint that was added after a rotation began proves the new client
   };
   const { base_url, token_endpoint, api_key } = service.us;
   await run(0, ["profiles", "add", "p", "--region", "us", "--base-url", base_url, "--api-key-stdin"], api_key);
-  await rotating(run, ["--secret-file", "n"], { code: 8 });
+  await rotateNew(run, ["--secret-file", "n"], { code: 8 });
   await run(0, ["profiles", "edit", "p", "--token-endpoint", token_endpoint]);
   await run(0, ["journal", "recover", "--yes"]);
 });

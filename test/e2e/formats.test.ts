@@ -93,7 +93,7 @@ describe("markdown", () => {
     );
   });
 
-  it("shows hostile text unchanged", async () => {
+  it("escapes hostile text, so that it renders unchanged", async () => {
     let text = "";
     const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
     const view = { columns: [{ path: "name", heading: "name" }], singular: "row", plural: "rows" };

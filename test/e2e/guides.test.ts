@@ -12,14 +12,14 @@ import { KeysDesk } from "./keys-desk.ts";
 interface Guide {
   readonly page: string;
   readonly codes?: readonly (readonly [command: RegExp, code: number])[];
-  readonly elsewhere?: readonly (readonly [command: RegExp, reason: string])[];
+  readonly notRun?: readonly (readonly [command: RegExp, reason: string])[];
 }
 
 const guides: readonly Guide[] = [
   {
     page: "README.md",
     codes: [[/keys audit/, 10]],
-    elsewhere: [[/^\$ /, "played word for word by readme.test.ts"]],
+    notRun: [[/^\$ /, "played word for word by readme.test.ts"]],
   },
   { page: "docs/quick-start.md" },
   { page: "docs/contracts.md" },
@@ -29,7 +29,7 @@ const guides: readonly Guide[] = [
   { page: "SECURITY.md" },
   {
     page: "docs/sandbox.md",
-    elsewhere: [
+    notRun: [
       [/sandbox start/, "serve until Ctrl-C: sandbox-start.test.ts, sandbox-document.test.ts"],
       [/sandbox tour/, "runs for long: tour.test.ts"],
     ],
@@ -123,8 +123,8 @@ function writePolicy(at: Home): void {
   writeFileSync(at.path("integ.yaml"), lines);
 }
 
-/** Preparation for a command, and the values for its example names. */
-async function arranged(at: Home, line: string): Promise<string> {
+/** Prepares a command and fills in its example names. @returns the command to type */
+async function prepare(at: Home, line: string): Promise<string> {
   const { eu } = service;
   let text = line
     .replaceAll("https://api.eu.example.com", eu.base_url)
@@ -174,23 +174,21 @@ async function legacySettings(at: Home): Promise<void> {
   await at.integ(["profiles", "edit", "prod", ...settings]);
 }
 
-describe.each(guides)("$page", ({ page, codes = [], elsewhere = [] }) => {
-  it("types commands that do what the page says", async () => {
+describe.each(guides)("$page", ({ page, codes = [], notRun = [] }) => {
+  it("has commands that end as the page says", async () => {
     const at = await newHome(page);
     const lines = commandsOf(page);
     expect(lines.length).toBeGreaterThan(1);
     let run = 0;
     for (const line of lines) {
-      if (elsewhere.some(([command]) => command.test(line))) continue;
-      const text = await arranged(at, line);
+      if (notRun.some(([command]) => command.test(line))) continue;
+      const text = await prepare(at, line);
       const { status, stderr } = await typed(at, text);
       const code = codes.find(([command]) => command.test(line))?.[1] ?? 0;
       expect(`${status} ${line}`, stderr).toBe(`${code} ${line}`);
       run += 1;
     }
-    const reasons = elsewhere.map(
-      ([command, reason]) => `${lines.filter((line) => command.test(line)).length} ${reason}`,
-    );
+    const reasons = notRun.map(([command, reason]) => `${lines.filter((line) => command.test(line)).length} ${reason}`);
     counts.push(`${page} ${run} of ${lines.length} run${reasons.length > 0 ? ` (${reasons.join(", ")})` : ""}`);
   });
 });

@@ -28,7 +28,7 @@ describe("help", () => {
     expect([widestOf(stdout) <= 80, widestOf(stdout) > 70]).toEqual([true, true]);
   });
 
-  it("on secrets has every address of a store", async () => {
+  it("on secrets shows the address forms of stores", async () => {
     const { stdout } = await home.integ(["help", "secrets"]);
     for (const part of ["github:<owner>/<repo>", "github:org/<organization>#<NAME>", "?visibility=all"])
       expect(stdout).toContain(part);

@@ -44,7 +44,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     await server.remove();
   });
 
-  const here = (text: string): string =>
+  const withLocalValues = (text: string): string =>
     text
       .replaceAll("db.example.com", `127.0.0.1:${server.port}`)
       .replaceAll("https://api.eu.example.com", service.us.base_url)
@@ -54,8 +54,8 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
 
   function blocks(heading: string, language: string): string[] {
     const chapter = page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
-    return [...chapter.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, found, text]) =>
-      found === language ? [here(text!)] : [],
+    return [...chapter.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, blockLanguage, text]) =>
+      blockLanguage === language ? [withLocalValues(text!)] : [],
     );
   }
 
@@ -115,8 +115,8 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     const [, claim = ""] = blocks("GitHub-hosted runners", "sh");
     const { stdout } = await run(desk, "integ journal list --state undelivered --json", env);
     const [{ id }] = (JSON.parse(stdout) as { data: [{ id: string }] }).data;
-    const person = { ...env, GITHUB_ACTIONS: "", ENTRY: id };
-    const claimed = await run(desk, claim.replace("identity.txt", identity), person);
+    const personEnv = { ...env, GITHUB_ACTIONS: "", ENTRY: id };
+    const claimed = await run(desk, claim.replace("identity.txt", identity), personEnv);
     expect(claimed.code, claimed.stderr).toBe(0);
     const secret = readFileSync(desk.path("stored"), "utf8");
     const [client, ...others] = await account.live();

@@ -1,5 +1,4 @@
-// Input that no one listed: responses, journal bytes, profiles, words and variables that follow from a seed, most of
-// them nearly valid. The program always ends with a documented exit code, shows no stack trace and no credential, and
+// Random input from a seed, most of it nearly valid: responses, journal bytes, arguments and variables. The program always ends with a documented exit code, shows no stack trace and no credential, and
 // with --json its error is alone on the last line. INTEG_TEST_SEED=<n> plays a run again.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -69,7 +68,7 @@ const strange = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 60 }),
 );
 
-/** One change of a value: somewhere inside it, another value, none, or the same under another name. */
+/** One change inside a value: the field at position `at` is replaced, removed, copied to another name, or repeated. */
 type Change = readonly [at: number, how: "replace" | "remove" | "rename" | "repeat", by: unknown];
 const change: fc.Arbitrary<Change> = fc.tuple(
   fc.nat({ max: 40 }),
@@ -131,7 +130,7 @@ const reply: fc.Arbitrary<Reply> = fc.record({
 });
 
 let replies: readonly Reply[] = [];
-let asked = 0;
+let requestCount = 0;
 let server: Server;
 let base = "";
 const homes: Home[] = [];
@@ -140,9 +139,9 @@ const tried = { runs: 0, failures: 0 };
 beforeAll(async () => {
   stayInThisProcess();
   server = createServer((request, response) => {
-    const one = replies[asked++ % Math.max(1, replies.length)];
-    const good = validResponse(request.method ?? "GET", request.url ?? "/");
-    const text = JSON.stringify(one === undefined ? good : changed(good, one.changes)) ?? "";
+    const one = replies[requestCount++ % Math.max(1, replies.length)];
+    const validBody = validResponse(request.method ?? "GET", request.url ?? "/");
+    const text = JSON.stringify(one === undefined ? validBody : changed(validBody, one.changes)) ?? "";
     response.writeHead(one?.status ?? 200, {
       "content-type": "application/json",
       connection: "close",
@@ -174,13 +173,13 @@ function newHome(): Home {
   return home;
 }
 
-/** Runs a command and judges how it ended. */
-async function judged(
+/** Runs a command and checks how it ended. */
+async function runAndCheck(
   home: Home,
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
-  asked = 0;
+  requestCount = 0;
   const ended = await home.integ(words, { env, input: "" });
   const { code, stdout, stderr } = ended;
   tried.runs += 1;
@@ -189,9 +188,9 @@ async function judged(
   expect(codes.has(code ?? -1), about).toBe(true);
   expect(stderr, about).not.toMatch(/This is a bug in integ|^\s+at .*[:(]\d+:\d+\)?$/m);
   if (!words.includes(canary)) expect(stdout + stderr, about).not.toContain(canary);
-  // oxlint-disable-next-line no-control-regex -- a control character that reaches the terminal is the defect looked for
+  // oxlint-disable-next-line no-control-regex -- a control character that reaches the terminal is the defect that this looks for
   expect(stderr, about).not.toMatch(/\u001b\[2J|\u0000/);
-  // After `--`, or as the value of an option, it is an ordinary word.
+  // After `--`, or as the value of an option, `--json` is an ordinary word.
   const isFlag = words.some((word, at) => word === "--json" && !words.slice(0, at).some((one) => one.startsWith("-")));
   const isJson = isFlag && code !== 0 && code !== 10;
   if (isJson && stderr !== "")
@@ -228,7 +227,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       fc.tuple(fc.constantFrom(...reads), fc.array(reply, { minLength: 1, maxLength: 3 })),
       async ([words, some]) => {
         replies = some;
-        await judged(home, words);
+        await runAndCheck(home, words);
         replies = [];
       },
     );
@@ -237,7 +236,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
   it("in the journal's bytes", async () => {
     const first = newHome();
     for (const scope of ["entity:read", "cohort:read", "organization:read"])
-      await judged(first, ["oauth-clients", "create", "--service-account", "sa_1", "--scope", scope, "--json"]);
+      await runAndCheck(first, ["oauth-clients", "create", "--service-account", "sa_1", "--scope", scope, "--json"]);
     const whole = readFileSync(first.path("state", "journal.ndjson"));
     expect(whole.length).toBeGreaterThan(1000);
     const edit = fc.tuple(
@@ -261,7 +260,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
         for (const [at, length, by = bytes.subarray(at, at + length)] of edits)
           bytes = Buffer.concat([bytes.subarray(0, at), by, bytes.subarray(Math.min(bytes.length, at + length))]);
         writeFileSync(home.path("state", "journal.ndjson"), bytes, { mode: 0o600 });
-        await judged(home, words);
+        await runAndCheck(home, words);
         home.remove();
       },
     );
@@ -308,7 +307,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
       "arguments",
       fc.tuple(fc.constantFrom(...nouns), fc.constantFrom(...verbs), fc.array(word, { maxLength: 6 })),
       async ([noun, verb, words]) => {
-        await judged(home, [noun, verb, ...words]);
+        await runAndCheck(home, [noun, verb, ...words]);
       },
     );
   });
@@ -345,7 +344,7 @@ describe(`hostile input, seed ${seed}`, { timeout: 14_400_000 }, () => {
         fc.array(fc.tuple(fc.constantFrom(...names), value), { minLength: 1, maxLength: 3 }),
       ),
       async ([words, set]) => {
-        await judged(home, words, { INTEG_TIMEOUT: "2s", ...Object.fromEntries(set) });
+        await runAndCheck(home, words, { INTEG_TIMEOUT: "2s", ...Object.fromEntries(set) });
       },
     );
   });

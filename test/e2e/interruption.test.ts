@@ -1,6 +1,6 @@
-// Ctrl-C, SIGTERM and SIGHUP (exit codes 130, 143 and 7, docs/design/output.md): the first signal stops retrying, waits
-// briefly for the response and delivers it; the second exits. The journal is always correct. Signals come from kill()
-// here, from a terminal in test/terminal/.
+// Ctrl-C, SIGTERM and SIGHUP: after the first signal, integ stops retrying, waits briefly for the response and delivers
+// its secret; after the second it exits (exit codes: docs/design/output.md). The journal is always correct. Here, the
+// signals come from kill(); in test/terminal/, from a terminal.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ const signals: readonly [Signal, number][] = [
   ["SIGTERM", 143],
   ["SIGHUP", 143],
 ];
-/** All signals are handled alike: outcomes are tested for each, the further course for the first only. */
+/** All signals are handled alike: a part of the tests sends only one of them. */
 const first = signals.slice(0, 1);
 
 const service = await serviceOfFile();
@@ -38,8 +38,8 @@ afterAll(async () => {
   await relay.close();
 });
 
-/** A home whose requests pass the relay. */
-function through(env: Readonly<Record<string, string>> = {}): Home {
+/** Opens the home of the test, whose requests pass the relay. */
+function openHome(env: Readonly<Record<string, string>> = {}): Home {
   home = new Home({
     ...service.env,
     INTEG_BASE_URL: relay.through(service.us.base_url),
@@ -62,7 +62,7 @@ interface Running {
   readonly stderr: () => string;
 }
 
-function begin(words: readonly string[]): Running {
+function start(words: readonly string[]): Running {
   const child = home.start(words);
   let stderr = "";
   child.stderr!.on("data", (text) => (stderr += String(text)));
@@ -78,7 +78,7 @@ function entries(): ReadEntry[] {
   return readJournal(home.path("state", "journal.ndjson"));
 }
 
-/** Waits until the journal has a response of that status: the wait for the next attempt follows. */
+/** True if the journal has a response of this status, after which integ waits for the next attempt. */
 function hasRecorded(status: number): boolean {
   const path = home.path("state", "journal.ndjson");
   return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);
@@ -91,57 +91,57 @@ async function until(what: string, isTrue: () => boolean): Promise<void> {
   }
 }
 
-/** The delivered secret authenticates a live client. */
-async function opensOne(file = "a.secret"): Promise<boolean> {
+/** True if the delivered secret authenticates an active client. */
+async function isSecretValid(file = "a.secret"): Promise<boolean> {
   const secret = readFileSync(home.path(file), "utf8").trim();
   for (const { client_id } of await account.live())
     if (client_id !== null && (await account.opens(client_id, secret))) return true;
   return false;
 }
 
-/** Recovery of the journal's entry leaves one live client with its secret in place. */
+/** Expects that a recovery leaves one active client, whose secret is delivered. */
 async function expectRecovery(code = 0): Promise<void> {
   const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
   expect(recovered.code, recovered.stderr).toBe(code);
   expect((await account.live()).length).toBe(1);
-  expect(await opensOne()).toBe(true);
+  expect(await isSecretValid()).toBe(true);
 }
 
-it("a process suspended past its time limit reads the response that arrived meanwhile, and delivers its secret", async () => {
-  through();
-  const held = relay.hold(/^POST .*oauth_clients/);
-  const run = begin(createWords("--timeout", "2s", "--retry-for", "0"));
-  await held.arrived;
+it("a process suspended past its time limit reads the response that arrived during the pause, and delivers its secret", async () => {
+  openHome();
+  const hold = relay.hold(/^POST .*oauth_clients/);
+  const run = start(createWords("--timeout", "2s", "--retry-for", "0"));
+  await hold.arrived;
   run.child.kill("SIGSTOP");
-  held.letGo();
+  hold.letGo();
   await new Promise((done) => setTimeout(done, 2500));
   run.child.kill("SIGCONT");
   expect(await run.end).toMatchObject({ code: 0 });
   expect(entries()).toMatchObject([{ state: "done", attempts: 1 }]);
-  expect(await opensOne()).toBe(true);
+  expect(await isSecretValid()).toBe(true);
 });
 
 describe.each(first)("%s once during a request", (signal) => {
-  it("waits for the response, delivers the secret, and ends as the command would", async () => {
-    through();
-    const held = relay.hold(/^POST .*oauth_clients/);
-    const run = begin(createWords());
-    await held.arrived;
+  it("waits for the response, delivers the secret, and exits with 0", async () => {
+    openHome();
+    const hold = relay.hold(/^POST .*oauth_clients/);
+    const run = start(createWords());
+    await hold.arrived;
     await interrupt(run, signal);
-    held.letGo();
+    hold.letGo();
     expect(await run.end).toMatchObject({ code: 0 });
     expect(entries()).toMatchObject([{ state: "done", attempts: 1 }]);
-    expect(await opensOne()).toBe(true);
+    expect(await isSecretValid()).toBe(true);
   });
 
   it("does not retry a response of unknown outcome: exit 7", async () => {
-    through();
+    openHome();
     await service.fault("POST /v1/oauth_clients status=503 effect=kept times=1");
-    const held = relay.hold(/^POST .*oauth_clients/);
-    const run = begin(createWords());
-    await held.arrived;
+    const hold = relay.hold(/^POST .*oauth_clients/);
+    const run = start(createWords());
+    await hold.arrived;
     await interrupt(run, signal);
-    held.letGo();
+    hold.letGo();
     const { code, stderr } = await run.end;
     expect(code, stderr).toBe(7);
     expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
@@ -152,14 +152,14 @@ describe.each(first)("%s once during a request", (signal) => {
 
 describe.each(first)("%s twice during a request", (signal) => {
   it("exits without delay, the outcome unknown: exit 7", async () => {
-    through();
-    const held = relay.hold(/^POST .*oauth_clients/);
-    const run = begin(createWords());
-    await held.arrived;
+    openHome();
+    const hold = relay.hold(/^POST .*oauth_clients/);
+    const run = start(createWords());
+    await hold.arrived;
     await interrupt(run, signal);
     run.child.kill(signal);
     const { code, stderr } = await run.end;
-    held.letGo();
+    hold.letGo();
     expect(code, stderr).toBe(7);
     expect(entries()).toMatchObject([{ state: "unknown", attempts: 1 }]);
     expect(stderr).toContain(entries()[0]!.id);
@@ -168,22 +168,22 @@ describe.each(first)("%s twice during a request", (signal) => {
 });
 
 it("a response that does not arrive within seconds of the first signal: exit 7", async () => {
-  through();
-  const held = relay.hold(/^POST .*oauth_clients/);
-  const run = begin(createWords());
-  await held.arrived;
+  openHome();
+  const hold = relay.hold(/^POST .*oauth_clients/);
+  const run = start(createWords());
+  await hold.arrived;
   await interrupt(run, "SIGINT");
   const { code } = await run.end;
-  held.letGo();
+  hold.letGo();
   expect(code).toBe(7);
   await expectRecovery();
 });
 
 describe.each(signals)("%s between attempts", (signal, interrupted) => {
   it("after 429, the entry keeps its key, and the exit code is the signal's", async () => {
-    through();
+    openHome();
     await service.fault("POST /v1/oauth_clients status=429 retry-after=60 times=1");
-    const run = begin(createWords("--retry-for", "5m"));
+    const run = start(createWords("--retry-for", "5m"));
     await until("the wait", () => hasRecorded(429));
     run.child.kill(signal);
     expect(await run.end).toMatchObject({ code: interrupted });
@@ -193,21 +193,21 @@ describe.each(signals)("%s between attempts", (signal, interrupted) => {
   });
 
   it("in a read, it exits without delay", async () => {
-    through();
-    const held = relay.hold(/^GET .*entities/);
-    const run = begin(["entities", "list"]);
-    await held.arrived;
+    openHome();
+    const hold = relay.hold(/^GET .*entities/);
+    const run = start(["entities", "list"]);
+    await hold.arrived;
     run.child.kill(signal);
     expect(await run.end).toMatchObject({ code: interrupted, stdout: "" });
-    held.letGo();
+    hold.letGo();
   });
 });
 
 describe.each(first)("%s between attempts", (signal, interrupted) => {
   it("after a request of unknown outcome: exit 7", async () => {
-    through();
+    openHome();
     await service.fault("POST /v1/oauth_clients status=503 effect=kept retry-after=5 times=1");
-    const run = begin(createWords("--retry-for", "5m"));
+    const run = start(createWords("--retry-for", "5m"));
     await until("the wait", () => hasRecorded(503));
     run.child.kill(signal);
     expect(await run.end).toMatchObject({ code: 7 });
@@ -216,9 +216,9 @@ describe.each(first)("%s between attempts", (signal, interrupted) => {
   });
 
   it("while a client is pending, the entry stays pending", async () => {
-    through();
+    openHome();
     await service.fault("POST /v1/oauth_clients pending=1000 times=1");
-    const run = begin(createWords("--wait", "10m"));
+    const run = start(createWords("--wait", "10m"));
     await until("the wait", () => entries()[0]?.state === "pending");
     run.child.kill(signal);
     const { code, stderr } = await run.end;
@@ -230,26 +230,26 @@ describe.each(first)("%s between attempts", (signal, interrupted) => {
 
 describe.each(first)("%s during a rotation", (signal, interrupted) => {
   it("while the new client is created: its secret is delivered, the old one works, recovery finishes", async () => {
-    through();
+    openHome();
     const old = await account.make(["entity:read"]);
-    const held = relay.hold(/^POST .*oauth_clients/);
-    const run = begin(["oauth-clients", "rotate", old.id, "--secret-file", "a.secret"]);
-    await held.arrived;
+    const hold = relay.hold(/^POST .*oauth_clients/);
+    const run = start(["oauth-clients", "rotate", old.id, "--secret-file", "a.secret"]);
+    await hold.arrived;
     await interrupt(run, signal);
-    held.letGo();
+    hold.letGo();
     const { code, stderr } = await run.end;
     expect(code, stderr).toBe(interrupted);
-    expect(await opensOne()).toBe(true);
+    expect(await isSecretValid()).toBe(true);
     expect((await account.live()).map(({ id }) => id)).toContain(old.id);
     expect(entries()).toMatchObject([{ operation: "oauth_client.rotate", state: "pending" }, { state: "done" }]);
     expect(stderr).toContain(`integ journal recover ${entries()[0]!.id}`);
     await expectRecovery();
   });
 
-  it("while the overlap is waited for: recovery finishes", async () => {
-    through();
+  it("during the overlap: both clients stay active, and the entry keeps waiting", async () => {
+    openHome();
     const old = await account.make(["entity:read"]);
-    const run = begin(["oauth-clients", "rotate", old.id, "--secret-file", "a.secret", "--overlap", "10m"]);
+    const run = start(["oauth-clients", "rotate", old.id, "--secret-file", "a.secret", "--overlap", "10m"]);
     await until("the overlap", () => entries()[0]?.state === "waiting");
     run.child.kill(signal);
     const { code, stderr } = await run.end;
@@ -261,7 +261,7 @@ describe.each(first)("%s during a rotation", (signal, interrupted) => {
 
 describe.each(first)("%s during a recovery", (signal) => {
   it("finishes the entries in progress, starts no others, and leaves those unknown: exit 7", async () => {
-    through();
+    openHome();
     // More entries than are recovered at the same time.
     const files = ["a", "b", "c", "d", "e", "f"].map((name) => `${name}.secret`);
     for (const file of files) {
@@ -269,12 +269,12 @@ describe.each(first)("%s during a recovery", (signal) => {
       const words = [...createWords().slice(0, -1), file, "--new", "--retry-for", "0"];
       expect((await home.integ(words)).code).toBe(7);
     }
-    // All four concurrent entries: one that ended earlier would let the next start before the signal.
-    const held = relay.hold(/^POST .*oauth_clients/, 4);
-    const run = begin(["journal", "recover"]);
-    await held.arrived;
+    // Holds all four concurrent requests: an entry that ended earlier would let the next start before the signal.
+    const hold = relay.hold(/^POST .*oauth_clients/, 4);
+    const run = start(["journal", "recover"]);
+    await hold.arrived;
     await interrupt(run, signal);
-    held.letGo();
+    hold.letGo();
     const { code, stderr } = await run.end;
     expect(code, stderr).toBe(7);
     const states = entries().map(({ state, attempts }) => (state === "unknown" ? `${state}, ${attempts}` : state));
@@ -282,19 +282,19 @@ describe.each(first)("%s during a recovery", (signal) => {
     expect(states.slice(4)).toEqual(["unknown, 1", "unknown, 1"]);
     const again = await home.integ(["journal", "recover"]);
     expect(again.code, again.stderr).toBe(0);
-    for (const file of files) expect(await opensOne(file)).toBe(true);
+    for (const file of files) expect(await isSecretValid(file)).toBe(true);
     expect((await account.live()).length).toBe(files.length);
   });
 });
 
 describe("a person's command that hangs", () => {
   it("--secret-command: the second Ctrl-C ends it, and the secret is kept: exit 12", async () => {
-    through();
+    openHome();
     writeFileSync(
       home.path("hang.sh"),
       `trap '' INT TERM; cat > /dev/null; : > '${home.path("begun")}'; sleep 300 & wait; sleep 300\n`,
     );
-    const run = begin(
+    const run = start(
       createWords()
         .slice(0, -2)
         .concat("--secret-command", `sh '${home.path("hang.sh")}'`),
@@ -307,11 +307,11 @@ describe("a person's command that hangs", () => {
     expect(entries()).toMatchObject([{ state: "undelivered" }]);
     const claimed = await home.integ(["journal", "claim", entries()[0]!.id, "--secret-file", "a.secret"]);
     expect(claimed.code, claimed.stderr).toBe(0);
-    expect(await opensOne()).toBe(true);
+    expect(await isSecretValid()).toBe(true);
   });
 
   it.each(first)("--api-key-command: the first %s ends it, and nothing is sent", async (signal, interrupted) => {
-    through({ INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_TOKEN_ENDPOINT: "", INTEG_ACCESS_TOKEN: "" });
+    openHome({ INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_TOKEN_ENDPOINT: "", INTEG_ACCESS_TOKEN: "" });
     const words = [
       "profiles",
       "add",
@@ -325,7 +325,7 @@ describe("a person's command that hangs", () => {
     ];
     const added = await home.integ([...words, `: > '${home.path("begun")}'; exec sleep 300`]);
     expect(added.code, added.stderr).toBe(0);
-    const run = begin(["entities", "list", "-p", "p"]);
+    const run = start(["entities", "list", "-p", "p"]);
     await until("the command", () => existsSync(home.path("begun")));
     run.child.kill(signal);
     const { code, stderr } = await run.end;

@@ -94,15 +94,15 @@ describe("the actor and time of a change", () => {
     [["--since", "2026-11-01"], "not a time with a zone"],
     [["--state", "finished"], 'Invalid state "finished"'],
     [["--operation", "create"], 'Invalid operation "create"'],
-  ])("with %j are refused", async (words, told) => {
+  ])("are refused as invalid filters: %j", async (words, message) => {
     const refused = await integHere(home(), ["journal", "list", ...words]);
     expect(refused.code).toBe(2);
-    expect(refused.stderr.toLowerCase()).toContain(told.toLowerCase());
+    expect(refused.stderr.toLowerCase()).toContain(message.toLowerCase());
   });
 });
 
 describe("a secret that could not be delivered", () => {
-  it("is kept with mode 0600, exit 12, delivered once by claim, and then destroyed", async () => {
+  it("is kept (exit 12); a claim delivers it once and destroys it", async () => {
     const at = home();
     const broken = await create(at, "--secret-command", "cat >/dev/null; exit 3");
     expect(broken.code).toBe(12);
@@ -201,15 +201,15 @@ describe("forget and prune", () => {
     await create(at, "--secret-file", "a");
     const [{ id }] = JSON.parse((await at.integ(["oauth-clients", "list", "--offline", "--json"])).stdout).data;
     await at.integ(["oauth-clients", "rotate", id, "--yes", "--secret-command", "exit 3"]);
-    const unsettled = async (): Promise<{ id: string; operation: string }[]> =>
+    const unfinishedEntries = async (): Promise<{ id: string; operation: string }[]> =>
       JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data;
-    const rotation = (await unsettled()).find(({ operation }) => operation === "oauth_client.rotate");
+    const rotation = (await unfinishedEntries()).find(({ operation }) => operation === "oauth_client.rotate");
     expect((await at.integ(["journal", "forget", rotation!.id, "--yes"])).code).toBe(0);
-    expect(await unsettled()).toEqual([]);
+    expect(await unfinishedEntries()).toEqual([]);
     expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
 
-  it("prune removes only settled entries, and none of a client that may be live", async () => {
+  it("prune removes only finished entries, and none whose client may be active", async () => {
     const at = home();
     const pruned = async (...more: string[]): Promise<Ended> =>
       at.integ(["journal", "prune", "--older-than", "0s", "--json", ...more]);
@@ -227,7 +227,7 @@ describe("forget and prune", () => {
     expect((await at.integ(["journal", "prune", "--older-than", "never"])).code).toBe(2);
   });
 
-  it("list shows only the entries of the profile of -p", async () => {
+  it("list -p shows only the entries of that profile", async () => {
     const at = home();
     await create(at, "--secret-file", "a");
     const listed = async (...more: string[]): Promise<unknown[]> =>
@@ -243,7 +243,7 @@ describe("a state folder that is deleted during a delivery", () => {
   it.each([
     ["create", ["--secret-command"]],
     ["claim", ["--secret-command"]],
-  ])("%s ends as the change did, and promises nothing about the journal", async (verb, [flag = ""]) => {
+  ])("%s succeeds, and does not say that the journal still has the entry", async (verb, [flag = ""]) => {
     const at = home();
     const command = `cat > '${at.path("got")}'; rm -rf '${at.path("state")}'`;
     const kept = verb === "claim" && (await create(at, flag, "exit 3"));
@@ -256,7 +256,7 @@ describe("a state folder that is deleted during a delivery", () => {
 });
 
 describe("a defective journal: nothing is sent or overwritten", () => {
-  it("a state folder that cannot be created is an error, even where Node's own call never returns", async () => {
+  it("a state folder that cannot be created is an error, even if Node's own call never returns", async () => {
     const at = home({ INTEG_STATE_DIR: "/proc/nope/state" });
     const before = await clientCount();
     const { code, signal, stderr } = await create(at, "--secret-file", "s");
@@ -352,8 +352,8 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     expect([third.code, third.stderr.includes("integ journal verify")]).toEqual([0, true]);
     const verified = await at.integ(["journal", "verify"]);
     expect(verified.code).toBe(10);
-    const way = /`integ (journal prune [^`]+)`/.exec(verified.stdout)?.[1] ?? "";
-    expect((await at.integ(way.split(" "))).code).toBe(0);
+    const repairCommand = /`integ (journal prune [^`]+)`/.exec(verified.stdout)?.[1] ?? "";
+    expect((await at.integ(repairCommand.split(" "))).code).toBe(0);
     expect((await at.integ(["journal", "verify"])).code).toBe(0);
     expect((await at.integ(["journal", "list"])).stderr).not.toContain("damaged");
     expect(await entries(at)).toHaveLength(3);

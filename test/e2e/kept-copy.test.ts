@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
-import { deskOfTests, type KeysDesk, unsettled } from "./keys-desk.ts";
+import { deskOfTests, type KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
@@ -18,7 +18,7 @@ function creations(): [string, string[]][] {
 async function kept(words: string[]): Promise<{ at: Home; id: string; path: string }> {
   const { at } = await desk.withProfile();
   expect((await at.integ([...words, "--secret-command", "exit 1"])).code).toBe(12);
-  const [entry] = await unsettled(at);
+  const [entry] = await unfinishedEntries(at);
   return { at, id: entry!.id, path: at.path("state", "undelivered", entry!.id) };
 }
 
@@ -36,10 +36,10 @@ describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) 
     expect([lost.code, nextOf(lost.stderr)]).toEqual([9, `integ journal recover ${id} --replace-lost-secret`]);
     const end = await at.integ(["journal", "recover", id, "--replace-lost-secret", "--secret-file", "s"]);
     expect(end.code, end.stderr).toBe(0);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
-  it("with a damaged copy is left for a person, with the command that gives it up", async () => {
+  it("with a damaged copy stays, and the error shows the command that deletes it", async () => {
     const { at, id, path } = await kept(creations()[which]![1]);
     writeFileSync(path, "not what it was");
     const claimed = await at.integ(["journal", "claim", id]);
@@ -52,7 +52,7 @@ describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) 
 
 it("the kept secret of a key that was rotated or revoked since is not delivered as a working one", async () => {
   const { at, id: first } = await kept(["keys", "create", "--name", "twice"]);
-  const [{ resource_id: key }] = (await unsettled(at)) as unknown as [{ resource_id: string }];
+  const [{ resource_id: key }] = (await unfinishedEntries(at)) as unknown as [{ resource_id: string }];
   const rotated = await at.integ(["keys", "rotate", key, "--secret-file", "s", "--yes"]);
   expect(rotated.code, rotated.stderr).toBe(0);
   for (const after of [

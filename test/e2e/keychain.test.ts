@@ -111,7 +111,7 @@ describe.skipIf(isSkipped)("an unlocked keyring", () => {
 });
 
 describe.skipIf(isSkipped)("a locked keyring that is not unlocked", () => {
-  it("fails soon without a key, and no other credential is used instead", async () => {
+  it("makes commands fail soon, and no other credential is used instead", async () => {
     const { lock } = await logIn();
     await add("p");
     lock();
@@ -146,33 +146,33 @@ describe.skipIf(isSkipped)("a missing keyring", () => {
   });
 
   it("is assumed within seconds if the message bus never replies, and the next command does not wait", async () => {
-    let asked = 0;
-    server = createServer((socket) => void (asked++, socket.on("error", () => {})));
+    let connections = 0;
+    server = createServer((socket) => void (connections++, socket.on("error", () => {})));
     await new Promise<void>((resolve) => server!.listen(at.path("bus"), resolve));
     at.env.DBUS_SESSION_BUS_ADDRESS = `unix:path=${at.path("bus")}`;
     const added = await add("p");
     expect([added.code, keptIn(added)]).toEqual([0, "file"]);
     expect(added.stderr).toContain("no response within 5 s");
-    const before = asked;
+    const before = connections;
     expect(keptIn(await add("q"))).toBe("file");
-    expect([before > 0, asked]).toEqual([true, before]);
+    expect([before > 0, connections]).toEqual([true, before]);
   });
 
   it("can be interrupted by Ctrl-C while it is awaited", async () => {
     const { end } = await logIn();
     await add("p");
     await end();
-    let wasAsked = (): void => {};
-    const asked = new Promise<void>((resolve) => (wasAsked = resolve));
+    let connect = (): void => {};
+    const connected = new Promise<void>((resolve) => (connect = resolve));
     server = createServer((socket) => {
       socket.on("error", () => {});
-      wasAsked();
+      connect();
     });
     await new Promise<void>((resolve) => server!.listen(at.path("bus"), resolve));
     const child = at.start(["entities", "list", "-p", "p"], {
       env: { DBUS_SESSION_BUS_ADDRESS: `unix:path=${at.path("bus")}` },
     });
-    await asked;
+    await connected;
     child.kill("SIGINT");
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(130);
   });

@@ -1,4 +1,4 @@
-// Runs every snippet of docs/ci.md unchanged, with only addresses and folders replaced.
+// Runs the snippets of docs/ci.md with only addresses and folders replaced; those for hosted runners: see `hosted`.
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ let desk: KeysDesk;
 let at: Home;
 let deploy: { id: string; secret: string };
 let own: { id: string; secret: string };
-const taken = new Set<Snippet>();
+const usedSnippets = new Set<Snippet>();
 /** The output of all snippets. */
 let printed = "";
 
@@ -46,11 +46,11 @@ beforeAll(async () => {
 afterAll(() => at.remove());
 
 /** The snippet of a language that contains a text, with this machine's addresses and folders. */
-function snippet(language: string, holding: string): string {
-  const found = snippets.find((one) => one.language === language && one.text.includes(holding));
-  if (!found) throw new Error(`docs/ci.md has no ${language} snippet with ${holding}`);
-  taken.add(found);
-  return found.text
+function snippet(language: string, excerpt: string): string {
+  const match = snippets.find((one) => one.language === language && one.text.includes(excerpt));
+  if (!match) throw new Error(`docs/ci.md has no ${language} snippet with ${excerpt}`);
+  usedSnippets.add(match);
+  return match.text
     .replaceAll("https://api.eu.example.com", service.eu.base_url)
     .replaceAll("5eed0000-0000-4000-8000-0000000000e5", service.eu.organization_id)
     .replaceAll("/etc/deploy/", `${at.path("etc")}/`)
@@ -129,12 +129,12 @@ describe("docs/ci.md", () => {
     const stored = (): string => readFileSync(at.path("gh.secret"), "utf8").trimEnd();
     const before = stored();
     const fault = { fault: "POST /api/v1/access-keys drop=after times=1" };
-    const asked = await fetch(service.eu.control_url, {
+    const controlResponse = await fetch(service.eu.control_url, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(fault),
     });
-    expect(asked.ok).toBe(true);
+    expect(controlResponse.ok).toBe(true);
     expect((await night()).at(-1)).toBe(7);
     expect(stored()).toBe(before);
     expect(await desk.opens(before)).toBe(true);
@@ -177,7 +177,7 @@ describe("docs/ci.md", () => {
     expect(stdout).not.toContain("no_expiry:ak_eu_forgotten");
   });
 
-  it("the findings for code scanning, and the report", async () => {
+  it("the findings for code scanning and the report are written", async () => {
     const { code, stderr } = await run(["bash", "-e", "-c"], snippet("sh", "sarif"));
     expect(code, stderr).toBe(0);
     const { runs } = JSON.parse(readFileSync(at.path("audit.sarif"), "utf8")) as { runs: [{ results: object[] }] };
@@ -192,7 +192,9 @@ describe("docs/ci.md", () => {
     );
 
   it("each snippet was run, and none printed a secret", () => {
-    expect(snippets.filter((one) => !taken.has(one) && !hosted.some((part) => one.text.includes(part)))).toEqual([]);
+    expect(snippets.filter((one) => !usedSnippets.has(one) && !hosted.some((part) => one.text.includes(part)))).toEqual(
+      [],
+    );
     expect(snippets.length).toBeGreaterThan(5);
     expect(printed).not.toMatch(/sbx_eu_aks_/);
   });

@@ -1,12 +1,12 @@
-// Access keys as the service holds them, and a profile that authenticates with one: tests of the legacy contract
-// compare the program's output with them.
+// Access keys as the service has them, and a profile that authenticates with one of them: tests of the legacy contract
+// compare the program's output with these keys.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { type RegionDescription, startService, type Service } from "../support/service.ts";
 
-export interface HeldKey {
+export interface ServiceKey {
   readonly id: string;
   readonly name: string;
   readonly status: string;
@@ -88,7 +88,7 @@ export class KeysDesk {
     for (const { env } of this.#homes) if (env.INTEG_ACCESS_TOKEN !== undefined) env.INTEG_ACCESS_TOKEN = access_token;
   }
 
-  /** From now on its homes reach the region's API at another origin, unless a test sets one. */
+  /** Makes its homes reach the region's API at another origin, unless a test sets one. */
   async goThrough(through: ((origin: string) => Promise<string>) | undefined): Promise<void> {
     const { origin } = new URL(this.service.us.base_url);
     const near = through ? await through(origin) : origin;
@@ -163,27 +163,27 @@ export class KeysDesk {
     return (await answer.json()) as { id: string; secret: string };
   }
 
-  async keys(): Promise<HeldKey[]> {
+  async keys(): Promise<ServiceKey[]> {
     const answer = await fetch(`${this.#here.control_url}/access_keys`);
-    return (await answer.json()) as HeldKey[];
+    return (await answer.json()) as ServiceKey[];
   }
 
-  async key(id: string): Promise<HeldKey> {
+  async key(id: string): Promise<ServiceKey> {
     return (await this.keys()).find((key) => key.id === id)!;
   }
 
-  async live(name: string): Promise<HeldKey[]> {
+  async live(name: string): Promise<ServiceKey[]> {
     return (await this.keys()).filter((key) => key.name.startsWith(name) && key.status === "active");
   }
 
-  /** Whether the service accepts the secret now. */
+  /** True if the service accepts the secret now. */
   async opens(secret: string): Promise<boolean> {
     const answer = await this.#exchange(secret);
     await answer.body?.cancel();
     return answer.status === 200;
   }
 
-  /** Requests since the last `calm`, without exchanges of secrets. */
+  /** The number of such requests since the last `calm`. */
   async sent(method: string, path: RegExp): Promise<number> {
     const { requests } = (await this.service.control("GET")) as { requests: { method: string; path: string }[] };
     return requests.filter((request) => request.method === method && path.test(request.path)).length;
@@ -198,7 +198,7 @@ export async function entries(at: Home): Promise<JournalEntry[]> {
   return (JSON.parse(stdout) as { data: JournalEntry[] }).data;
 }
 
-export async function unsettled(at: Home): Promise<JournalEntry[]> {
+export async function unfinishedEntries(at: Home): Promise<JournalEntry[]> {
   const { stdout } = await integHere(at, ["journal", "list", "--json"]);
   return (JSON.parse(stdout) as { data: JournalEntry[] }).data;
 }

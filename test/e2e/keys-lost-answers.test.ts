@@ -1,16 +1,16 @@
-// Creations with a lost response: one POST and no automatic second, the orphan is found, revoked and replaced, or
-// reported as lost with a next step; doubt is reported as doubt.
+// Creations of keys whose response is lost: integ sends no second POST by itself. It finds the orphan, and replaces it
+// on request or reports it as lost with a next step; if it is not certain, it says so.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+import { creation, entries, deskOfTests, type KeysDesk, secretIn, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 let number = 0;
 deskOfTests((opened) => (desk = opened));
 
-const lost: readonly (readonly [name: string, fault: string, made: boolean])[] = [
+const lost: readonly (readonly [name: string, fault: string, isCreated: boolean])[] = [
   ["a connection dropped before it was handled", "drop=before times=1", false],
   ["a connection dropped after it took effect", "drop=after times=1", true],
   ["a response cut in its head", "cut=wire:40 times=1", true],
@@ -39,12 +39,12 @@ async function loseAnswer(fault: string, ...flags: string[]): Promise<Lost> {
   return { at, name, ended };
 }
 
-describe.each(lost)("%s", (_name, fault, made) => {
-  it(`ends with exit 7 after one POST, and ${made ? "the orphan is replaced on request" : "no key is created"}`, async () => {
+describe.each(lost)("%s", (_name, fault, isCreated) => {
+  it(`ends with exit 7 after one POST, and ${isCreated ? "the orphan is replaced on request" : "no key is created"}`, async () => {
     const { at, name, ended } = await loseAnswer(fault);
     expect(ended.code, ended.stderr).toBe(7);
     expect(await desk.sent("POST", creation)).toBe(1);
-    const [entry] = await unsettled(at);
+    const [entry] = await unfinishedEntries(at);
     expect(entry).toMatchObject({
       operation: "access_key.create",
       state: "unknown",
@@ -53,11 +53,11 @@ describe.each(lost)("%s", (_name, fault, made) => {
     });
     expect(ended.stderr).toContain(`integ journal recover ${entry!.id}`);
     expect(existsSync(at.path("key.secret"))).toBe(false);
-    if (!made) return;
+    if (!isCreated) return;
     const [orphan] = await desk.live(name);
-    const looked = await integHere(at, ["journal", "recover"]);
-    expect(looked.code, looked.stderr).toBe(9);
-    expect(await unsettled(at)).toMatchObject([{ state: "secret_lost", resource_id: orphan!.id }]);
+    const inspected = await integHere(at, ["journal", "recover"]);
+    expect(inspected.code, inspected.stderr).toBe(9);
+    expect(await unfinishedEntries(at)).toMatchObject([{ state: "secret_lost", resource_id: orphan!.id }]);
     expect(await desk.live(name)).toHaveLength(1);
     const recovered = await integHere(at, ["journal", "recover", "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
@@ -77,7 +77,7 @@ describe("an unknown creation", () => {
   it("is not repeated when the command is typed again; --new creates another key", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const words = ["keys", "create", "--name", name, "--secret-file", "key.secret"];
-    const [lost] = await unsettled(at);
+    const [lost] = await unfinishedEntries(at);
     const again = await at.integ(words);
     expect(again.code).toBe(7);
     expect(again.stderr).toContain("--new");
@@ -87,10 +87,10 @@ describe("an unknown creation", () => {
     expect([taken.code, taken.stderr]).toEqual([8, expect.stringContaining(`integ journal recover ${lost!.id}`)]);
     expect(await desk.sent("POST", creation)).toBe(1);
     const elsewhere = ["keys", "create", "--name", name, "--secret-file", "other.secret", "--new"];
-    const made = await at.integ(elsewhere);
-    expect(made.code, made.stderr).toBe(0);
+    const isCreated = await at.integ(elsewhere);
+    expect(isCreated.code, isCreated.stderr).toBe(0);
     expect(await desk.sent("POST", creation)).toBe(2);
-    // The journal knows the key that was created by hand, so the orphan is still certain.
+    // The journal knows the key that --new created, so the other one must be the orphan.
     const recovered = await at.integ(["journal", "recover", lost!.id, "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.live(name)).toHaveLength(2);
@@ -106,7 +106,7 @@ describe("an unknown creation", () => {
       expect([guessed.code, guessed.stderr]).toEqual([9, expect.stringContaining("can look the same")]);
       expect(await desk.live(name)).toHaveLength(1);
     }
-    const [entry] = await unsettled(at);
+    const [entry] = await unfinishedEntries(at);
     expect(entry!.next_step).toBe(`integ journal recover ${entry!.id} --revoke ${orphan!.id}`);
     expect((await integHere(at, ["journal", "recover", "--revoke", orphan!.id])).code).toBe(2);
     expect((await integHere(at, entry!.next_step!.split(" ").slice(1))).code).toBe(0);
@@ -114,7 +114,7 @@ describe("an unknown creation", () => {
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
   });
 
-  it("without a terminal is found by its marker, whatever else has the same name", async () => {
+  it("without a terminal is found by its marker, even if another key has the same name", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     await desk.makeKey({ name });
     const recovered = await integHere(at, ["journal", "recover", "--yes"]);
@@ -126,7 +126,7 @@ describe("an unknown creation", () => {
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
   });
 
-  it("that made nothing is settled as refused only after the list had time to show it", async () => {
+  it("that created nothing ends as refused only after the list had time to show a key", async () => {
     const { at, name } = await loseAnswer("drop=before times=1");
     const early = await integHere(at, ["journal", "recover", "--wait", "0s"]);
     expect(early.code).toBe(7);
@@ -143,7 +143,7 @@ describe("an unknown creation", () => {
 describe("the destination of the secret", () => {
   it("is remembered from the start; another one named at recovery replaces it and leaves nothing behind", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
-    const [lost] = await unsettled(at);
+    const [lost] = await unfinishedEntries(at);
     const recovered = await integHere(at, ["journal", "recover", lost!.id, "--yes", "--secret-file", "other.secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.opens(secretIn(at, "other.secret"))).toBe(true);
@@ -157,13 +157,13 @@ describe("a secret that arrived and could not be delivered", () => {
     const at = desk.withToken();
     const broken = await at.integ(["keys", "create", "--name", "kept-1", "--secret-command", "cat >/dev/null; exit 3"]);
     expect(broken.code, broken.stderr).toBe(12);
-    const [entry] = await unsettled(at);
+    const [entry] = await unfinishedEntries(at);
     expect(entry).toMatchObject({ state: "undelivered", next_step: `integ journal claim ${entry!.id}` });
     expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(12);
     const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
     const secret = (JSON.parse(claimed.stdout) as { secret: string }).secret;
     expect(await desk.opens(secret)).toBe(true);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
     expect(readFileSync(at.path("state", "journal.ndjson"), "utf8")).not.toContain(secret);
   });
 
@@ -172,9 +172,9 @@ describe("a secret that arrived and could not be delivered", () => {
     number = 98;
     const { at, ended } = await loseAnswer(`cut=${whole - 1} times=1`, "--no-marker");
     expect(ended.code, ended.stderr).toBe(12);
-    const [entry] = await unsettled(at);
+    const [entry] = await unfinishedEntries(at);
     const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
     expect(await desk.opens((JSON.parse(claimed.stdout) as { secret: string }).secret)).toBe(true);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
-// Rotation of access keys by replacement: create, deliver, prove, revoke; at every moment one of the two works.
+// Rotation of access keys by replacement: create, deliver, prove, revoke; one of the two keys always works.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+import { creation, entries, deskOfTests, type KeysDesk, secretIn, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
@@ -64,7 +64,7 @@ describe("keys rotate --by-replacement", () => {
     expect(code, stderr).toBe(0);
     expect((await desk.key(own.id)).status).toBe("revoked");
     expect((await at.integ(["keys", "list"])).code).toBe(0);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
   it("keeps the old key if no proof is possible, exit 8, and continues with consent", async () => {
@@ -93,7 +93,7 @@ describe("keys rotate --by-replacement", () => {
     );
     expect(ended.code, ended.stderr).toBe(0);
     expect(ended.stderr).toContain(`revokes ${long.id} in 36 hours`);
-    const [entry] = await unsettled(at);
+    const [entry] = await unfinishedEntries(at);
     expect(entry).toMatchObject({ operation: "access_key.rotate", state: "waiting", due_at: expect.any(String) });
     expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null, due_at: entry!.due_at });
     expect((await integHere(at, ["journal", "recover", "--accept-unproven"])).code).toBe(0);
@@ -102,7 +102,7 @@ describe("keys rotate --by-replacement", () => {
     expect((await desk.key(long.id)).status).toBe("revoked");
   });
 
-  it("needs an expiry for an expired key, and given options win", async () => {
+  it("needs an expiry for an expired key, and options replace its properties", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "expired", expiresAt: new Date(Date.now() + 1000).toISOString() });
     await new Promise((resolve) => setTimeout(resolve, 1100));
@@ -149,7 +149,7 @@ describe("keys rotate --by-replacement", () => {
     expect(await desk.live(name)).toHaveLength(1);
   });
 
-  it("leaves the working secret alone in recovery if a lost rotation in place was replaced", async () => {
+  it("does not change the working secret in a recovery if another rotation replaced a lost one", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "rotated since" });
     await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");

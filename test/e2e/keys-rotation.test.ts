@@ -1,31 +1,31 @@
-// Rotation of access keys in place, where a lost response is reported and never repeated automatically, and of the
-// profile's own key. By replacement: keys-replacement.test.ts.
+// Rotation of access keys in place, which integ never repeats by itself after a lost response, and of the profile's own
+// key. By replacement: keys-replacement.test.ts.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { entries, deskOfTests, type KeysDesk, rotation, secretIn, unsettled } from "./keys-desk.ts";
+import { entries, deskOfTests, type KeysDesk, rotation, secretIn, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
-function refusable(at: Home, id: string, ...flags: string[]): Promise<Ended> {
+function rotateUnconfirmed(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
 }
 
 /** With the --yes that a rotation in place needs without a terminal. */
 function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
-  return refusable(at, id, "--yes", ...flags);
+  return rotateUnconfirmed(at, id, "--yes", ...flags);
 }
 
-async function knownOwn(): Promise<{ at: Home; id: string }> {
+async function withOwnKey(): Promise<{ at: Home; id: string }> {
   const { at, own } = await desk.withProfile();
   await desk.service.calm();
   return { at, id: own.id };
 }
 
 describe("in place", () => {
-  it("warns of a possible loss first, replaces the secret, and settles the entry", async () => {
+  it("warns of a possible loss first, replaces the secret, and finishes the entry", async () => {
     const at = desk.withToken();
     const old = await desk.makeKey({ name: "in-place" });
     const ended = await rotate(at, old.id, "--secret-file", "new.secret", "--json");
@@ -65,11 +65,11 @@ describe("in place", () => {
       expect(again.code, again.stderr).toBe(0);
       expect(await desk.sent("POST", rotation)).toBe(2);
       expect(await desk.opens(secretIn(at, "new.secret"))).toBe(true);
-      expect(await unsettled(at)).toEqual([]);
+      expect(await unfinishedEntries(at)).toEqual([]);
     },
   );
 
-  it("429 is waited for, and a missing key is exit 4 or 5 and leaves nothing unfinished", async () => {
+  it("waits after a 429; a revoked key is exit 5, an unknown one exit 4, and nothing stays unfinished", async () => {
     const at = desk.withToken();
     const old = await desk.makeKey({ name: "in-place" });
     await desk.service.fault("POST /api/v1/access-keys/*/rotate status=429 retry-after=1 times=1");
@@ -79,7 +79,7 @@ describe("in place", () => {
     expect(revoked.code).toBe(5);
     expect(revoked.stderr).toContain("Next: integ keys list");
     expect((await rotate(at, "ak_nobody", "--secret-file", "c")).code).toBe(4);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
   it("flags for a new key are invalid: exit 2, nothing sent", async () => {
@@ -95,7 +95,7 @@ describe("without a terminal", () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "in-place" });
     await desk.service.calm();
-    const { code, stderr } = await refusable(at, old.id, "--secret-file", "x");
+    const { code, stderr } = await rotateUnconfirmed(at, old.id, "--secret-file", "x");
     expect([code, stderr]).toEqual([2, expect.stringMatching(/^ {2}Next: integ keys rotate .* --yes$/m)]);
     expect(await desk.sent("POST", /access-keys/)).toBe(0);
     expect((await rotate(at, old.id, "--secret-file", "x")).code).toBe(0);
@@ -110,7 +110,7 @@ describe("without a terminal", () => {
       const { at, own } = await desk.withProfile("--api-key-id", "");
       await desk.service.calm();
       const words = [own.id, ...how, "--secret-file", "x"] as const;
-      const { code, stderr } = await refusable(at, ...words);
+      const { code, stderr } = await rotateUnconfirmed(at, ...words);
       expect([code, stderr]).toEqual([2, expect.stringContaining("Set it in profile p with --api-key-id.")]);
       expect(await desk.sent("POST", /access-keys/)).toBe(0);
       const agreed = await rotate(at, ...words);
@@ -127,13 +127,13 @@ describe("without a terminal", () => {
 
   it("a key for ingestion is never the caller's own, and a key known not to be the caller's needs no question", async () => {
     const push = await desk.makeKey({ name: "ingest", scopes: ["push-ingest:*"], keyType: "service_account" });
-    const { code, stderr } = await refusable(desk.withToken(), push.id, "--by-replacement");
+    const { code, stderr } = await rotateUnconfirmed(desk.withToken(), push.id, "--by-replacement");
     expect(stderr).not.toContain("lock");
     // A bearer token alone proves nothing: both keys stay.
     expect(code, stderr).toBe(8);
     const { at } = await desk.withProfile();
     const other = await desk.makeKey({ name: "other" });
-    const replaced = await refusable(at, other.id, "--by-replacement", "--secret-file", "x");
+    const replaced = await rotateUnconfirmed(at, other.id, "--by-replacement", "--secret-file", "x");
     expect(replaced.code, replaced.stderr).toBe(0);
     expect(replaced.stderr).not.toContain("Repair");
   });
@@ -154,9 +154,9 @@ describe("the profile's own key", () => {
   });
 
   it("is changed only with a flag, once the profile knows its key", async () => {
-    const { at, id } = await knownOwn();
+    const { at, id } = await withOwnKey();
     for (const flags of [[], ["--by-replacement"], ["--secret-file", "x"]]) {
-      const { code, stderr } = await refusable(at, id, ...flags);
+      const { code, stderr } = await rotateUnconfirmed(at, id, ...flags);
       expect(code).toBe(2);
       expect(stderr).toContain("--update-profile");
     }
@@ -169,13 +169,13 @@ describe("the profile's own key", () => {
     const { at, own } = await desk.withProfile("--api-key-id", "");
     expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
-    expect((await refusable(at, own.id, "--secret-file", "x")).code).toBe(2);
+    expect((await rotateUnconfirmed(at, own.id, "--secret-file", "x")).code).toBe(2);
     expect((await rotate(at, own.id, "--secret-profile", "p")).code).toBe(0);
     expect((await at.integ(["keys", "list"])).code).toBe(0);
   });
 
   it("--update-profile with another key, or with a profile that cannot store it, is exit 2", async () => {
-    const { at } = await knownOwn();
+    const { at } = await withOwnKey();
     const other = await desk.makeKey({ name: "other" });
     expect((await rotate(at, other.id, "--update-profile")).code).toBe(2);
     expect((await rotate(desk.withToken(), other.id, "--update-profile")).code).toBe(2);
@@ -186,7 +186,7 @@ describe("the profile's own key", () => {
   });
 
   it("a lost response that revoked the profile's secret is reported with the repair", async () => {
-    const { at, id } = await knownOwn();
+    const { at, id } = await withOwnKey();
     await desk.service.fault("POST /api/v1/access-keys/*/rotate drop=after times=1");
     expect((await rotate(at, id, "--update-profile")).code).toBe(7);
     const recovered = await integHere(at, ["journal", "recover"]);
@@ -199,7 +199,7 @@ describe("the profile's own key", () => {
 });
 
 describe("a key or client that another profile of this machine uses", () => {
-  const named = /Warning: Profile nightly uses (\S+) too, and will be locked out\./;
+  const warning = /Warning: Profile nightly uses (\S+) too, and will be locked out\./;
   /** @param credential its options; the secret on standard input does not matter */
   const nightly = (at: Home, ...credential: string[]): Promise<Ended> =>
     integHere(
@@ -227,7 +227,7 @@ describe("a key or client that another profile of this machine uses", () => {
     const { id } = await desk.makeKey({ name: "shared" });
     expect((await nightly(at, "--api-key-stdin", "--api-key-id", id)).code).toBe(0);
     const { code, stderr } = await integHere(at, [...verb, id, "--yes", ...flags]);
-    expect([code, named.exec(stderr)?.[1]], stderr).toEqual([0, id]);
+    expect([code, warning.exec(stderr)?.[1]], stderr).toEqual([0, id]);
   });
 
   it("is not named if the profile gets the new secret", async () => {
@@ -235,6 +235,6 @@ describe("a key or client that another profile of this machine uses", () => {
     const { id } = await desk.makeKey({ name: "shared" });
     await nightly(at, "--api-key-stdin", "--api-key-id", id);
     const { stderr } = await integHere(at, ["keys", "rotate", id, "--yes", "--force", "--secret-profile", "nightly"]);
-    expect(stderr).not.toMatch(named);
+    expect(stderr).not.toMatch(warning);
   });
 });

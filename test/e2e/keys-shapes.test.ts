@@ -65,7 +65,7 @@ describe("a list of many keys", () => {
 });
 
 describe("keys list finds the rows", () => {
-  it("and prints them unchanged: large numbers and key order, but no white space", async () => {
+  it("and prints them without white space, but with their large numbers and key order", async () => {
     list(`{ "keys" : [ ${key.replace(",", " , ")} ] }`);
     expect((await integHere(home(), ["keys", "list", "--ndjson"])).stdout).toBe(`${key}\n`);
   });
@@ -82,7 +82,7 @@ describe("keys list finds the rows", () => {
 });
 
 describe("a response with a secret", () => {
-  const at = (body: object, status = 200): void => {
+  const respondWith = (body: object, status = 200): void => {
     answer = () => ({ status, body: JSON.stringify(body) });
   };
 
@@ -94,7 +94,7 @@ describe("a response with a secret", () => {
   ])(
     "to a rotation, %s, reaches standard output in every format; with another destination, no part of it does",
     async (_name, body) => {
-      at(body);
+      respondWith(body);
       const secret = /s3cr3t-\w+/.exec(JSON.stringify(body))![0];
       const words = ["keys", "rotate", "ak_1", "--yes"];
       for (const format of ["json", "table", "yaml", "csv", "ndjson"]) {
@@ -110,17 +110,17 @@ describe("a response with a secret", () => {
   );
 
   it("to a rotation without a secret: exit 9, and the next step is another rotation", async () => {
-    at({ id: "ak_1", name: "one" });
+    respondWith({ id: "ak_1", name: "one" });
     const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--yes"]);
     expect(code).toBe(9);
     expect(stderr).toContain("rotate the key again");
   });
 
   it("to a creation without a secret: exit 9", async () => {
-    at({ id: "ak_1", name: "one" }, 201);
+    respondWith({ id: "ak_1", name: "one" }, 201);
     const { code } = await integHere(home(), ["keys", "create", "--name", "one", "--no-marker"]);
     expect(code).toBe(9);
-    // The step that the rotation printed may be typed meanwhile.
+    // Between the two tests, the step that the rotation printed may be typed (support/typed-steps.ts).
     expect(seen.filter((request) => request.startsWith("POST") && !request.includes("/rotate"))).toHaveLength(1);
   });
 });
@@ -171,7 +171,7 @@ describe("a revocation", () => {
 });
 
 describe("by replacement, properties of the old key that the API does not return", () => {
-  const told = {
+  const fullRow = {
     ...row,
     keyType: "service_account",
     scopes: ["push-ingest:*"],
@@ -185,7 +185,7 @@ describe("by replacement, properties of the old key that the API does not return
     ["scopes", ["--scope"]],
     ["expiresAt", ["--expires-in"]],
   ] as const)("%s needs a flag: exit 2, nothing created", async (member, flags) => {
-    const { [member]: _, ...rest } = told;
+    const { [member]: _, ...rest } = fullRow;
     list([rest]);
     const { code, stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"]);
     expect(code).toBe(2);
@@ -200,7 +200,7 @@ describe("by replacement, properties of the old key that the API does not return
   });
 
   it("an unknown scope is not widened: exit 2", async () => {
-    list([{ ...told, scopes: ["reports:*"] }]);
+    list([{ ...fullRow, scopes: ["reports:*"] }]);
     expect((await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"])).code).toBe(2);
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
   });

@@ -3,13 +3,13 @@ import { statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { creation, entries, deskOfTests, type KeysDesk, secretIn, unsettled } from "./keys-desk.ts";
+import { creation, entries, deskOfTests, type KeysDesk, secretIn, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 describe("keys create", () => {
-  it("prints the full response with the secret to standard output, once, and settles the entry", async () => {
+  it("prints the full response with the secret to standard output, once, and finishes the entry", async () => {
     const at = desk.withToken();
     const made = await at.integ(["keys", "create", "--name", "plain", "--no-marker", "--json"]);
     expect(made.code).toBe(0);
@@ -42,8 +42,8 @@ describe("keys create", () => {
     const { code, stdout } = await at.integ(["keys", "create", "--name", "typed", "--json", ...flags]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ secret: null, keyType: "service_account", scopes: ["push-ingest:*"] });
-    const [held] = await desk.live("typed");
-    expect(held!.expiresAt! - held!.createdAt).toBeGreaterThan(89.9 * 86_400_000);
+    const [created] = await desk.live("typed");
+    expect(created!.expiresAt! - created!.createdAt).toBeGreaterThan(89.9 * 86_400_000);
     expect(statSync(at.path("key.secret")).mode & 0o777).toBe(0o600);
     expect(await desk.opens(secretIn(at, "key.secret"))).toBe(true);
   });
@@ -125,7 +125,7 @@ describe("keys list and revoke", () => {
     await desk.service.fault(`DELETE /api/v1/access-keys/* ${fault}`);
     expect((await at.integ(["keys", "revoke", id, "--yes"])).code).toBe(0);
     expect((await desk.key(id)).status).toBe("revoked");
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
   it("a revocation of unknown outcome is exit 7, and journal recover finishes it", async () => {
@@ -134,7 +134,7 @@ describe("keys list and revoke", () => {
     await desk.service.fault("DELETE /api/v1/access-keys/* status=503 effect=none");
     const ended = await at.integ(["keys", "revoke", id, "--yes", "--retry-for", "0"]);
     expect(ended.code).toBe(7);
-    expect((await unsettled(at))[0]).toMatchObject({ operation: "access_key.revoke", state: "unknown" });
+    expect((await unfinishedEntries(at))[0]).toMatchObject({ operation: "access_key.revoke", state: "unknown" });
     await desk.service.calm();
     expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
     expect((await desk.key(id)).status).toBe("revoked");
@@ -144,7 +144,7 @@ describe("keys list and revoke", () => {
     const at = desk.withToken();
     expect((await at.integ(["keys", "revoke", "ak_nobody", "--yes"])).code).toBe(4);
     expect((await at.integ(["keys", "revoke", "..", "--yes"])).code).toBe(2);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
   it.each([

@@ -1,10 +1,9 @@
-// A server with one list of entities whose every response a test decides: pages that no correct service sends.
+// A server with one list of entities. The test writes each response, so it can send pages that no correct service sends.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Socket } from "node:net";
 
-/** The request. */
-export interface Asked {
+export interface ListRequest {
   readonly path: string;
   readonly token: string | undefined;
   readonly limit: number | undefined;
@@ -17,23 +16,23 @@ export type Answer = string | ((response: ServerResponse, request: IncomingMessa
 
 export interface ListServer {
   readonly env: Readonly<Record<string, string>>;
-  readonly asked: Asked[];
+  readonly requests: ListRequest[];
   stop(): Promise<void>;
 }
 
-export async function startListServer(answer: (asked: Asked) => Answer): Promise<ListServer> {
-  const asked: Asked[] = [];
+export async function startListServer(answer: (request: ListRequest) => Answer): Promise<ListServer> {
+  const requests: ListRequest[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((request, response) => {
     const { pathname, searchParams: query } = new URL(request.url!, "http://localhost");
     const limit = query.get("limit");
-    const one: Asked = {
+    const one: ListRequest = {
       path: pathname,
       token: query.get("page_token") ?? undefined,
       limit: limit === null ? undefined : Number(limit),
-      index: asked.length,
+      index: requests.length,
     };
-    asked.push(one);
+    requests.push(one);
     const given = answer(one);
     if (typeof given !== "string") return given(response, request);
     response.writeHead(200, { "content-type": "application/json" }).end(given);
@@ -47,7 +46,7 @@ export async function startListServer(answer: (asked: Asked) => Answer): Promise
   const { port } = server.address() as AddressInfo;
   return {
     env: { INTEG_REGION: "us", INTEG_BASE_URL: `http://127.0.0.1:${port}`, INTEG_API_KEY: "key-of-a-test" },
-    asked,
+    requests,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -68,7 +67,7 @@ export function entity(index: number): string {
 }
 
 /** Pages of these sizes, in order; `token-1` leads to the second. */
-export function pagesOf(sizes: readonly number[]): (asked: Pick<Asked, "token">) => string {
+export function pagesOf(sizes: readonly number[]): (request: Pick<ListRequest, "token">) => string {
   return ({ token }) => {
     const page = token === undefined ? 0 : Number(token.slice("token-".length));
     const before = sizes.slice(0, page).reduce((sum, size) => sum + size, 0);

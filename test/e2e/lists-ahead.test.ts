@@ -1,4 +1,4 @@
-// The next page is requested before this one is checked and printed, seen in the order of system calls.
+// The next page is requested before the current one is printed, as the order of system calls shows.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { record } from "../support/strace.ts";
@@ -25,10 +25,10 @@ describe.skipIf(isMissing("strace"))("--all", () => {
     expect(ended.code).toBe(0);
     const order = points.flatMap(({ call, text }) => {
       if (!call.startsWith("write")) return [];
-      if (text.includes("GET /v1/entities")) return ["asked"];
+      if (text.includes("GET /v1/entities")) return ["requested"];
       return text.startsWith('1, "{') || text.startsWith('1, [{iov_base="{') ? ["printed"] : [];
     });
-    const each = sizes.slice(1).flatMap(() => ["asked", "printed"]);
-    expect(order).toEqual(["asked", ...each, "printed"]);
+    const each = sizes.slice(1).flatMap(() => ["requested", "printed"]);
+    expect(order).toEqual(["requested", ...each, "printed"]);
   });
 });

@@ -13,7 +13,7 @@ import { type Answer, entity, envelope, startListServer } from "./list-server.ts
 const peakMemory = join(root, "bench", "peak-memory.cjs");
 const isUnmeasured = isOtherBinary("peak memory, which a module loaded by NODE_OPTIONS measures");
 const json = { "content-type": "application/json" };
-const good = envelope([entity(0)], null);
+const validPage = envelope([entity(0)], null);
 
 /** Sends this many bytes, as fast as the client reads. */
 function flood(response: ServerResponse, chunk: Buffer, bytes: number): void {
@@ -37,11 +37,11 @@ const bomb = gzipSync(Buffer.alloc(300_000_000, 0x20), { level: 9 });
 
 const answers: Record<string, Answer> = {
   HTML: body("<!doctype html><title>Sign in</title>", { "content-type": "text/html" }),
-  "JSON cut before its last byte": body(good.slice(0, -1)),
+  "JSON cut before its last byte": body(validPage.slice(0, -1)),
   "nesting 100,000 deep": body(envelope([nested(100_000)], null)),
   "a response cut by the connection": (response) => {
-    response.writeHead(200, { ...json, "content-length": String(good.length) });
-    response.write(good.slice(0, 60), () => response.destroy());
+    response.writeHead(200, { ...json, "content-length": String(validPage.length) });
+    response.write(validPage.slice(0, 60), () => response.destroy());
   },
   "300 MB in 300 kB of gzip": (response) =>
     void response.writeHead(200, { ...json, "content-encoding": "gzip" }).end(bomb),
@@ -62,7 +62,7 @@ const answers: Record<string, Answer> = {
   "a byte a second": (response) => {
     response.writeHead(200, json);
     let at = 0;
-    const timer = setInterval(() => response.write(good[at++] ?? " "), 1000);
+    const timer = setInterval(() => response.write(validPage[at++] ?? " "), 1000);
     response.on("close", () => clearInterval(timer));
   },
 };
@@ -73,16 +73,16 @@ describe.each(Object.entries(answers))("%s", (name, answer) => {
     const home = new Home(server.env);
     try {
       const words = ["entities", "list", "--all", "-o", format, "--retry-for", "0", "--timeout", "3s"];
-      // A process of its own, whose memory is measured, for one of the formats; for both in a full run.
+      // One format, in a full run both, runs in its own process, whose memory is measured.
       const isMeasured = (isFull || format === "ndjson") && !isUnmeasured;
       const env = { NODE_OPTIONS: `--require ${peakMemory}`, BENCH_PEAK_FILE: home.path("peak") };
-      const begun = Date.now();
+      const started = Date.now();
       const { code, stdout, stderr } = await home.integ(words, isMeasured ? { env } : {});
       expect([code, stdout]).toEqual([11, ""]);
       expect(stderr).toContain(format === "table" ? "\n  Fix: " : '"hint":"');
       if (name === "a gigabyte announced") expect(stderr).toContain("larger than 64 MiB.");
       expect(stderr).not.toMatch(/a bug in integ|\n\s+at /);
-      expect(Date.now() - begun).toBeLessThan(20_000);
+      expect(Date.now() - started).toBeLessThan(20_000);
       if (isMeasured) expect(Number(readFileSync(home.path("peak"), "utf8"))).toBeLessThan(300_000);
     } finally {
       home.remove();

@@ -1,4 +1,4 @@
-// Pagination from the command line against pages that a test decides: which rows are printed, and what is requested when.
+// Pagination from the command line, with pages that a test writes: the printed rows, and the order of requests.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
@@ -33,8 +33,8 @@ describe("--all", () => {
     });
     const { code, stdout } = await list(["--all", "--ndjson"]);
     expect([code, idsOf(stdout)]).toEqual([0, ["ent_0", "ent_2", "ent_3"]]);
-    expect(server.asked.map(({ token }) => token)).toEqual([undefined, ...tokens]);
-    expect(new Set(server.asked.map(({ limit }) => limit))).toEqual(new Set([500]));
+    expect(server.requests.map(({ token }) => token)).toEqual([undefined, ...tokens]);
+    expect(new Set(server.requests.map(({ limit }) => limit))).toEqual(new Set([500]));
   });
 
   it.each([
@@ -73,9 +73,9 @@ describe("--all", () => {
     expect([broken.code, idsOf(readFileSync(home.path("file"), "utf8"))]).toEqual([11, ids(0, 4)]);
     expect(broken.stderr).toMatch(/"next_command":"integ entities list [^"]* --force"/);
     expect(broken.stderr).not.toMatch(/--resume|--page-token/);
-    const asked = server.asked.length;
+    const requestCount = server.requests.length;
     const again = await list([...walk, "--resume"]);
-    expect([again.code, server.asked.length]).toEqual([2, asked]);
+    expect([again.code, server.requests.length]).toEqual([2, requestCount]);
     expect(again.stderr).toContain("--force");
   });
 });
@@ -88,21 +88,21 @@ describe("readers of --all", () => {
     return envelope(rows, String(page + 1));
   };
 
-  it("that do not read hold the server back to a page or two ahead", async () => {
+  it("that do not read limit the requests to three pages", async () => {
     const { server, home } = await start(endless);
     const child = home.start(["entities", "list", "--all", "--ndjson"]);
     child.stdin!.end();
     child.stdout!.pause();
-    while (server.asked.length === 0) await wait(20);
+    while (server.requests.length === 0) await wait(20);
     let before = -1;
-    while (before !== server.asked.length) {
-      before = server.asked.length;
+    while (before !== server.requests.length) {
+      before = server.requests.length;
       await wait(1000);
     }
     expect(before).toBeLessThanOrEqual(3);
-    const gone = new Promise((resolve) => child.on("close", resolve));
+    const closed = new Promise((resolve) => child.on("close", resolve));
     child.kill("SIGKILL");
-    await gone;
+    await closed;
   });
 
   it("that stop early end the listing with success", async () => {
@@ -114,7 +114,7 @@ describe("readers of --all", () => {
     child.stdout!.once("data", () => child.stdout!.destroy());
     const code = await new Promise((resolve) => child.on("exit", resolve));
     expect([code, stderr]).toEqual([0, ""]);
-    expect(server.asked.length).toBeLessThanOrEqual(5);
+    expect(server.requests.length).toBeLessThanOrEqual(5);
   });
 
   it.each(["ndjson", "csv"])("get complete rows on Ctrl-C: %s", async (format) => {
@@ -129,16 +129,16 @@ describe("readers of --all", () => {
     let stdout = "";
     child.stdout!.on("data", (chunk) => {
       stdout += String(chunk);
-      // Once: a second signal, when the process has nearly exited, would end it as a signal does.
+      // Only once: near its exit, a second signal would end the process like an unhandled one.
       if (stdout.split("\n").length > 12 && !child.killed) child.kill("SIGINT");
     });
     const code = await new Promise((resolve) => child.on("close", resolve));
     expect(code).toBe(130);
-    const found =
+    const printedIds =
       format === "ndjson" ? idsOf(stdout) : [...stdout.matchAll(/^(ent_\d+),.*Z\r\n/gm)].map(([, id]) => id);
-    expect(found).toEqual(ids(0, found.length));
-    expect(stdout.split("\n").length - 1).toBe(found.length + (format === "csv" ? 1 : 0));
-    expect(found.length % 2).toBe(0);
+    expect(printedIds).toEqual(ids(0, printedIds.length));
+    expect(stdout.split("\n").length - 1).toBe(printedIds.length + (format === "csv" ? 1 : 0));
+    expect(printedIds.length % 2).toBe(0);
   });
 });
 
@@ -152,7 +152,7 @@ describe("--out", () => {
       expect([name, code]).toEqual([name, 2]);
     }
     expect(readFileSync(home.path("there"), "utf8")).toBe("mine");
-    expect(server.asked).toEqual([]);
+    expect(server.requests).toEqual([]);
     expect((await list(["--all", "--ndjson", "--out", "there", "--force"])).code).toBe(0);
     expect(idsOf(readFileSync(home.path("there"), "utf8"))).toEqual(ids(0, 2));
   });
@@ -165,7 +165,7 @@ describe("--out", () => {
     const before = readFileSync(home.path("rows.csv"), "utf8");
     const again = await list(["--all", "--out", "rows.csv", "--resume"]);
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("there is nothing to resume")]);
-    expect([existsSync(home.path("rows.csv.resume")), server.asked.length]).toEqual([false, 2]);
+    expect([existsSync(home.path("rows.csv.resume")), server.requests.length]).toEqual([false, 2]);
     expect(readFileSync(home.path("rows.csv"), "utf8")).toBe(before);
     expect((await list(["--all", "--out", "rows.txt"])).code).toBe(2);
     expect((await list(["--all", "--out", "rows.txt"], { env: { INTEG_OUTPUT: "yaml" } })).code).toBe(0);
@@ -174,8 +174,8 @@ describe("--out", () => {
   it("--resume continues at the failed page; another filter, profile or contract version is refused", async () => {
     let isBroken = true;
     const pages = pagesOf([2, 0, 3, 1]);
-    const { server, home, list } = await start((asked) =>
-      asked.token === "token-2" && isBroken ? (response) => void response.writeHead(500).end("{}") : pages(asked),
+    const { server, home, list } = await start((request) =>
+      request.token === "token-2" && isBroken ? (response) => void response.writeHead(500).end("{}") : pages(request),
     );
     const walk = ["--all", "--ndjson", "--out", "file", "--filter", "status=active"];
     const broken = await list([...walk, "--retry-for", "0"]);
@@ -183,7 +183,7 @@ describe("--out", () => {
     expect(broken.stderr).toContain("--resume");
     const before = readFileSync(home.path("file"), "utf8");
     expect(idsOf(before)).toEqual(ids(0, 2));
-    const asked = server.asked.length;
+    const requestCount = server.requests.length;
     const other = ["--all", "--ndjson", "--out", "file", "--resume"];
     const others: [string, readonly string[], Record<string, string>][] = [
       ["filters", other, {}],
@@ -202,19 +202,19 @@ describe("--out", () => {
       const { code, stderr } = await list(words, { env });
       expect([what, code, stderr]).toEqual([what, 2, expect.stringContaining(what)]);
     }
-    expect(server.asked.length).toBe(asked);
+    expect(server.requests.length).toBe(requestCount);
     expect(readFileSync(home.path("file"), "utf8")).toBe(before);
     isBroken = false;
     expect((await list([...walk, "--resume"])).code).toBe(0);
     expect(idsOf(readFileSync(home.path("file"), "utf8"))).toEqual(ids(0, 6));
-    expect(server.asked[asked]!.token).toBe("token-2");
+    expect(server.requests[requestCount]!.token).toBe("token-2");
   });
 
   it("--resume with another profile of the same service is refused, and with the first one continues", async () => {
     let isBroken = true;
     const pages = pagesOf([2, 1]);
-    const { server, home, list } = await start((asked) =>
-      asked.token === "token-1" && isBroken ? (response) => void response.writeHead(500).end("{}") : pages(asked),
+    const { server, home, list } = await start((request) =>
+      request.token === "token-1" && isBroken ? (response) => void response.writeHead(500).end("{}") : pages(request),
     );
     const baseUrl = server.env.INTEG_BASE_URL!;
     for (const name of ["first", "second"]) {
@@ -236,7 +236,7 @@ describe("--out", () => {
     isBroken = false;
     const { code, stderr } = await list([...walk, "--resume", "-p", "second"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("belongs to another list (profile)")]);
-    expect(server.asked).toHaveLength(2);
+    expect(server.requests).toHaveLength(2);
     expect((await list([...walk, "--resume", "-p", "first"])).code).toBe(0);
     expect(idsOf(readFileSync(home.path("file"), "utf8"))).toEqual(ids(0, 3));
   });

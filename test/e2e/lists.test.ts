@@ -190,17 +190,17 @@ describe("every empty list", () => {
   it.each(lists)("says so in one line: integ %s", async (line, said) => {
     const server = await startListServer(() => envelope([], null));
     const home = new Home({ ...server.env, ...legacy });
-    const found: Record<string, string> = {};
+    const messages: Record<string, string> = {};
     for (const format of ["table", "json", "ndjson", "csv", "yaml"]) {
       const { code, stderr } = await integHere(home, [...line.split(" "), "-o", format]);
-      found[format] = `${code} ${stderr}`;
+      messages[format] = `${code} ${stderr}`;
     }
     await server.stop();
     home.remove();
     const isDocument = line === "keys audit";
-    for (const format of ["table", "ndjson", "csv"]) expect(found[format], format).toBe(`0 Note: ${said}\n`);
+    for (const format of ["table", "ndjson", "csv"]) expect(messages[format], format).toBe(`0 Note: ${said}\n`);
     for (const format of ["json", "yaml"])
-      expect(found[format], format).toBe(
+      expect(messages[format], format).toBe(
         isDocument ? `0 Note: ${said.replace("No findings. ", "")}\n` : `0 Note: ${said}\n`,
       );
   });

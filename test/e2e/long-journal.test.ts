@@ -23,13 +23,13 @@ it("reports damage, its place and all unfinished entries in a long journal", asy
       expect(signal).toBeNull();
       return stdout;
     };
-    const there = JSON.parse(integ("journal", "verify", "--json")) as { data: unknown };
-    const here = fileJournal(path, { now: Date.now, actor: ada });
-    const found = await here.verify();
-    expect(found.map(({ where }) => where)).toContainEqual(expect.stringContaining("line 4001"));
-    expect(there.data).toEqual(found);
+    const printed = JSON.parse(integ("journal", "verify", "--json")) as { data: unknown };
+    const journal = fileJournal(path, { now: Date.now, actor: ada });
+    const findings = await journal.verify();
+    expect(findings.map(({ where }) => where)).toContainEqual(expect.stringContaining("line 4001"));
+    expect(printed.data).toEqual(findings);
     const listed = JSON.parse(integ("journal", "list", "--json")) as { data: { id: string }[] };
-    expect(listed.data.map(({ id }) => id)).toEqual((await here.unsettled()).map(({ id }) => id));
+    expect(listed.data.map(({ id }) => id)).toEqual((await journal.unsettled()).map(({ id }) => id));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

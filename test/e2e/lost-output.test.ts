@@ -2,14 +2,14 @@
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
-import { deskOfTests, type KeysDesk, unsettled } from "./keys-desk.ts";
+import { deskOfTests, type KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 const full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
 /** The program starts after its reader has exited; only its exit code matters. */
-const gone = [
+const exitedReader = [
   "bash",
   "-c",
   '{ trap "" PIPE; while echo 2>/dev/null; do sleep 0.01; done; "$@"; echo "code $?" >&2; } | true',
@@ -25,7 +25,7 @@ function create(at: Home, under: string[], ...more: string[]): Promise<Ended> {
 
 describe("standard output that fails", () => {
   it.each([
-    ["a reader that has exited", gone],
+    ["a reader that has exited", exitedReader],
     ["a full disk", full],
   ])("%s does not turn an unknown outcome into success", async (_what, under) => {
     if (under === full && !hasFull) return;
@@ -33,7 +33,7 @@ describe("standard output that fails", () => {
     await desk.service.fault("POST /v1/oauth_clients drop=after");
     await create(at, [], "--secret-file", "s", "--retry-for", "0");
     const { code, stderr } = await at.integ(["journal", "recover", "--retry-for", "0"], { under });
-    expect(under === gone ? stderr : `code ${code}`).toContain("code 7");
+    expect(under === exitedReader ? stderr : `code ${code}`).toContain("code 7");
     expect(stderr).toContain("Next: integ journal recover");
   });
 
@@ -43,11 +43,11 @@ describe("standard output that fails", () => {
     expect(code).toBe(1);
     expect(stderr).toContain("The change is done, but its receipt could not be shown.");
     expect(stderr).not.toContain("run the command again");
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
   it.each([
-    ["a reader that has exited", gone, 0],
+    ["a reader that has exited", exitedReader, 0],
     ["a full disk", full, 1],
   ])("%s does not stop a key's replacement halfway", async (_what, under, exit) => {
     if (under === full && !hasFull) return;
@@ -55,8 +55,8 @@ describe("standard output that fails", () => {
     const old = await desk.makeKey({ name: "unread" });
     const words = ["keys", "rotate", old.id, "--by-replacement", "--secret-file", "new.secret"];
     const { code, stderr } = await at.integ(words, { under });
-    expect(under === gone ? stderr : `code ${code}`).toContain(`code ${exit}`);
-    expect(await unsettled(at)).toEqual([]);
+    expect(under === exitedReader ? stderr : `code ${code}`).toContain(`code ${exit}`);
+    expect(await unfinishedEntries(at)).toEqual([]);
     expect((await desk.key(old.id)).status).toBe("revoked");
   });
 });

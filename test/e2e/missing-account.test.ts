@@ -1,5 +1,5 @@
-// An unfinished entry that needs a variable, profile or credential missing on this machine: lists, and the command that
-// would finish it, name what is missing. No printed next step ends in the same error.
+// An unfinished entry needs a variable, profile or credential that is missing on this machine: lists and `recover` name
+// it, and no printed next step ends in the same error.
 import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
@@ -91,7 +91,7 @@ async function rows(at: Home, env: Readonly<Record<string, string>> = {}): Promi
 }
 
 /** A home with one entry of each kind, of the environment's profile or a stored one. */
-async function left(
+async function homeWithEntries(
   env: Readonly<Record<string, string>>,
   as: readonly string[],
   before?: (at: Home) => Promise<unknown>,
@@ -112,17 +112,17 @@ async function left(
   return { at, all };
 }
 
-/** The messages everywhere about an entry that cannot be finished here. */
-async function expectSaid(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
+/** Expects that list, show and recover name what each entry needs, and send nothing. @returns the number of entries */
+async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();
-  let said = 0;
+  let checked = 0;
   for (const row of await rows(at, env)) {
     if (row.state === "waiting" && row.needs === undefined) continue;
     expect(row.needs).toMatch(needs());
     const shown = JSON.parse((await at.integ(["journal", "show", row.id, "--json"], { env })).stdout) as Row;
     expect([shown.next_step, shown.needs]).toEqual([row.next_step, row.needs]);
-    // Show one other than the entry whose recovery fails.
+    // The recovery fails here, so the step is another command.
     expect(row.next_step ?? "integ journal forget").toMatch(/^integ (?:journal forget|profiles edit|help profiles)/);
     const { code, stdout, stderr } = await at.integ(["journal", "recover", row.id, "--no-input", "--json"], { env });
     if (row.state === "waiting" && code === 0) continue;
@@ -131,35 +131,35 @@ async function expectSaid(at: Home, env: Readonly<Record<string, string>>, needs
     expect(`${error.message} ${error.hint ?? ""}`).toMatch(needs());
     const [after] = (JSON.parse(stdout) as { data: Row[] }).data;
     expect([after!.state, after!.next_step]).toEqual([row.state, row.next_step]);
-    said += 1;
+    checked += 1;
   }
   expect(await requests()).toBe(before);
-  return said;
+  return checked;
 }
 
 describe("entries of the environment's profile", () => {
   it("name the variables that they need", async () => {
-    const { at } = await left({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
+    const { at } = await homeWithEntries({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
     const none = Object.fromEntries([...Object.keys(service.env), "INTEG_ACCESS_TOKEN"].map((name) => [name, ""]));
     const of = (): RegExp =>
       new RegExp(`INTEG_BASE_URL=${service.us.base_url} INTEG_REGION=us INTEG_ORGANIZATION_ID=\\S+ and INTEG_A`);
     const elsewhere = { INTEG_BASE_URL: "http://127.0.0.1:9" };
     const other = { INTEG_ORGANIZATION_ID: "00000000-0000-4000-8000-000000000000" };
-    expect(await expectSaid(at, none, of)).toBe(7);
-    expect(await expectSaid(at, elsewhere, of)).toBe(7);
-    expect(await expectSaid(at, { INTEG_ORGANIZATION_ID: "" }, of)).toBe(7);
-    expect(await expectSaid(at, other, of)).toBe(7);
+    expect(await expectNeedsShown(at, none, of)).toBe(7);
+    expect(await expectNeedsShown(at, elsewhere, of)).toBe(7);
+    expect(await expectNeedsShown(at, { INTEG_ORGANIZATION_ID: "" }, of)).toBe(7);
+    expect(await expectNeedsShown(at, other, of)).toBe(7);
     at.remove();
   });
 
   it("name the credential that they need, and others continue", async () => {
-    const { at } = await left({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
+    const { at } = await homeWithEntries({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token }, []);
     const shown = await rows(at, { INTEG_ACCESS_TOKEN: "" });
     expect(shown.filter(({ needs }) => needs !== undefined).map(({ needs }) => needs)).toEqual(
       Array.from({ length: 3 }, () => expect.stringMatching(/ and INTEG_ACCESS_TOKEN\.$/)),
     );
     expect(shown.filter(({ needs }) => needs === undefined)).toHaveLength(4);
-    // A running overlap needs none yet.
+    // A running overlap needs no credential yet.
     for (const { id, state } of shown.filter((row) => row.state !== "waiting")) {
       const env = { INTEG_ACCESS_TOKEN: "", INTEG_API_KEY: "" };
       const { code, stderr } = await integHere(at, ["journal", "recover", id, "--no-input"], { env });
@@ -217,7 +217,7 @@ describe("items of a policy", () => {
     const again = await integHere(at, ["apply", "--yes", "--json"], { env });
     expect([again.code, errorOf(again).hint]).toEqual([7, expect.stringMatching(/and INTEG_API_KEY\.$/)]);
     expect(await rows(at)).toEqual([left]);
-    // A typed command is another request: it waits for the item's, whose secret goes to the same file.
+    // A typed creation is another request: it waits for the item's entry, whose secret goes to the same file.
     const typed = await integHere(at, [...createWords(), "--secret-file", "a.secret", "--json"], { env });
     expect([typed.code, errorOf(typed)]).toEqual([
       8,
@@ -240,15 +240,15 @@ describe("entries of a stored profile", () => {
   const add = (at: Home, name: string): Promise<unknown> => {
     const { base_url, organization_id, access_token_endpoint, access_key_secret } = service.us;
     const where = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--no-verify"];
-    const way = ["--api-key-stdin", "--access-token-endpoint", access_token_endpoint];
-    return at.integ(["profiles", "add", name, ...where, ...way], { input: access_key_secret });
+    const credential = ["--api-key-stdin", "--access-token-endpoint", access_token_endpoint];
+    return at.integ(["profiles", "add", name, ...where, ...credential], { input: access_key_secret });
   };
 
   it("explain what happened to the profile", async () => {
-    const { at } = await left({}, ["-p", "k"], (home) => add(home, "k"));
+    const { at } = await homeWithEntries({}, ["-p", "k"], (home) => add(home, "k"));
     const kept = at.path("kept");
     cpSync(at.path("config"), kept, { recursive: true });
-    const worlds: readonly [of: RegExp, change: () => Promise<unknown>][] = [
+    const profileChanges: readonly [of: RegExp, change: () => Promise<unknown>][] = [
       [
         /profile "k", which requested it, no longer exists|forget/,
         () => at.integ(["profiles", "remove", "k", "--yes"]),
@@ -265,9 +265,9 @@ describe("entries of a stored profile", () => {
         () => at.integ(["profiles", "edit", "k", "--base-url", "http://127.0.0.1:9", "--yes", "--no-verify"]),
       ],
     ];
-    for (const [of, change] of worlds) {
+    for (const [of, change] of profileChanges) {
       await change();
-      expect(await expectSaid(at, {}, () => of)).toBe(7);
+      expect(await expectNeedsShown(at, {}, () => of)).toBe(7);
       rmSync(at.path("config"), { recursive: true });
       cpSync(kept, at.path("config"), { recursive: true });
     }

@@ -61,7 +61,7 @@ function create(): string[] {
   return [...words, "--scope", "entity:read", "--secret-file", "secret", "--retry-for", "0", "--timeout", "5s"];
 }
 
-const through = (more: Record<string, string> = {}): Record<string, string> => ({
+const proxied = (more: Record<string, string> = {}): Record<string, string> => ({
   ...trusting,
   HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`,
   ...more,
@@ -71,14 +71,14 @@ async function clients(): Promise<number> {
   return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
 }
 
-/** A change that was never sent: exit 11, reported, nothing created, its entry refused. @returns the message */
-async function nothingSent(env: Record<string, string>): Promise<string> {
+/** Expects that a creation is not sent: exit 11, a message, and a refused entry. @returns the message */
+async function expectNothingSent(env: Record<string, string>): Promise<string> {
   const before = await clients();
   const { code, stdout, stderr } = await at.integ(create(), { env });
   expect([code, stdout], stderr).toEqual([11, ""]);
   expect(stderr).toContain("Nothing was sent.");
   expect(await clients()).toBe(before);
-  // The journal does not depend on the network: without Node's own variables it needs no process.
+  // Without Node's own variables, this command runs in the test's process.
   const { data } = JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout) as {
     data: { state: string }[];
   };
@@ -90,7 +90,7 @@ const rows = ({ stdout }: Ended): number => (JSON.parse(stdout) as { data: unkno
 
 describe.skipIf(isMissing("openssl"))("a proxy", () => {
   it("carries reads and changes; it learns only the host", async () => {
-    const env = through();
+    const env = proxied();
     const read = await at.integ(list, { env });
     expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
     const made = await at.integ(create(), { env });
@@ -114,7 +114,7 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     ["no_proxy in lower case", () => ({ no_proxy: "localhost" }), 0],
     ["HTTPS_PROXY that is empty", () => ({ HTTPS_PROXY: "" }), 0],
   ])("%s", async (_what, env, tunnels) => {
-    const { code, stderr } = await at.integ(list, { env: through(env()) });
+    const { code, stderr } = await at.integ(list, { env: proxied(env()) });
     expect([code, proxy.asked.length], stderr).toEqual([0, tunnels]);
   });
 
@@ -122,24 +122,24 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     const [user, password] = ["proxy-user", "pa:ss/w@rd"];
     const address = `http://${user}:${encodeURIComponent(password)}@127.0.0.1`;
     const basic = Buffer.from(`${user}:${password}`).toString("base64");
-    const told: string[] = [];
+    const outputs: string[] = [];
     for (const behaviour of ["tunnel", 407, "close"] as const) {
       proxy.behaviour = behaviour;
-      const ended = await at.integ([...list, "--debug"], { env: through({ HTTPS_PROXY: `${address}:${proxy.port}` }) });
+      const ended = await at.integ([...list, "--debug"], { env: proxied({ HTTPS_PROXY: `${address}:${proxy.port}` }) });
       expect(ended.code, ended.stderr).toBe(behaviour === "tunnel" ? 0 : 11);
-      told.push(ended.stdout, ended.stderr);
+      outputs.push(ended.stdout, ended.stderr);
     }
-    told.push((await at.integ(list, { env: through({ HTTPS_PROXY: `${address}:9` }) })).stderr);
-    told.push((await at.integ(list, { env: through({ HTTPS_PROXY: `${address}:no-port` }) })).stderr);
+    outputs.push((await at.integ(list, { env: proxied({ HTTPS_PROXY: `${address}:9` }) })).stderr);
+    outputs.push((await at.integ(list, { env: proxied({ HTTPS_PROXY: `${address}:no-port` }) })).stderr);
     expect(proxy.asked).toHaveLength(3);
     for (const { headers } of proxy.asked) expect(headers["proxy-authorization"]).toBe(`Basic ${basic}`);
     for (const secret of [user, password, encodeURIComponent(password), basic])
-      expect(told.join("\n")).not.toContain(secret);
+      expect(outputs.join("\n")).not.toContain(secret);
   });
 
   it("that needs a password is reported as such, with the way to set one", async () => {
     proxy.behaviour = 407;
-    const stderr = await nothingSent(through());
+    const stderr = await expectNothingSent(proxied());
     expect(stderr).toContain("407");
     expect(stderr).toContain("HTTPS_PROXY=http://<user>:<password>@");
   });
@@ -147,23 +147,23 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
   it("reached over TLS is verified like any other server", async () => {
     const secure = await startConnectProxy(authority.sign(["DNS:localhost"]));
     try {
-      const env = through({ HTTPS_PROXY: `https://localhost:${secure.port}` });
+      const env = proxied({ HTTPS_PROXY: `https://localhost:${secure.port}` });
       const read = await at.integ(list, { env });
       expect([read.code, secure.asked.length], read.stderr).toEqual([0, 1]);
-      expect(await nothingSent({ ...env, NODE_EXTRA_CA_CERTS: "" })).toContain("NODE_EXTRA_CA_CERTS");
+      expect(await expectNothingSent({ ...env, NODE_EXTRA_CA_CERTS: "" })).toContain("NODE_EXTRA_CA_CERTS");
     } finally {
       await secure.close();
     }
   });
 
   it("carries the exchange of client credentials", async () => {
-    const made = await at.integ([...create(), "--secret-format", "env"], { env: through() });
+    const made = await at.integ([...create(), "--secret-format", "env"], { env: proxied() });
     expect(made.code, made.stderr).toBe(0);
     const { client_id, client_secret } = await freshClient();
     const words = ["oauth-clients", "token", "--client-id", client_id, "--client-secret-stdin", "--retry-for", "0"];
     const endpoint = service.us.token_endpoint.replace(service.us.base_url, trusting.INTEG_BASE_URL!);
     proxy.asked.length = 0;
-    const env = through({ INTEG_TOKEN_ENDPOINT: endpoint });
+    const env = proxied({ INTEG_TOKEN_ENDPOINT: endpoint });
     const { code, stderr } = await at.integ(words, { env, input: `${client_secret}\n` });
     expect([code, proxy.asked.length > 0], stderr).toEqual([0, true]);
   });
@@ -183,25 +183,25 @@ describe.skipIf(isMissing("openssl"))("a private certificate authority", () => {
   });
 
   it("that is not trusted: nothing is sent, and the variable is named", async () => {
-    const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: "" });
+    const stderr = await expectNothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: "" });
     expect(stderr).toMatch(/unable to (verify|get)/);
     expect(stderr).toMatch(/Fix: Set NODE_EXTRA_CA_CERTS to a file/);
   });
 
-  it("does not authenticate a server of another one", async () => {
+  it("does not authenticate a server of another authority", async () => {
     mkdirSync(at.path("other"));
-    expect(await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: makeAuthority(at.path("other")).path })).toContain(
-      "NODE_EXTRA_CA_CERTS",
-    );
+    expect(
+      await expectNothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: makeAuthority(at.path("other")).path }),
+    ).toContain("NODE_EXTRA_CA_CERTS");
   });
 
   it("is not replaced by NODE_TLS_REJECT_UNAUTHORIZED", async () => {
     const env = { ...trusting, NODE_EXTRA_CA_CERTS: "", NODE_TLS_REJECT_UNAUTHORIZED: "0" };
-    expect(await nothingSent(env)).toContain("NODE_EXTRA_CA_CERTS");
+    expect(await expectNothingSent(env)).toContain("NODE_EXTRA_CA_CERTS");
   });
 
   it("whose file is missing is reported", async () => {
-    const stderr = await nothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: at.path("nowhere.pem") });
+    const stderr = await expectNothingSent({ ...trusting, NODE_EXTRA_CA_CERTS: at.path("nowhere.pem") });
     expect(stderr).toContain("nowhere.pem");
   });
 });

@@ -15,7 +15,7 @@ let api: Server;
 /** How each token was requested. */
 let fetches: string[] = [];
 /** Every request to the token server, and whether it had a credential in a header. */
-let asked: string[] = [];
+let tokenRequests: string[] = [];
 /** The token server has no metadata at the address of RFC 8414. */
 let isOpenIdOnly = false;
 let seen: string[] = [];
@@ -28,7 +28,9 @@ beforeAll(async () => {
   let answer: ReturnType<Provider["callback"]>;
   tokens = createServer((request, response) => {
     if (request.method === "POST") fetches.push(request.headers.authorization ?? "in the body");
-    asked.push(`${request.method} ${request.url} ${request.headers.authorization ? "with" : "without"} a credential`);
+    tokenRequests.push(
+      `${request.method} ${request.url} ${request.headers.authorization ? "with" : "without"} a credential`,
+    );
     if (isOpenIdOnly && request.url === "/.well-known/oauth-authorization-server") response.writeHead(404).end();
     else answer(request, response);
   }).listen(0, "127.0.0.1");
@@ -74,7 +76,7 @@ beforeAll(async () => {
 
 afterEach(() => {
   fetches = [];
-  asked = [];
+  tokenRequests = [];
   isOpenIdOnly = false;
   seen = [];
 });
@@ -119,7 +121,7 @@ describe("a token endpoint that needs a scope", () => {
   const scoped = ["--audience", knownAudience, "--token-scope", "read write"];
   const scopeOf = (bearer: string): unknown => claimsOf(bearer.replace(/^Bearer /, "")).scope;
 
-  it("gets the profile's from every command that uses it; a typed scope replaces it", async () => {
+  it("gets the profile's scope from every command; a typed scope replaces it", async () => {
     const at = await profile("client_secret_basic", secret, scoped);
     expect((await at.integ(["entities", "list"])).code).toBe(0);
     expect(scopeOf(seen[0]!)).toBe("read write");
@@ -153,7 +155,7 @@ describe("a token endpoint that needs a scope", () => {
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("Invalid INTEG_TOKEN_SCOPE")]);
   });
 
-  it("gets it in the proof of a new client, and the journal keeps it", async () => {
+  it("gets the scope in the proof of a new client, and the journal keeps it", async () => {
     const service = await startService();
     const at = homeOfTest();
     try {
@@ -187,7 +189,7 @@ describe("a token endpoint that needs a scope", () => {
   });
 });
 
-it("auth token prints the token response on request, and a wrong secret ends with exit 3", async () => {
+it("oauth-clients token prints the token response, and a wrong secret ends with exit 3", async () => {
   const at = await profile("client_secret_basic");
   const token = await at.integ(["oauth-clients", "token", "--from-profile", "--json"]);
   expect(JSON.parse(token.stdout)).toMatchObject({
@@ -248,7 +250,7 @@ it("doctor compares the token endpoint with the issuer's metadata, and sends it 
   expect(await issuerChecks(at)).toEqual(fine);
   isOpenIdOnly = true;
   expect(await issuerChecks(at)).toEqual(fine);
-  expect(asked.filter((one) => one.startsWith("GET"))).toEqual([
+  expect(tokenRequests.filter((one) => one.startsWith("GET"))).toEqual([
     "GET /.well-known/oauth-authorization-server without a credential",
     "GET /.well-known/oauth-authorization-server without a credential",
     "GET /.well-known/openid-configuration without a credential",

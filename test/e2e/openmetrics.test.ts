@@ -67,13 +67,13 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
     const keys = data.filter(({ status }) => status !== "revoked");
     const times = (text: (key: (typeof data)[0]) => string | null): object =>
       Object.fromEntries(keys.flatMap((key) => (text(key) === null ? [] : [[key.id, Date.parse(text(key)!) / 1000]])));
-    const found = (name: string): object =>
+    const values = (name: string): object =>
       Object.fromEntries(
         of(name).flatMap(({ labels, value }) => (labels.kind === "access_key" ? [[labels.id, value]] : [])),
       );
-    expect(found("integ_credential_expiry_timestamp_seconds")).toEqual(times(({ expiresAt }) => expiresAt));
-    expect(found("integ_credential_created_timestamp_seconds")).toEqual(times(({ createdAt }) => createdAt));
-    expect(found("integ_credential_last_used_timestamp_seconds")).toEqual(times(({ lastUsedAt }) => lastUsedAt));
+    expect(values("integ_credential_expiry_timestamp_seconds")).toEqual(times(({ expiresAt }) => expiresAt));
+    expect(values("integ_credential_created_timestamp_seconds")).toEqual(times(({ createdAt }) => createdAt));
+    expect(values("integ_credential_last_used_timestamp_seconds")).toEqual(times(({ lastUsedAt }) => lastUsedAt));
     const { id } = JSON.parse(made.stdout) as { id: string };
     const own = of("integ_credential_expiry_timestamp_seconds").find(({ labels }) => labels.id === id);
     expect(own!.labels.name).toBe('a"b\\c\\u{1b}[31m\\u{202e}');
@@ -152,7 +152,7 @@ describe("the file", () => {
     expect(samples).not.toContain('kind="access_key"');
   });
 
-  it("is no symbolic link", async () => {
+  it("must not be a symbolic link", async () => {
     const at = home();
     writeFileSync(at.path("real.prom"), "# TYPE integ_x gauge\n");
     symlinkSync("real.prom", at.path("integ.prom"));

@@ -19,7 +19,7 @@ import { Home, isOtherBinary, root } from "../support/program.ts";
 
 const home = new Home();
 afterAll(() => home.remove());
-const isElse = isOtherBinary("how the package is built");
+const isSkipped = isOtherBinary("how the package is built");
 
 interface Surroundings {
   readonly folder: string;
@@ -52,8 +52,8 @@ function cloneInto(folder: string): void {
   }
 }
 
-/** Builds and packs as another user. @returns the package's bytes */
-function packedIn({ folder, umask, env, uid }: Surroundings): Buffer {
+/** Builds and packs in these surroundings. @returns the package's bytes */
+function packIn({ folder, umask, env, uid }: Surroundings): Buffer {
   const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
   const words = [process.execPath, rolldown, "-c", "scripts/rolldown.config.mts", "--log-level", "warn"];
   const pack = [process.execPath, join(folder, "scripts/pack.mjs")];
@@ -75,7 +75,7 @@ function anotherUser(): number | undefined {
   return spawnSync(process.execPath, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
 }
 
-/** What `verify-build` prints about a package: it builds and packs the sources in this tree. */
+/** Runs `verify-build`, which compares a package with one that it packs from this tree's sources. */
 function verify(bytes: Buffer): [code: number | null, said: string] {
   const file = home.path("given.tgz");
   writeFileSync(file, bytes);
@@ -85,9 +85,9 @@ function verify(bytes: Buffer): [code: number | null, said: string] {
   return [status, stdout + stderr];
 }
 
-describe.skipIf(isElse)("the package's bytes", () => {
+describe.skipIf(isSkipped)("the package's bytes", () => {
   const far = home.path("a rather longer name", "far");
-  let elsewhere: Buffer;
+  let otherBytes: Buffer;
 
   it("are the same from two folders, users and times", { timeout: 240_000 }, () => {
     mkdirSync(far, { recursive: true });
@@ -104,7 +104,7 @@ describe.skipIf(isElse)("the package's bytes", () => {
     if (uid === undefined) console.warn("skipped: packing as another user: only root can become one");
     else execFileSync("chown", ["-R", `${uid}:${uid}`, home.path("a rather longer name")]);
     chmodSync(home.folder, 0o755);
-    elsewhere = packedIn({
+    otherBytes = packIn({
       folder: far,
       umask: "077",
       env: {
@@ -116,13 +116,13 @@ describe.skipIf(isElse)("the package's bytes", () => {
       },
       ...(uid === undefined ? {} : { uid }),
     });
-    expect(verify(elsewhere)).toEqual([0, expect.stringContaining("The same content")]);
+    expect(verify(otherBytes)).toEqual([0, expect.stringContaining("The same content")]);
   });
 
   it("are compared by verify-build, which names differences", () => {
     const folder = home.path("doctored");
     mkdirSync(folder);
-    writeFileSync(home.path("elsewhere.tgz"), elsewhere);
+    writeFileSync(home.path("elsewhere.tgz"), otherBytes);
     execFileSync("tar", ["-xzf", home.path("elsewhere.tgz"), "-C", folder]);
     const at = (name: string): string => join(folder, "package", name);
     appendFileSync(at("dist/main.cjs"), "//");

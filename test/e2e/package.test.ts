@@ -7,7 +7,7 @@ import { recordFigure } from "../support/figures.mjs";
 import { Home, isOtherBinary, root } from "../support/program.ts";
 
 const at = new Home();
-const isElse = isOtherBinary("what npm packs and installs");
+const isSkipped = isOtherBinary("what npm packs and installs");
 
 afterAll(() => at.remove());
 
@@ -40,7 +40,7 @@ function pack(): Packed {
 
 let packed: Packed | undefined;
 
-it.skipIf(isElse)("packs only the files that a user needs", () => {
+it.skipIf(isSkipped)("packs only the files that a user needs", () => {
   packed = pack();
   const paths = packed.files.map(({ path }) => path);
   for (const path of [
@@ -59,7 +59,7 @@ it.skipIf(isElse)("packs only the files that a user needs", () => {
 
 /** The Node that runs the tests; in a full run also the newest of each supported line. */
 const versions = process.env.INTEG_TEST_FULL ? ["running", "20", "22", "24", "26"] : ["running"];
-if (!process.env.INTEG_TEST_FULL && !isElse)
+if (!process.env.INTEG_TEST_FULL && !isSkipped)
   console.warn("skipped: installing the package with Node 20, 22, 24 and 26: INTEG_TEST_FULL=1 fetches and tries them");
 
 /** @returns a Node binary of that line, fetched by npm; undefined if the registry cannot be reached */
@@ -77,7 +77,7 @@ function nodeOf(line: string): string | undefined {
   return join(folder, "package", "bin", "node");
 }
 
-it.skipIf(isElse).each(versions)("installs offline without any other package, and runs: Node %s", (line) => {
+it.skipIf(isSkipped).each(versions)("installs offline without any other package, and runs: Node %s", (line) => {
   packed ??= pack();
   const node = nodeOf(line);
   if (!node) return console.warn(`skipped: installing with Node ${line}: it cannot be fetched here`);

@@ -1,4 +1,4 @@
-// Existing credentials come under a policy: after policy init with adopt --all, in a job with apply --adopt. Nothing is created
+// A policy adopts existing credentials: after policy init with adopt --all, in a job with apply --adopt. Nothing is created
 // twice, no secret changes, and ambiguous cases are left to a person.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
@@ -38,7 +38,7 @@ const rowsOf = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[
 const actionsOf = async (): Promise<string[]> => rowsOf(await integ("plan", "--json")).map(({ action }) => action);
 const resultsOf = (ended: Ended): [string, string, string | null][] =>
   rowsOf(ended).map(({ name, result, resource_id }) => [name, result, resource_id]);
-/** Live clients, without the one that the tests act with. */
+/** Active access keys, without the one that the tests act with. */
 const otherKeys = async (): Promise<Key[]> =>
   ((await service.control("GET", "/access_keys")) as Key[]).filter(
     ({ id, status }) => status === "active" && id !== service.us.access_key_id,
@@ -49,7 +49,7 @@ const keyItem = (name: string): string =>
 const policy = (...items: string[]): string =>
   `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
 
-/** Created by hand elsewhere: this machine's journal does not know it. */
+/** Creates a key in another home: this home's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
   const words = [
     "keys",
@@ -87,8 +87,8 @@ describe("integ adopt --all", () => {
 
     const trial = await integ("adopt", "--all", "--dry-run", "--json");
     expect([trial.code, trial.stdout.match(/record in the journal that/g)?.length]).toEqual([0, 4]);
-    const asked = await integ("adopt", "--all");
-    expect([asked.code, asked.stdout, asked.stderr]).toEqual([
+    const withoutYes = await integ("adopt", "--all");
+    expect([withoutYes.code, withoutYes.stdout, withoutYes.stderr]).toEqual([
       2,
       "",
       expect.stringContaining("adopt 4 existing credentials as items of integ.yaml?"),
@@ -125,7 +125,7 @@ describe("integ adopt --all", () => {
     expect(await actionsOf()).toEqual(["none", "none", "create"]);
   });
 
-  it("leaves what belongs to an item of another policy, and names that item", async () => {
+  it("leaves a key that belongs to another item, and names that item", async () => {
     const to = "secret: { file: shared.secret }";
     write(policy(keyItem("theirs").replace(/secret: .*/, to)));
     expect((await integ("apply", "--yes")).code).toBe(0);

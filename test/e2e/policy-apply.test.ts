@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.remove());
 
-/** The service's clock is known to the second. */
+/** Waits for whole seconds: integ knows the service's clock, from the `Date` header, only to the second. */
 const seconds = (count: number): Promise<void> => new Promise((done) => setTimeout(done, count * 1000 + 100));
 const integ = (...words: string[]): Promise<Ended> => home.integ(words);
 const write = (text: string, file = "integ.yaml"): void => writeFileSync(home.path(file), text);
@@ -320,20 +320,20 @@ describe("integ status", () => {
     expect(await integ("status", "-f", "integ.yaml")).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("leaves out the end of a key that is being replaced, or that a due item replaces", async () => {
-    const ends = async (): Promise<string[]> =>
+  it("omits the expiry of a key that is being replaced, or that a due item replaces", async () => {
+    const expiringKeys = async (): Promise<string[]> =>
       (JSON.parse((await integ("status", "--json", "--expires-within", "31d")).stdout) as { data: Status[] }).data
         .filter(({ topic }) => topic === "key")
         .map(({ name }) => name);
     write(key("{ before_expiry: 5d }"));
     const [{ resource_id: id }] = rowsOf(await apply()) as [Row];
-    expect(await ends()).toContain(id);
+    expect(await expiringKeys()).toContain(id);
     await seconds(2);
     write(key("{ every: 1s, overlap: 900ms }"));
-    expect(await ends()).not.toContain(id);
+    expect(await expiringKeys()).not.toContain(id);
     expect(resultsOf(await apply())).toEqual({ deploy: "waiting" });
     rmSync(home.path("integ.yaml"));
-    expect(await ends()).not.toContain(id);
+    expect(await expiringKeys()).not.toContain(id);
   });
 });
 

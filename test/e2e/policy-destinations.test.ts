@@ -53,8 +53,8 @@ interface Row {
 const rowOf = ({ stdout }: Ended): Row => (JSON.parse(stdout) as { data: Row[] }).data[0]!;
 
 async function opens(file = "a.json"): Promise<boolean> {
-  const held = JSON.parse(readFileSync(home.path(file), "utf8")) as Record<"client_id" | "client_secret", string>;
-  return account.opens(held.client_id, held.client_secret);
+  const credential = JSON.parse(readFileSync(home.path(file), "utf8")) as Record<"client_id" | "client_secret", string>;
+  return account.opens(credential.client_id, credential.client_secret);
 }
 
 describe("a file with a client's secret", () => {
@@ -63,7 +63,7 @@ describe("a file with a client's secret", () => {
     expect((await apply()).code).toBe(0);
   });
 
-  it("is not overwritten with a key's", async () => {
+  it("is not overwritten with a key's secret", async () => {
     writeKey("{ file: a.json }");
     const ended = await apply();
     expect([ended.code, rowOf(ended)]).toEqual([10, expect.objectContaining({ action: "create", result: "left" })]);
@@ -78,14 +78,14 @@ describe("a file with a client's secret", () => {
     expect(rowOf(await apply())).toMatchObject({ action: "create", result: "done" });
     expect([await opens(), await opens("kept.json")]).toEqual([true, true]);
     write(destinations["file"]!, { name: "c" });
-    const held = JSON.parse(readFileSync(home.path("a.json"), "utf8")) as { client_id: string };
-    const newest = (await account.live()).find(({ client_id }) => client_id === held.client_id);
+    const credential = JSON.parse(readFileSync(home.path("a.json"), "utf8")) as { client_id: string };
+    const newest = (await account.live()).find(({ client_id }) => client_id === credential.client_id);
     expect(rowOf(await apply())).toMatchObject({ action: "adopt", result: "left" });
     expect((await integ("oauth-clients", "revoke", newest!.id, "--yes")).code).toBe(0);
     expect(rowOf(await apply())).toMatchObject({ action: "create", result: "done" });
   });
 
-  it("is kept by a plan that was saved before the secret was delivered", async () => {
+  it("is not overwritten by a plan that was saved while the file was missing", async () => {
     renameSync(home.path("a.json"), home.path("away.json"));
     write(destinations["file"]!, { name: "b" });
     expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);
@@ -106,8 +106,8 @@ it("a run never replaces its own credential with one that it creates", async () 
   expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
 });
 
-it.each([["the credential it had", 0] as const, ["what a person stored since", 2] as const])(
-  "a profile gives up %s to an item whose creation never arrived: exit %i",
+it.each([["replaces its credential", 0] as const, ["keeps what a person stored since", 2] as const])(
+  "a profile %s after a creation for it that never arrived: exit %i",
   async (what, code) => {
     const { base_url, api_key, second_api_key } = service.us;
     const words = ["--base-url", base_url, "--region", "us", "--api-key-stdin"];
@@ -124,7 +124,7 @@ it.each([["the credential it had", 0] as const, ["what a person stored since", 2
   },
 );
 
-it("two policies that are applied at the same time deliver one of two secrets to one destination", async () => {
+it("of two simultaneous runs with one destination, only one delivers its secret", async () => {
   const file = destinations["command"]!;
   write(file, { name: "a", file: "a.yaml" });
   write(file, { name: "b", file: "b.yaml" });
@@ -132,7 +132,7 @@ it("two policies that are applied at the same time deliver one of two secrets to
     ["a", "b"].map((name) => home.spawned(["apply", "--yes", "--json", "-f", `${name}.yaml`])),
   );
   const codes = ended.map(({ code }) => code).sort((one, other) => one! - other!);
-  // 5: both planned before one was admitted. 10: one planned later.
+  // Exit 5: both planned before one was admitted; exit 10: one planned later.
   expect(codes[0]).toBe(0);
   expect([5, 10]).toContain(codes[1]);
   expect([await opens(), (await account.live()).length]).toEqual([true, 1]);

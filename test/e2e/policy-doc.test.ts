@@ -38,7 +38,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     await Promise.all([service.stop(), server.remove(), github.close()]);
   });
 
-  const here = (text: string): string =>
+  const withLocalValues = (text: string): string =>
     text
       .replaceAll("db.example.com", `127.0.0.1:${server.port}`)
       .replaceAll("https://api.eu.example.com", service.us.base_url)
@@ -50,7 +50,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
   /** A step of the workflow, with the CI service's own variables replaced. */
   function nightly(): { line: string; env: Record<string, string> } {
     const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(chapter) ?? [];
-    const { jobs } = parse(here(text)) as { jobs: { apply: { steps: Step[] } } };
+    const { jobs } = parse(withLocalValues(text)) as { jobs: { apply: { steps: Step[] } } };
     const [step, ...more] = jobs.apply.steps.filter(({ run: line }) => line && !line.includes("npm install"));
     expect(more).toEqual([]);
     const values: Record<string, string> = {
@@ -74,7 +74,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     const [, text = ""] = /```yaml\n {3}(version: 1[^`]*)```/.exec(page) ?? [];
     const [, store = ""] = /`secret: ("github:[^`]*")`/.exec(chapter) ?? [];
     expect(store).not.toBe("");
-    return here(text.replaceAll(/^ {3}/gm, "").replace(/secret: \{.*\}/, `secret: ${store}`));
+    return withLocalValues(text.replaceAll(/^ {3}/gm, "").replace(/secret: \{.*\}/, `secret: ${store}`));
   }
 
   function newRunner(): Home {

@@ -40,7 +40,7 @@ function policyOf(items: readonly Item[]): string {
 const apply = (home: Home): Promise<Ended> => integHere(home, ["apply", "--yes", "--json", "-q", "--retry-for", "0"]);
 const write = (home: Home, ...items: readonly Item[]): void => writeFileSync(home.path("integ.yaml"), policyOf(items));
 
-/** How an item reaches a state, and its number of live clients then. */
+/** How an item reaches a state, and the number of active clients then. */
 const states: Readonly<Record<string, { readonly live: number; reach(home: Home): Promise<void> }>> = {
   absent: { live: 0, reach: async (home) => write(home, first) },
   done: {
@@ -72,7 +72,7 @@ const states: Readonly<Record<string, { readonly live: number; reach(home: Home)
     live: 1,
     reach: async (home) => {
       write(home, first);
-      // The destination's folder is deleted while the client is created.
+      // The destination is a command that fails.
       const text = policyOf([first]).replace(
         "{ file: a.json, format: json }",
         '{ command: "cat > /dev/null; exit 3" }',
@@ -83,7 +83,7 @@ const states: Readonly<Record<string, { readonly live: number; reach(home: Home)
   },
 };
 
-/** The edit, and how many live clients it adds in the end. */
+/** The edited items, and how many active clients the edit adds in the end. */
 const edits: Readonly<Record<string, { readonly items: readonly Item[]; readonly adds: number }>> = {
   nothing: { items: [first], adds: 0 },
   "the limit": { items: [{ ...first, every: "30d" }], adds: 0 },
@@ -96,8 +96,8 @@ const edits: Readonly<Record<string, { readonly items: readonly Item[]; readonly
 
 const opens = async (home: Home, file: string): Promise<boolean> => {
   if (!existsSync(home.path(file))) return false;
-  const held = JSON.parse(readFileSync(home.path(file), "utf8")) as Record<"client_id" | "client_secret", string>;
-  return account.opens(held.client_id, held.client_secret);
+  const credential = JSON.parse(readFileSync(home.path(file), "utf8")) as Record<"client_id" | "client_secret", string>;
+  return account.opens(credential.client_id, credential.client_secret);
 };
 
 describe.each(Object.entries(states))("an item in state %s", (state, { live, reach }) => {

@@ -45,8 +45,8 @@ const rowOf = ({ stdout }: Ended) =>
 const content = (folder: string): string => readFileSync(home.path(`${folder}/${secretFile}`), "utf8");
 
 async function opens(folder: string): Promise<boolean> {
-  const held = JSON.parse(content(folder)) as Record<"client_id" | "client_secret", string>;
-  return account.opens(held.client_id, held.client_secret);
+  const credential = JSON.parse(content(folder)) as Record<"client_id" | "client_secret", string>;
+  return account.opens(credential.client_id, credential.client_secret);
 }
 
 describe("an item of the same name in another policy", () => {
@@ -56,7 +56,7 @@ describe("an item of the same name in another policy", () => {
     "that is always due": { every: "1ms" },
   };
 
-  it.each(Object.entries(others))("%s has its own client, night after night", async (_what, says) => {
+  it.each(Object.entries(others))("%s has its own client in every run", async (_what, says) => {
     write("one", {});
     write("two", { ...says, id: "pol_of_two" });
     for (const folder of ["one", "two", "one", "two", "one"]) {
@@ -80,7 +80,7 @@ describe("an item of the same name in another policy", () => {
     expect([content("one"), await opens("one"), (await account.live()).length]).toEqual([before, true, 1]);
   });
 
-  it("is selected by its id where a command takes the name of an item", async () => {
+  it("makes the item's name ambiguous for a command: exit 2, and nothing is rotated", async () => {
     write("one", {});
     write("two", { id: "pol_of_two" });
     for (const folder of ["one", "two"]) expect((await apply(folder)).code).toBe(0);

@@ -70,7 +70,7 @@ it("the profile's own OAuth client is rotated only with --include-own, and the p
     expect(live.some(({ id }) => id === own.id)).toBe(false);
     expect(live).toHaveLength(2);
     const secret = readFileSync(home.path("own.secret"), "utf8");
-    const [now] = live.filter(({ scopes: held }) => held.length === 2);
+    const [now] = live.filter(({ scopes: granted }) => granted.length === 2);
     expect(await account.opens(now!.client_id!, secret)).toBe(true);
     // The profile authenticates with the successor: it reads, and changes something again.
     expect((await integ(["plan"])).code).toBe(0);

@@ -120,7 +120,7 @@ describe("integ policy init", () => {
     const client = Object.keys(oauth_clients!)[0]!;
     const applied = await integ("apply", "-f", "first.yaml", "--only", client, "--yes");
     expect({ code: applied.code, kept: readFileSync(home.path("made.secret"), "utf8") }).toEqual({ code: 10, kept });
-    // Items of the first policy are in no other; a list of destinations keeps its form.
+    // A second policy omits the items of the first; a list of destinations keeps its form.
     const adoption = ["adopt", "oauth-client", id, "--name", client];
     expect((await integ(...adoption, "-f", "first.yaml", "--yes")).code).toBe(0);
     const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
@@ -211,7 +211,7 @@ describe("oauth-clients audit --fix", () => {
   });
 });
 
-/** A secret that reaches no output needs no mask; a masked one appears on no other line. */
+/** Expects that the output has the secret only in its mask, if at all. */
 function expectHidden(secret: string, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void {
   const hidden = secret.trimEnd();
   expect(hidden).not.toBe("");

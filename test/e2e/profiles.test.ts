@@ -117,7 +117,7 @@ describe("profiles", () => {
     expect(await names()).toEqual(["two", "sandbox", "sandbox-eu"]);
   });
 
-  it("names the mistyped word, and a next step that works", async () => {
+  it("names the invalid value, and a next step that works", async () => {
     const at = home();
     await add(at, "one");
     const again = await add(at, "one");
@@ -255,12 +255,12 @@ describe("bad input: exit 2, nothing sent, nothing written", () => {
     ["Invalid --access-token-endpoint: it must be https://", ["--access-token-endpoint", "http://example.com/token"]],
     ["Invalid --token-endpoint: it must be https://", ["--token-endpoint", "http://example.com/token"]],
     ["--audience needs --token-endpoint", ["--audience", "a"]],
-  ])("%s: reported before the secret is read, which is missing", async (told, words) => {
+  ])("%s: reported before integ reads the secret", async (message, words) => {
     const at = home();
     const where = ["--region", "us", "--base-url", "https://a.example"];
     for (const secret of [["--api-key-stdin"], []]) {
       const { code, stderr } = await at.integ(["profiles", "add", "p", ...where, ...words, ...secret], { input: "" });
-      expect([code, stderr.includes(told)], stderr).toEqual([2, true]);
+      expect([code, stderr.includes(message)], stderr).toEqual([2, true]);
     }
   });
 
@@ -314,27 +314,27 @@ describe("the host of another region", () => {
 });
 
 describe("the test request of profiles add", () => {
-  async function met(): Promise<number> {
+  async function requestCount(): Promise<number> {
     return ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   }
 
   it("is sent before a profile is stored, unless --no-verify is typed", async () => {
     const at = home();
-    const before = await met();
+    const before = await requestCount();
     expect((await add(at, "two", "--no-verify")).code).toBe(0);
-    expect(await met()).toBe(before);
+    expect(await requestCount()).toBe(before);
     const { code, stderr } = await add(at, "three");
     const accepted = `The service accepts the credential (us, ${service.us.base_url}).`;
     expect([code, stderr]).toEqual([0, expect.stringContaining(accepted)]);
-    expect(await met()).toBe(before + 1);
+    expect(await requestCount()).toBe(before + 1);
     expect((await integHere(at, ["profiles", "edit", "two", "--verify", "--region", "us"])).code).toBe(0);
-    expect(await met()).toBe(before + 2);
+    expect(await requestCount()).toBe(before + 2);
   });
 
   it.each([
-    ["refused", [], 3, "was not stored: its credential does not work", false],
-    ["refused, with --no-verify", ["--no-verify"], 0, "", true],
-  ] as const)("with a credential that is %s", async (_name, more, expected, words, isStored) => {
+    ["is not stored", [], 3, "was not stored: its credential does not work", false],
+    ["is stored with --no-verify", ["--no-verify"], 0, "", true],
+  ] as const)("a credential that the service refuses %s", async (_name, more, expected, words, isStored) => {
     const at = home();
     const typed = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     const { code, stdout, stderr } = await integHere(at, [...typed, ...more], { input: "canary-key\n" });

@@ -1,9 +1,9 @@
-// A creation refused as too early (429) and recovered before it may be sent again: the printed next step waits as long as the
-// service asked, for any work that the creation belongs to.
+// A creation is refused as too early (429), and recovered before it may be sent again: the printed next step waits as long
+// as the service asked, also if the creation is part of a rotation.
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { deskOfTests, entries, type KeysDesk, unsettled } from "./keys-desk.ts";
+import { deskOfTests, entries, type KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
@@ -28,7 +28,7 @@ function creation(): string[] {
   return ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id, "--scope", "entity:read"];
 }
 
-const works = [
+const changes = [
   {
     work: "oauth-clients create",
     path: "/v1/oauth_clients",
@@ -57,8 +57,8 @@ const works = [
   },
 ] as const;
 
-/** Recovered by its id; work larger than one creation is also recovered with all other entries. */
-const cases = works.flatMap((row) => [
+/** Each change is recovered by its entry's id; a rotation also without the id. */
+const cases = changes.flatMap((row) => [
   { ...row, named: true },
   ...(/rotate/.test(row.work) ? [{ ...row, named: false }] : []),
 ]);
@@ -66,12 +66,12 @@ const cases = works.flatMap((row) => [
 describe("a creation that was refused as too early", () => {
   it.each(cases)(
     "of $work shows a next step that finishes it (id typed: $named)",
-    async ({ path, words: prepared, named }) => {
-      const { at, words } = await prepared();
+    async ({ path, words: prepare, named }) => {
+      const { at, words } = await prepare();
       await desk.service.fault(`POST ${path} status=429 retry-after=4 times=1`);
       const first = await integHere(at, [...words, "--secret-file", "new.secret", "--retry-for", "0"]);
       expect(first.code, first.stderr).toBe(6);
-      const open = await unsettled(at);
+      const open = await unfinishedEntries(at);
       const work = open.find(({ parent }) => parent === undefined || parent === null)!;
       const early = await integHere(at, [
         "journal",
@@ -86,11 +86,11 @@ describe("a creation that was refused as too early", () => {
       expect(page.stdout).toContain(/rotate/.test(work.operation) ? "not sent yet" : "refused as too early (429), due");
       const [, next] = /^ {2}Next: integ (.+)$/m.exec(early.stderr) ?? [];
       expect(next).toBe(`journal recover ${work.id} --retry-for 3m`);
-      // A bearer token proves no new key, and no printed step consents to that: a person must.
+      // With only a bearer token, a new key cannot be proven; a printed step never accepts that for a person.
       const agreed = path === "/api/v1/access-keys" && words.includes("rotate") ? ["--accept-unproven"] : [];
       const ended = await at.integ([...next!.split(" "), "--yes", ...agreed]);
       expect(ended.code, ended.stderr).toBe(0);
-      expect(await unsettled(at)).toEqual([]);
+      expect(await unfinishedEntries(at)).toEqual([]);
       expect((await entries(at)).some(({ id, state }) => id === work.id && state === "done")).toBe(true);
     },
   );

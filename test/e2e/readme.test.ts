@@ -1,4 +1,4 @@
-// The documents are true: the README's session is played word for word, and every command in a document exists in the program.
+// The README's session runs word for word as shown, and every command in a document exists in the program.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -23,8 +23,8 @@ describe("errors in the documents", () => {
   );
 
   it.each(shown)("%s shows the program's error: %s", (_name, line) => {
-    const golden = settled(read("test/e2e/errors.golden.txt")).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY");
-    expect(golden).toContain(settled(line).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY"));
+    const golden = normalized(read("test/e2e/errors.golden.txt")).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY");
+    expect(golden).toContain(normalized(line).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY"));
   });
 });
 
@@ -52,20 +52,20 @@ describe("the README's session", () => {
     expect(steps.length).toBeGreaterThanOrEqual(2);
     const ids = new Map([["sa_1", service.eu.service_account_id]]);
     for (const step of steps) {
-      const [line = "", ...told] = step.trimEnd().split("\n");
+      const [line = "", ...expected] = step.trimEnd().split("\n");
       const words = line.split(" ").map((word) => ids.get(word) ?? word);
       const { stdout, stderr } = await at.integ([...words, "--retry-for", "0"]);
-      const said = `${stdout}${stderr}`;
+      const printed = `${stdout}${stderr}`;
       const entry = / integ journal recover (\w+)\n/;
-      if (entry.test(said)) ids.set(entry.exec(told.join("\n"))![1]!, entry.exec(said)![1]!);
-      expect(settled(said.replaceAll(at.folder, ".")), line).toBe(settled(told.join("\n")));
+      if (entry.test(printed)) ids.set(entry.exec(expected.join("\n"))![1]!, entry.exec(printed)![1]!);
+      expect(normalized(printed.replaceAll(at.folder, ".")), line).toBe(normalized(expected.join("\n")));
     }
     expect(existsSync(at.path("client.secret")) && statSync(at.path("client.secret")).mode & 0o777).toBe(0o600);
   });
 });
 
-/** Replaces values that differ between runs with a word; columns have its width. */
-function settled(text: string): string {
+/** Replaces each value that differs between runs with a word, and several spaces with one. */
+function normalized(text: string): string {
   return text
     .trimEnd()
     .replace(/\b[1-9][0-9a-hjkmnp-tv-z]{9}\b/g, "ENTRY")
@@ -81,12 +81,12 @@ function commandsOf(name: string): string[][] {
     .map(([, , block]) => block!);
   const lines = blocks.flatMap((block) => block.replaceAll("\\\n", " ").split("\n"));
   return lines.flatMap((line) => {
-    const found = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(
+    const match = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(
       line.replace(/^(?:Error:|hostssl) .*/, ""),
     );
     // A line of a system crontab has a user there, and xargs appends the last argument.
-    if (!found || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
-    return [[...wordsOf(found[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
+    if (!match || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
+    return [[...wordsOf(match[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
   });
 }
 
@@ -112,7 +112,7 @@ function wordsOf(line: string): string[] {
 
 const pages = documents.map((name) => ({ name, commands: [...commandsOf(name), ...commandsInProse(name)] }));
 
-it("most pages have commands", () => {
+it("the documents have more than 150 commands", () => {
   const count = pages.reduce((sum, { commands }) => sum + commands.length, 0);
   console.log(`commands of the documents that are parsed: ${count} on ${documents.length} pages`);
   expect(count).toBeGreaterThan(150);

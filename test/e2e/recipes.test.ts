@@ -1,6 +1,6 @@
 // The recipes of docs/secret-stores.md, typed unchanged: each stores exactly the secret, at a creation and a rotation, and no
 // process has it as an argument. A missing tool is replaced by a stand-in that follows its public manual and records its
-// arguments and input.
+// arguments and environment.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -42,8 +42,8 @@ interface Tool {
   readonly stored: (home: Home) => string;
 }
 
-/** A file in the stand-in's folder. */
-const kept =
+/** Reads a file in the stand-ins' folder. */
+const readValue =
   (name = "value") =>
   (home: Home): string =>
     readFileSync(home.path("stand-ins", name), "utf8");
@@ -61,12 +61,12 @@ function output(home: Home, command: string): string {
 const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
   "AWS Secrets Manager": {
     aws: {
-      // The parameter names a file, and is read as one.
+      // As in the real tool, `file://` names a file to read.
       script: `case "$*" in
 *put-secret-value*'--secret-string file:///dev/stdin'*) cat /dev/stdin > "$dir/value" ;;
 *get-secret-value*'--query SecretString --output text'*) cat "$dir/value"; echo ;;
 *) exit 9 ;; esac`,
-      stored: kept(),
+      stored: readValue(),
     },
   },
   "Google Cloud Secret Manager": {
@@ -75,7 +75,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
 'secrets versions add my-app --data-file=-') cat > "$dir/value" ;;
 'secrets versions access latest --secret=my-app') cat "$dir/value" ;;
 *) exit 9 ;; esac`,
-      stored: kept(),
+      stored: readValue(),
     },
   },
   "Azure Key Vault": {
@@ -84,7 +84,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
 *'secret set'*'--file /dev/stdin --encoding utf-8'*) cat /dev/stdin > "$dir/value" ;;
 *'secret show'*'--query value --output tsv'*) cat "$dir/value"; echo ;;
 *) exit 9 ;; esac`,
-      stored: kept(),
+      stored: readValue(),
     },
   },
   "GitLab CI/CD variables": {
@@ -93,7 +93,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
 'variable update CLIENT_SECRET '*) cat > "$dir/value" ;;
 'variable get CLIENT_SECRET '*) cat "$dir/value" ;;
 *) exit 9 ;; esac`,
-      stored: kept(),
+      stored: readValue(),
     },
   },
   SOPS: {
@@ -102,7 +102,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
 'set --value-stdin secrets.yaml ["client_secret"]') cat > "$dir/json"; jq -j . "$dir/json" > "$dir/value" ;;
 'decrypt --extract ["client_secret"] secrets.yaml') cat "$dir/value" ;;
 *) exit 9 ;; esac`,
-      stored: kept(),
+      stored: readValue(),
     },
   },
   "1Password": {
@@ -124,7 +124,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
 'read --no-newline op://ci/my-app/password') jq -j '.fields[] | select(.id == "password").value' "$dir/item" ;;
 *) exit 9 ;; esac`,
       stored: (home) => {
-        const { fields } = JSON.parse(kept("item")(home)) as { fields: { id: string; value: string }[] };
+        const { fields } = JSON.parse(readValue("item")(home)) as { fields: { id: string; value: string }[] };
         expect(fields[0]).toEqual({ id: "username", value: "u" });
         return fields[1]!.value;
       },
@@ -145,7 +145,7 @@ encode) base64 -w0 ;;
 'get password my-app') jq -j .login.password "$dir/item" ;;
 *) exit 9 ;; esac`,
       stored: (home) => {
-        const { login } = JSON.parse(kept("item")(home)) as { login: { username: string; password: string } };
+        const { login } = JSON.parse(readValue("item")(home)) as { login: { username: string; password: string } };
         expect(login.username).toBe("u");
         return login.password;
       },
@@ -182,7 +182,7 @@ encode) base64 -w0 ;;
 'secret create my-app-'*' -') cat > "$dir/$3" ;;
 'secret inspect my-app-'*) test -s "$dir/$3" && echo '[{"ID":"x"}]' ;;
 *) exit 9 ;; esac`,
-      stored: (home) => kept(`my-app-${newest}`)(home),
+      stored: (home) => readValue(`my-app-${newest}`)(home),
     },
   },
   "Sealed Secrets": {
@@ -198,13 +198,13 @@ encode) base64 -w0 ;;
   },
 };
 
-/** Whether a real tool of a recipe is missing here. */
+/** True if a tool of the recipe that has no stand-in is missing. */
 function isWithoutTool(name: string): boolean {
   const real = Object.entries(tools[name]!).filter(([, { script }]) => script === undefined);
   return isMissing(...real.map(([tool]) => tool));
 }
 
-/** A home whose tools record their input. */
+/** A home whose tools record their arguments and environment. */
 function stage(name: string): Home {
   const home = new Home(service.env);
   home.addToPath();

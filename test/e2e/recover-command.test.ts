@@ -7,7 +7,7 @@ import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
 import { homeOfTest } from "../support/service.ts";
 import { integHere } from "../support/program-here.ts";
-import { KeysDesk, unsettled } from "./keys-desk.ts";
+import { KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
 let account: Account;
@@ -23,7 +23,7 @@ afterEach(async () => {
 afterAll(() => desk.close());
 
 const store = "cat > store";
-const lostAnswer = ["--retry-for", "0"];
+const noRetry = ["--retry-for", "0"];
 
 function oauthHome(): Home {
   const { service } = desk;
@@ -45,7 +45,7 @@ describe("a rotation with a lost response whose secret goes to a command", () =>
     const at = oauthHome();
     const old = await account.make(["entity:read"]);
     await desk.service.fault("POST /v1/oauth_clients drop=after times=1");
-    const words = ["oauth-clients", "rotate", old.id, "--secret-command", store, ...lostAnswer];
+    const words = ["oauth-clients", "rotate", old.id, "--secret-command", store, ...noRetry];
     expect((await at.integ(words)).code).toBe(7);
     for (const more of [[], ["--replace-lost-secret"], ["--yes"]]) {
       const { code, stdout, stderr } = await at.integ(["journal", "recover", ...more]);
@@ -59,7 +59,7 @@ describe("a rotation with a lost response whose secret goes to a command", () =>
     const [live, ...others] = await account.live();
     expect(others).toEqual([]);
     expect(await account.opens(live!.client_id!, readFileSync(at.path("store"), "utf8").trimEnd())).toBe(true);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 });
 
@@ -68,9 +68,9 @@ describe("a rotation that was killed in its overlap after its command got the se
     const at = oauthHome();
     const old = await account.make(["entity:read"]);
     const child = at.start(["oauth-clients", "rotate", old.id, "--secret-command", store, "--overlap", "6s"]);
-    let told = "";
-    child.stderr!.on("data", (text) => (told += String(text)));
-    await vi.waitUntil(() => told.includes("The old client is revoked when"), { timeout: 30_000 });
+    let output = "";
+    child.stderr!.on("data", (text) => (output += String(text)));
+    await vi.waitUntil(() => output.includes("The old client is revoked when"), { timeout: 30_000 });
     child.kill("SIGKILL");
     await once(child, "close");
     expect(await account.opens(old.client_id, old.client_secret)).toBe(true);
@@ -120,14 +120,14 @@ describe("a creation that was killed while its command ran", () => {
       expect((await at.integ(["journal", "recover", ...more])).code).toBe(12);
       expect(await account.live()).toEqual([made]);
     }
-    const [entry] = await unsettled(at);
+    const [entry] = await unfinishedEntries(at);
     expect(entry).toMatchObject({ state: "undelivered", resource_id: made!.id });
     const claimed = await at.integ(["journal", "claim", entry!.id, "--secret-file", "claimed"]);
     expect(claimed.code, claimed.stderr).toBe(0);
     const secret = readFileSync(at.path("claimed"), "utf8").trimEnd();
     expect(readFileSync(at.path("store"), "utf8").trimEnd()).toBe(secret);
     expect(await account.opens(made!.client_id!, secret)).toBe(true);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 });
 
@@ -143,9 +143,9 @@ describe("several entries, recovered with one command", () => {
       await desk.service.fault("POST /v1/oauth_clients drop=before times=1");
       const account = desk.service.us.service_account_id;
       const words = ["oauth-clients", "create", "--service-account", account, "--scope", scopes[index]!];
-      expect((await at.integ([...words, ...place, ...lostAnswer])).code).toBe(7);
+      expect((await at.integ([...words, ...place, ...noRetry])).code).toBe(7);
     }
-    return (await unsettled(at)).map(({ id }) => id).toReversed();
+    return (await unfinishedEntries(at)).map(({ id }) => id).toReversed();
   }
 
   it("keep their own destinations, and none goes to another's command", async () => {
@@ -157,7 +157,7 @@ describe("several entries, recovered with one command", () => {
     expect(stdout).not.toContain("sbx_us_cs_");
     expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
     expect(readFileSync(at.path("file"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
-    expect((await unsettled(at)).map(({ id }) => id)).toEqual([other]);
+    expect((await unfinishedEntries(at)).map(({ id }) => id)).toEqual([other]);
     // With its id, the secret goes to the typed destination.
     expect((await at.integ(["journal", "recover", other!, "--secret-command", "cat > third"])).code).toBe(0);
     expect(readFileSync(at.path("third"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);

@@ -17,22 +17,22 @@ beforeEach(async () => {
 });
 afterEach(() => home.remove());
 
-async function ends(code: number, words: readonly string[], input = ""): Promise<void> {
+async function expectExit(code: number, words: readonly string[], input = ""): Promise<void> {
   const ended = await home.integ(words, { input });
   expect(ended.code, ended.stderr).toBe(code);
 }
 
-/** A profile of a client, whose secret is given by `words` or `input`. */
+/** Adds a profile of the client, whose secret comes from `words` or `input`. */
 async function addProfile(words: readonly string[], input?: string): Promise<void> {
   const { base_url, token_endpoint } = service.us;
   const place = ["--region", "us", "--base-url", base_url, "--token-endpoint", token_endpoint];
-  await ends(0, ["profiles", "add", "nightly", ...place, "--client-id", client.client_id, ...words], input);
+  await expectExit(0, ["profiles", "add", "nightly", ...place, "--client-id", client.client_id, ...words], input);
 }
 
-/** A change whose request never reaches the service. */
+/** Starts a change whose request never reaches the service. */
 async function interrupt(words: readonly string[]): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
-  await ends(7, [...words, "-p", "nightly", "--retry-for", "0"]);
+  await expectExit(7, [...words, "-p", "nightly", "--retry-for", "0"]);
 }
 
 const creation = (name: string): string[] => {
@@ -52,8 +52,8 @@ async function tokens(): Promise<number> {
   return (await account.requests()).filter(({ path }) => path === "/oauth/token").length;
 }
 
-/** The entries after a recovery, and its messages. */
-async function recovered(code: number): Promise<{ readonly states: readonly string[]; readonly notes: string }> {
+/** Recovers all entries. @returns their states and the messages */
+async function recoverAll(code: number): Promise<{ readonly states: readonly string[]; readonly notes: string }> {
   const ended = await home.integ(["journal", "recover", "--json"]);
   expect(ended.code, ended.stderr).toBe(code);
   const { data } = JSON.parse(ended.stdout) as { data: { operation: string; state: string }[] };
@@ -61,12 +61,12 @@ async function recovered(code: number): Promise<{ readonly states: readonly stri
 }
 
 it("requests the credential of five creations once, and fetches one token", async () => {
-  const asked = home.path("asked");
-  await addProfile(["--client-secret-command", `echo run >> '${asked}'; echo '${client.client_secret}'`]);
+  const runsFile = home.path("asked");
+  await addProfile(["--client-secret-command", `echo run >> '${runsFile}'; echo '${client.client_secret}'`]);
   for (const name of ["a", "b", "c", "d", "e"]) await interrupt([...creation(name), "--new"]);
-  const runs = (): number => readFileSync(asked, "utf8").trimEnd().split("\n").length;
+  const runs = (): number => readFileSync(runsFile, "utf8").trimEnd().split("\n").length;
   const [runsBefore, tokensBefore] = [runs(), await tokens()];
-  expect((await recovered(0)).states).toEqual(Array.from({ length: 5 }, () => "oauth_client.create done"));
+  expect((await recoverAll(0)).states).toEqual(Array.from({ length: 5 }, () => "oauth_client.create done"));
   expect([runs() - runsBefore, (await tokens()) - tokensBefore]).toEqual([1, 1]);
 });
 
@@ -77,7 +77,7 @@ it("continues with the new credential after it rotated the profile's own", async
   await interrupt([...creation("after"), "--new"]);
   const tokensBefore = await tokens();
   const [first, rotation, last] = ["oauth_client.create done", "oauth_client.rotate done", "oauth_client.create done"];
-  const { states, notes } = await recovered(0);
+  const { states, notes } = await recoverAll(0);
   expect(states).toEqual([first, rotation, last]);
   expect(notes).toMatch(/^Note: \w+: .*profile nightly/m);
   expect((await account.clients()).find(({ id }) => id === client.id)?.status).toBe("revoked");
@@ -91,62 +91,62 @@ it("does not reuse a profile's old credential after a creation replaced it", asy
   const to = ["--service-account", service.us.service_account_id, "--secret-profile", "nightly", "--new", "--yes"];
   await interrupt(["oauth-clients", "create", ...to, "--scope", "entity:read"]);
   await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
-  await ends(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
+  await expectExit(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
   const tokensBefore = await tokens();
   // The new client may not revoke: with the old one's token, the revocation would have succeeded.
-  await recovered(7);
+  await recoverAll(7);
   expect((await account.clients()).find(({ id }) => id === second.id)?.status).toBe("active");
   expect((await tokens()) - tokensBefore).toBe(2);
 });
 
-it("replaces a lost secret with its own credential, whatever happened to other credentials", async () => {
+it("finishes the replacements that a refused credential interrupted", async () => {
   await addProfile(["--client-secret-stdin"], client.client_secret);
   for (const name of ["a", "b"]) {
     await service.fault("POST /v1/oauth_clients drop=after times=1");
-    await ends(7, [...creation(name), "--new", "-p", "nightly", "--retry-for", "0"]);
+    await expectExit(7, [...creation(name), "--new", "-p", "nightly", "--retry-for", "0"]);
   }
   await service.fault("DELETE /v1/oauth_clients/* status=401 after=1 times=1");
   const first = await home.integ(["journal", "recover", "--replace-lost-secret", "--json"]);
   expect(first.code, first.stderr).toBe(3);
-  expect((await recovered(0)).states.filter((state) => state.endsWith(" done"))).toHaveLength(1);
-  await ends(0, ["journal", "verify"]);
+  expect((await recoverAll(0)).states.filter((state) => state.endsWith(" done"))).toHaveLength(1);
+  await expectExit(0, ["journal", "verify"]);
   expect((await account.live()).filter(({ id }) => id !== client.id)).toHaveLength(2);
 });
 
 it("requests a credential again after a failure", async () => {
-  const [asked, broken] = [home.path("asked"), home.path("broken")];
-  const command = `echo run >> '${asked}'; if rm '${broken}' 2>/dev/null; then exit 1; fi; echo '${client.client_secret}'`;
+  const [runsFile, broken] = [home.path("asked"), home.path("broken")];
+  const command = `echo run >> '${runsFile}'; if rm '${broken}' 2>/dev/null; then exit 1; fi; echo '${client.client_secret}'`;
   await addProfile(["--client-secret-command", command]);
   for (const name of ["a", "b", "c", "d", "e", "f"]) await interrupt([...creation(name), "--new"]);
-  writeFileSync(asked, "");
+  writeFileSync(runsFile, "");
   writeFileSync(broken, "");
-  const { states } = await recovered(7);
+  const { states } = await recoverAll(7);
   // Four concurrent entries failed without it; the next requested it again.
   expect(states.filter((state) => state.endsWith(" done"))).toHaveLength(2);
-  expect(readFileSync(asked, "utf8")).toBe("run\nrun\n");
-  expect((await recovered(0)).states).toHaveLength(4);
+  expect(readFileSync(runsFile, "utf8")).toBe("run\nrun\n");
+  expect((await recoverAll(0)).states).toHaveLength(4);
 });
 
 it("continues with another token if the service revokes one early", async () => {
-  const asked = home.path("asked");
-  await addProfile(["--client-secret-command", `echo run >> '${asked}'; echo '${client.client_secret}'`]);
+  const runsFile = home.path("asked");
+  await addProfile(["--client-secret-command", `echo run >> '${runsFile}'; echo '${client.client_secret}'`]);
   for (const name of ["a", "b", "c", "d", "e", "f"]) await interrupt([...creation(name), "--new"]);
-  writeFileSync(asked, "");
+  writeFileSync(runsFile, "");
   const tokensBefore = await tokens();
   await service.fault("POST /v1/oauth_clients status=401 after=1 times=1");
-  const { states } = await recovered(0);
+  const { states } = await recoverAll(0);
   expect(states).toEqual(Array.from({ length: 6 }, () => "oauth_client.create done"));
   // For the first four, for the refused one, and for the others.
-  expect([readFileSync(asked, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
+  expect([readFileSync(runsFile, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
 });
 
-it("requests only once more a credential that the service does not accept", async () => {
+it("requests a credential that the service refuses only once more", async () => {
   await addProfile(["--client-secret-stdin"], client.client_secret);
   const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
   for (const name of names) await interrupt([...creation(name), "--new"]);
   const [sentBefore, tokensBefore] = [(await account.creations()).length, await tokens()];
   await service.fault("POST /v1/oauth_clients status=401");
-  const { states } = await recovered(7);
+  const { states } = await recoverAll(7);
   expect(states).toEqual(names.map(() => "oauth_client.create unknown"));
   // Each is sent once, and those in flight at the refusal twice.
   const sent = (await account.creations()).length - sentBefore;

@@ -1,5 +1,5 @@
-// Recovery elsewhere: whatever the environment, flags and profiles are by then, an entry is finished as it was requested, or
-// the command refuses and explains.
+// Recovery in other surroundings: with other variables, flags or profiles, an entry is finished as it was requested, or the
+// command refuses and explains.
 import { writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -15,13 +15,13 @@ const live = async (): Promise<string[]> => (await account.live()).map(({ id }) 
 /** A home whose profile `p` knows its token endpoint. */
 async function withProfile(): Promise<Home> {
   const at = homeOfTest();
-  await at.integ([...added("p", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
+  await at.integ([...addWords("p", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
     input: service.us.api_key,
   });
   return at;
 }
 
-function added(name: string, baseUrl: string): string[] {
+function addWords(name: string, baseUrl: string): string[] {
   const where = ["--region", "us", "--base-url", baseUrl, "--organization-id", service.us.organization_id];
   return ["profiles", "add", name, ...where, "--api-key-stdin"];
 }
@@ -31,14 +31,14 @@ async function firstEntry(at: Home): Promise<string> {
   return data[0]!.id;
 }
 
-function made(): string[] {
+function createWords(): string[] {
   return ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read"];
 }
 
-/** Leaves an unfinished creation with a lost secret. */
+/** Leaves an unfinished creation with a lost secret. @returns its entry */
 async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients drop=after times=1");
-  const { stderr } = await at.integ([...made(), "--retry-for", "0", "--json", ...words]);
+  const { stderr } = await at.integ([...createWords(), "--retry-for", "0", "--json", ...words]);
   return (JSON.parse(stderr.trim().split("\n").at(-1)!) as { error: { next_command: string } }).error.next_command
     .split(" ")
     .at(-1)!;
@@ -50,7 +50,7 @@ describe("one destination takes one secret", () => {
     ["--secret-profile", "t"],
   ])("%s for two entries is refused before anything is sent", async (flag, place) => {
     const at = await withProfile();
-    await at.integ([...added("t", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
+    await at.integ([...addWords("t", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
       input: service.us.api_key,
     });
     const ids = [await leaveLost(at), await leaveLost(at, "--new")];
@@ -66,12 +66,12 @@ describe("one destination takes one secret", () => {
 describe("a --secret-profile", () => {
   it("is checked against the entry's issuer, not the active profile's", async () => {
     const at = await withProfile();
-    await at.integ([...added("mine", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
+    await at.integ([...addWords("mine", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
       input: service.us.api_key,
     });
-    const other = [...added("other", service.eu.base_url), "--token-endpoint", service.eu.token_endpoint, "--use"];
+    const other = [...addWords("other", service.eu.base_url), "--token-endpoint", service.eu.token_endpoint, "--use"];
     await at.integ(other, { input: service.eu.api_key });
-    const words = [...made(), "-p", "p", "--secret-command", "exit 1", "--json"];
+    const words = [...createWords(), "-p", "p", "--secret-command", "exit 1", "--json"];
     expect((await at.integ(words)).code).toBe(12);
     const [{ id }] = JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data as [{ id: string }];
     expect((await at.integ(["journal", "claim", id, "--secret-profile", "other"])).code).toBe(2);
@@ -80,10 +80,10 @@ describe("a --secret-profile", () => {
 });
 
 describe("an organization id that only one of two shells sets", () => {
-  it("creates no second client unnoticed; in capitals it is the same", async () => {
+  it("creates no second client; in capitals, the id is the same", async () => {
     const at = homeOfTest({ ...service.env, INTEG_ORGANIZATION_ID: "" });
     await service.fault("POST /v1/oauth_clients drop=before times=1");
-    const words = [...made(), "--secret-file", "s", "--retry-for", "0"];
+    const words = [...createWords(), "--secret-file", "s", "--retry-for", "0"];
     const INTEG_ORGANIZATION_ID = service.us.organization_id;
     expect((await at.integ(words, { env: { INTEG_ORGANIZATION_ID } })).code).toBe(7);
     const { code, stderr } = await at.integ(words);
@@ -99,10 +99,10 @@ describe("a profile with unfinished work", () => {
   it("moves to another address or organization only with a warning", async () => {
     const at = await withProfile();
     const id = await leaveLost(at);
-    const elsewhere = ["--organization-id", "00000000-0000-4000-8000-000000000000"];
+    const otherOrganization = ["--organization-id", "00000000-0000-4000-8000-000000000000"];
     const back = ["--organization-id", service.us.organization_id.toUpperCase()];
     for (const [words, says] of [
-      [elsewhere, true],
+      [otherOrganization, true],
       [back, true],
       [["--organization-id", service.us.organization_id], false],
       [["--audience", "another"], false],
@@ -127,10 +127,12 @@ describe("a profile with unfinished work", () => {
 });
 
 describe("in another state folder", () => {
-  it("a kept secret of the first one is claimed there: neither command leads to the other", async () => {
+  it("a kept secret of the first folder must be claimed there, and claim and recover do not lead to each other", async () => {
     const at = await withProfile();
     const INTEG_JOURNAL_KEY = "k".repeat(43);
-    const first = await at.integ([...made(), "--secret-command", "exit 1", "-p", "p"], { env: { INTEG_JOURNAL_KEY } });
+    const first = await at.integ([...createWords(), "--secret-command", "exit 1", "-p", "p"], {
+      env: { INTEG_JOURNAL_KEY },
+    });
     expect(first.code).toBe(12);
     const id = await firstEntry(at);
     const INTEG_JOURNAL = at.path("state", "journal.ndjson");
@@ -148,10 +150,10 @@ describe("in another state folder", () => {
     expect(claimed.code).toBe(0);
   });
 
-  it("a file that someone created meanwhile needs its own next step, not the same command", async () => {
+  it("if someone created the file since the request, the message names --force and not only the same command", async () => {
     const at = await withProfile();
     await service.fault("POST /v1/oauth_clients drop=before times=1");
-    await at.integ([...made(), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
+    await at.integ([...createWords(), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
     const id = await firstEntry(at);
     writeFileSync(at.path("s"), "mine");
     const { code, stderr } = await at.integ(["journal", "recover", id]);

@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.remove());
 
-/** Creations with lost responses, each with its own scope, so that the requests differ. */
+/** Starts creations whose responses are lost, each with its own scope, so that the requests differ. */
 async function lose(...scopes: string[]): Promise<void> {
   for (const scope of scopes) {
     await service.fault("POST /v1/oauth_clients drop=after times=1");
@@ -32,12 +32,12 @@ interface Printed {
   readonly has_more: boolean;
 }
 
-async function expectWhole({ object, receipts = [], data, has_more }: Printed): Promise<void> {
+async function expectComplete({ object, receipts = [], data, has_more }: Printed): Promise<void> {
   expect([object, has_more, receipts.length]).toEqual(["list", false, 2]);
   for (const { client_id, client_secret } of receipts) expect(await account.opens(client_id, client_secret)).toBe(true);
-  const told = data.map((entry) => `${entry.object} ${entry.state}`).toSorted((a, b) => a.localeCompare(b));
+  const printed = data.map((entry) => `${entry.object} ${entry.state}`).toSorted((a, b) => a.localeCompare(b));
   const [done, replaced] = ["journal_entry done", "journal_entry replaced"];
-  expect(told).toEqual([done, done, replaced, replaced]);
+  expect(printed).toEqual([done, done, replaced, replaced]);
 }
 
 const recover = ["journal", "recover", "--replace-lost-secret"];
@@ -47,14 +47,14 @@ describe("journal recover with secrets on standard output", () => {
     await lose("entity:read", "organization:read");
     const { code, stdout } = await home.integ([...recover, "--json"]);
     expect(code).toBe(0);
-    await expectWhole(JSON.parse(stdout));
+    await expectComplete(JSON.parse(stdout));
   });
 
   it("prints one YAML document", async () => {
     await lose("entity:read", "organization:read");
     const { code, stdout } = await home.integ([...recover, "-o", "yaml"]);
     expect(code).toBe(0);
-    await expectWhole(parse(stdout));
+    await expectComplete(parse(stdout));
   });
 
   it("prints one NDJSON object per line", async () => {

@@ -47,18 +47,18 @@ let service: RewindableService;
 let account: Account;
 const at = new Home();
 const kept = mkdtempSync(join(tmpdir(), "integ-kept-"));
-let begun: Moment;
+let afterRotation: Moment;
 let old: string;
 
-/** The home and the service after the rotation. */
+/** Restores the home and the service to the moment after the rotation. */
 async function putBack(): Promise<void> {
   for (const name of readdirSync(at.folder)) rmSync(join(at.folder, name), { recursive: true });
   cpSync(kept, at.folder, { recursive: true });
-  await service.rewind(begun);
+  await service.rewind(afterRotation);
 }
 
-/** The requests that the service received, without the parts that always differ. */
-async function met(): Promise<string[]> {
+/** The requests that the service received; ids and credentials of new clients read `<new>`, so that runs compare equal. */
+async function receivedRequests(): Promise<string[]> {
   return (await account.requests()).map(({ method, path, body, headers }) =>
     [method, path, body, headers.authorization, headers["service-version"]]
       .join(" ")
@@ -68,13 +68,13 @@ async function met(): Promise<string[]> {
 
 const recovery = ["journal", "recover", "--yes"];
 
-async function recovered(words: readonly string[], env: Readonly<Record<string, string>>): Promise<string[]> {
-  const before = (await met()).length;
+async function requestsOf(words: readonly string[], env: Readonly<Record<string, string>>): Promise<string[]> {
+  const before = (await receivedRequests()).length;
   await at.integ([...recovery, ...words], { env });
-  return (await met()).slice(before);
+  return (await receivedRequests()).slice(before);
 }
 
-/** The old client is revoked, and the new one's secret is in a file. */
+/** True if only the new client is active, and its secret is in a file. */
 async function isDone(): Promise<boolean> {
   const [live, ...more]: readonly HeldClient[] = await account.live();
   const file = ["s", "another", "2s"].map((name) => at.path(name)).find((path) => existsSync(path));
@@ -102,7 +102,7 @@ beforeAll(async () => {
   expect((await at.integ(rotate)).code).toBe(7);
   await service.calm();
   cpSync(at.folder, kept, { recursive: true });
-  begun = service.moment();
+  afterRotation = service.moment();
 });
 afterAll(async () => {
   at.remove();
@@ -116,25 +116,25 @@ it("no variable or flag changes the request that is sent", { timeout: 600_000 },
   const { flags } = recover.find(({ command }) => command === "integ journal recover")!;
   const valueOf = ({ name, value }: Flag): string[] =>
     value === null ? [] : [values[name] ?? value.choices?.at(-1) ?? values[value.name] ?? "1"];
-  const worlds: (readonly [name: string, words: readonly string[], env: Readonly<Record<string, string>>])[] = [
+  const variations: (readonly [name: string, words: readonly string[], env: Readonly<Record<string, string>>])[] = [
     ...described.environment.map(({ name }) => [name, [], { [name]: values[name] ?? "1" }] as const),
     ...[...flags, ...described.global_flags].map((flag) => [flag.name, [flag.name, ...valueOf(flag)], {}] as const),
   ];
-  expect(worlds.length).toBeGreaterThan(80);
+  expect(variations.length).toBeGreaterThan(80);
   await putBack();
-  const plain = await recovered([], {});
+  const plain = await requestsOf([], {});
   expect([plain.length > 2, await isDone()]).toEqual([true, true]);
   const wrong: string[] = [];
   let refused = 0;
-  for (const [name, words, env] of worlds) {
+  for (const [name, words, env] of variations) {
     await putBack();
-    let sent = await recovered(words, env);
+    let sent = await requestsOf(words, env);
     if (sent.length === 0) {
       refused += 1;
-      sent = await recovered([], {});
+      sent = await requestsOf([], {});
     }
     if (sent.join("\n") !== plain.join("\n") || !(await isDone())) wrong.push(`${name}: ${sent.join("\n")}`);
   }
   expect(wrong).toEqual([]);
-  expect(refused).toBeLessThan(worlds.length / 2);
+  expect(refused).toBeLessThan(variations.length / 2);
 });

@@ -90,8 +90,8 @@ describe("integ report", () => {
 
   it("has revoked clients, clients that cannot be read, missing items and accepted exceptions", async () => {
     const at = home();
-    const [gone, broken] = [await withClient(at), await withClient(at, "other.secret")];
-    expect((await at.integ(["oauth-clients", "revoke", gone, "--yes"])).code).toBe(0);
+    const [revoked, broken] = [await withClient(at), await withClient(at, "other.secret")];
+    expect((await at.integ(["oauth-clients", "revoke", revoked, "--yes"])).code).toBe(0);
     const { data } = JSON.parse((await at.integ(["keys", "list", "--json"])).stdout) as { data: { id: string }[] };
     const waived = { rule: "no_expiry", key: data[0]!.id, until: "2026-12-31", reason: "replaced soon" };
     writeFileSync(at.path("waivers.json"), JSON.stringify({ waivers: [waived, { ...waived, key: "ak_none" }] }));
@@ -105,12 +105,12 @@ describe("integ report", () => {
     const ended = await at.integ(["report", "--json", "--waivers", "waivers.json", "--retry-for", "0"]);
     expect([ended.code, ended.stderr]).toEqual([0, expect.stringContaining(`The client ${broken} could not be read`)]);
     const rows = rowsIn(ended.stdout);
-    const noted = (id: string): Row | undefined => rows.find((row) => row.id === id);
-    expect(noted(gone)).toMatchObject({ status: "revoked", owner: service.us.service_account_id });
-    expect(noted(broken)).toMatchObject({ kind: "unknown", note: expect.stringContaining("could not be read") });
-    expect(noted("loader")).toMatchObject({ kind: "policy_item", status: "missing", permissions: ["entity:read"] });
-    expect(noted(data[0]!.id)?.note).toContain("no_expiry: accepted until 2026-12-31: replaced soon.");
-    expect(noted("ak_none")?.note).toContain("No such key was listed.");
+    const rowOf = (id: string): Row | undefined => rows.find((row) => row.id === id);
+    expect(rowOf(revoked)).toMatchObject({ status: "revoked", owner: service.us.service_account_id });
+    expect(rowOf(broken)).toMatchObject({ kind: "unknown", note: expect.stringContaining("could not be read") });
+    expect(rowOf("loader")).toMatchObject({ kind: "policy_item", status: "missing", permissions: ["entity:read"] });
+    expect(rowOf(data[0]!.id)?.note).toContain("no_expiry: accepted until 2026-12-31: replaced soon.");
+    expect(rowOf("ak_none")?.note).toContain("No such key was listed.");
     expect(rows[0]?.note).toMatch(/ as access key .*, organization \S+, against/);
     const [, ...others] = JSON.parse(ended.stdout).data as unknown[];
     const digest = createHash("sha256").update(JSON.stringify(others)).digest("hex");
@@ -138,7 +138,7 @@ describe("integ report", () => {
       for (const id of ids) expect(text, name).toContain(id);
     }
     const before = readFileSync(at.path("r.html"));
-    // Refused before anything is requested: no service is there.
+    // integ must refuse these before it sends a request: no service is at this address.
     const env = { INTEG_BASE_URL: "http://127.0.0.1:1" };
     const refused = async (...words: string[]): Promise<string> => {
       const { code, stderr } = await at.integ(["report", ...words], { env });
@@ -220,7 +220,7 @@ describe("the HTML page", () => {
     expect(text).toContain("<svg");
   });
 
-  it("colours a key that is not valid unlike a valid one, and says which colour is which", async () => {
+  it("colours a key that is not valid differently from a valid one, and has a legend", async () => {
     const text = await page(10);
     const colourOf = (key: string): string | undefined =>
       new RegExp(String.raw`fill="(#\w+)"><title>${key}:`).exec(text)?.[1];
@@ -253,7 +253,7 @@ document.title+=" "+[document.documentElement.scrollWidth-innerWidth,box.scrollW
           stdio: ["ignore", "pipe", "ignore"],
         });
       };
-      // Without the page's policy, so that a probe can run; markup in a name would run too.
+      // Without the page's content security policy, the probe can run, and so could a script in a name.
       const text = (await page(10)).replace(/<meta http-equiv[^>]*>/, "").replace("</body>", `${probe}</body>`);
       for (const width of [400, 1400]) {
         const shown = await dump(text, width);

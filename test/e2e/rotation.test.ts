@@ -1,4 +1,4 @@
-// Rotation without downtime: create, deliver, prove, overlap, revoke; at every moment one of the two works.
+// Rotation without downtime: create, deliver, prove, overlap, revoke; one of the two clients always works.
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -14,7 +14,7 @@ afterEach(() => account.clear());
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
 /** A home whose profile knows the token endpoint, and a client to rotate. */
-async function begun(endpoint = ["--token-endpoint", service.us.token_endpoint]): Promise<{ at: Home; id: string }> {
+async function homeWithClient(endpoint = ["--token-endpoint", service.us.token_endpoint]): Promise<{ at: Home; id: string }> {
   const at = homeOfTest();
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
   await integHere(at, [...words, ...endpoint], { input: service.us.api_key });
@@ -40,15 +40,15 @@ async function entries(at: Home): Promise<Shown[]> {
   return JSON.parse((await integHere(at, ["journal", "list", "--all", "--json"])).stdout).data;
 }
 
-async function unsettled(at: Home): Promise<Shown[]> {
+async function unfinishedEntries(at: Home): Promise<Shown[]> {
   return JSON.parse((await integHere(at, ["journal", "list", "--json"])).stdout).data;
 }
 
 describe("oauth-clients rotate", () => {
   it("reports the destination that a claim delivered to, after the claim and at the end", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     expect((await rotate(at, id, "--secret-command", "exit 1")).code).toBe(12);
-    const [kept] = await unsettled(at);
+    const [kept] = await unfinishedEntries(at);
     const claimed = await integHere(at, ["journal", "claim", kept!.id, "--secret-file", "new.secret"]);
     expect(claimed.code).toBe(0);
     const place = `The secret is in ${at.path("new.secret")}, readable by you alone.`;
@@ -70,9 +70,9 @@ describe("oauth-clients rotate", () => {
       ["--secret-command", "cat > new.secret"],
     ],
   ])("a claim of %s leads to recovery, which finishes the rotation", async (_what, broken, claim) => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     expect((await rotate(at, id, ...broken)).code).toBe(12);
-    const rotation = (await unsettled(at)).find(({ operation }) => operation === "oauth_client.rotate")!;
+    const rotation = (await unfinishedEntries(at)).find(({ operation }) => operation === "oauth_client.rotate")!;
     expect([rotation.state, rotation.next_step]).toEqual(["undelivered", `integ journal claim ${rotation.id}`]);
     const claimed = await integHere(at, ["journal", "claim", rotation.id, ...claim]);
     expect(claimed.code, claimed.stderr).toBe(0);
@@ -83,22 +83,22 @@ describe("oauth-clients rotate", () => {
       data: { name: string; state: string; next_step: string }[];
     };
     const row = rows.find(({ name }) => name === rotation.id)!;
-    for (const { state, next_step } of [...(await unsettled(at)), shown, row])
+    for (const { state, next_step } of [...(await unfinishedEntries(at)), shown, row])
       expect([state, next_step]).toEqual(["pending", next]);
     expect(await live()).toContain(id);
     const recovered = await integHere(at, [...next.split(" ").slice(1), "--accept-unproven"]);
     expect(recovered.code, recovered.stderr).toBe(0);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
     expect(await live()).not.toContain(id);
   });
 
   it("proves the new client and revokes the old one", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     const { code, stdout } = await rotate(at, id, "--secret-file", "new.secret");
     expect(code).toBe(0);
     const receipt = JSON.parse(stdout) as Record<"id" | "client_id", string>;
     expect(await live()).toEqual([receipt.id]);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
     const token = await at.integ(
       ["oauth-clients", "token", "--client-id", receipt.client_id, "--client-secret-stdin", "--json"],
       {
@@ -109,7 +109,7 @@ describe("oauth-clients rotate", () => {
   });
 
   it("--keep-old leaves both, and names the old one", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     const { code, stderr } = await rotate(at, id, "--keep-old", "--secret-file", "new.secret");
     expect(code).toBe(0);
     expect(stderr).toContain(id);
@@ -117,10 +117,10 @@ describe("oauth-clients rotate", () => {
   });
 
   it("a long overlap is success and keeps both; recover waits for its end, or ends it with --now", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     const waiting = await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
     expect(waiting.code, waiting.stderr).toBe(0);
-    const [entry] = await unsettled(at);
+    const [entry] = await unfinishedEntries(at);
     const { due_at } = entry!;
     expect(Date.parse(due_at!) - Date.now()).toBeGreaterThan(35.9 * 3_600_000);
     // The secret is useless without its client id.
@@ -147,18 +147,18 @@ describe("oauth-clients rotate", () => {
       expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(what)]);
     }
     expect((await integHere(at, ["journal", "recover", "--now", entry!.id])).code).toBe(0);
-    expect([await live(), await unsettled(at)]).toEqual([[entry!.resource_id], []]);
+    expect([await live(), await unfinishedEntries(at)]).toEqual([[entry!.resource_id], []]);
   });
 
-  it("resumed with other options, it is refused with both values", async () => {
-    const { at, id } = await begun();
+  it("is refused with both values if it is resumed with other options", async () => {
+    const { at, id } = await homeWithClient();
     await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
     for (const other of [["--keep-old"], ["--overlap", "1s"]]) {
       const { code, stderr } = await at.integ(["oauth-clients", "rotate", id, ...other]);
       expect(code).toBe(2);
       expect(stderr).toContain("--overlap was 129600s, and is ");
     }
-    // Another destination for the secret, which is delivered.
+    // The secret is delivered already, so another destination is refused.
     const { code, stderr } = await rotate(at, id, "--overlap", "36h", "--secret-file", "other.secret");
     expect([code, stderr]).toEqual([2, expect.stringContaining("new.secret")]);
     expect(stderr).toContain("other.secret");
@@ -167,7 +167,7 @@ describe("oauth-clients rotate", () => {
   });
 
   it("of a client that was already rotated names its successor, and rotates that", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     expect((await rotate(at, id, "--secret-file", "new.secret")).code).toBe(0);
     const [successor] = await live();
     const { code, stderr } = await rotate(at, id, "--secret-file", "third.secret");
@@ -179,7 +179,7 @@ describe("oauth-clients rotate", () => {
   });
 
   it("never revokes the old client if the new one cannot be proven", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     await service.fault("POST /oauth/token status=401");
     const { code, stderr } = await rotate(at, id, "--secret-file", "new.secret");
     expect(code).toBe(8);
@@ -192,7 +192,7 @@ describe("oauth-clients rotate", () => {
   });
 
   it("without a token endpoint names the setting that proves the new client, and recover proves it then", async () => {
-    const { at, id } = await begun([]);
+    const { at, id } = await homeWithClient([]);
     const way = "To prove it: integ profiles edit p --token-endpoint <url>";
     const { code, stderr } = await rotate(at, id, "--secret-file", "new.secret");
     expect([code, stderr]).toEqual([8, expect.stringContaining(`${way}.`)]);
@@ -203,7 +203,7 @@ describe("oauth-clients rotate", () => {
   });
 
   it("a lost response leaves the old client working; recovery with consent ends with one live client", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     const lost = await rotate(at, id, "--retry-for", "0", "--secret-file", "new.secret");
     expect(lost.code).toBe(7);
@@ -218,7 +218,7 @@ describe("oauth-clients rotate", () => {
   });
 
   it("a client that can no longer be proven: the message has the command that continues without proof", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     await service.fault("POST /oauth/token status=500");
     // A secret that a command received cannot be read again for a proof.
     await rotate(at, id, "--retry-for", "0", "--secret-command", "cat > new.secret");
@@ -232,7 +232,7 @@ describe("oauth-clients rotate", () => {
   });
 
   it("at 20 of 20 slots nothing is revoked, and exit 5 names clients to revoke", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     const create = [
       "oauth-clients",
       "create",
@@ -265,7 +265,7 @@ describe("oauth-clients rotate", () => {
 
 describe("oauth-clients list", () => {
   it("shows the journal's clients with their current state, and notes that these may not be all", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
     const now = await at.integ(["oauth-clients", "list", "--json"]);
     expect(JSON.parse(now.stdout).data).toMatchObject([{ id, status: "disabled" }]);
@@ -277,7 +277,7 @@ describe("oauth-clients list", () => {
 
 describe("oauth-clients list without the service", () => {
   it("names a way to see all clients", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     await service.fault("GET /v1/oauth_clients/* status=503");
     const { code, stderr } = await at.integ(["oauth-clients", "list", "--retry-for", "0"]);
     expect(code, stderr).toBe(1);
@@ -292,7 +292,7 @@ describe("two simultaneous rotations of one client", () => {
     ["the old one revoked", [], 1],
     ["the old one kept", ["--keep-old"], 2],
   ])("%s: the first creates the new client, the second names the first one's entry", async (_what, words, left) => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     const relay = await startRecordingRelay(service.us.base_url);
     const moved = await integHere(
       at,
@@ -302,11 +302,11 @@ describe("two simultaneous rotations of one client", () => {
       },
     );
     expect(moved.code, moved.stderr).toBe(0);
-    const held = relay.hold(/^POST .*oauth_clients/);
+    const hold = relay.hold(/^POST .*oauth_clients/);
     const first = rotate(at, id, "--accept-unproven", "--secret-file", "one.secret", ...words);
-    await held.arrived;
+    await hold.arrived;
     const second = await rotate(at, id, "--secret-file", "two.secret", ...words);
-    held.letGo();
+    hold.letGo();
     const { code, stderr } = await first;
     await relay.close();
     expect(code, stderr).toBe(0);
@@ -317,11 +317,11 @@ describe("two simultaneous rotations of one client", () => {
     expect(JSON.parse(shown.stdout)).toMatchObject({ operation: "oauth_client.rotate", state: "done" });
     expect((await live()).length).toBe(left);
     expect([existsSync(at.path("one.secret")), existsSync(at.path("two.secret"))]).toEqual([true, false]);
-    expect(await unsettled(at)).toEqual([]);
+    expect(await unfinishedEntries(at)).toEqual([]);
   });
 
   it("one after the other do not conflict while the old one works", async () => {
-    const { at, id } = await begun();
+    const { at, id } = await homeWithClient();
     expect((await rotate(at, id, "--secret-file", "one.secret", "--keep-old")).code).toBe(0);
     expect((await rotate(at, id, "--secret-file", "two.secret", "--keep-old")).code).toBe(0);
     expect((await live()).length).toBe(3);

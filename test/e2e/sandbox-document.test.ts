@@ -1,4 +1,4 @@
-// docs/sandbox.md is true: every example of a fault does what its row says, and the curl commands run unchanged.
+// Every example of a fault in docs/sandbox.md does what its row says, and the curl commands run unchanged.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ async function slots(us: RegionDescription): Promise<number> {
 }
 
 /** The visible effect of each fault's example. */
-const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+const effects: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   times: async ({ us }) => expect(await statuses(4, () => create(us, "k"))).toEqual([503, 503, 201, 201]),
   after: async ({ us }) => expect(await statuses(5, () => list(us))).toEqual([200, 200, 200, "lost", 200]),
   probability: async ({ us }) => {
@@ -86,16 +86,16 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     expect(await created(us, "k")).toMatchObject({ status: "active", client_secret: null });
   },
   cut: async ({ us }) => {
-    const came = await list(us);
-    expect([came.whole, came.text.length]).toEqual([false, 100]);
+    const response = await list(us);
+    expect([response.whole, response.text.length]).toEqual([false, 100]);
     expect((await list(us)).whole).toBe(true);
   },
   slow: async ({ us }) => {
     const began = performance.now();
-    const came = await list(us, "?limit=5");
-    expect([came.status, came.whole]).toEqual([200, true]);
-    // The response is sent every 100 ms, starting immediately.
-    expect(performance.now() - began).toBeGreaterThan((came.text.length / 2000) * 1000 - 250);
+    const response = await list(us, "?limit=5");
+    expect([response.status, response.whole]).toEqual([200, true]);
+    // The service sends a part of the response every 100 ms, the first one immediately.
+    expect(performance.now() - began).toBeGreaterThan((response.text.length / 2000) * 1000 - 250);
   },
   body: async ({ us }) => {
     expect((await createKey(us)).text).toMatch(/^<!DOCTYPE html>/);
@@ -136,12 +136,12 @@ const seen: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     expect(JSON.parse((await list(us)).text)).toMatchObject({ status: 500, retryable: false }),
   lifetime: async ({ us, wait }) => {
     const { client_id, client_secret } = JSON.parse((await create(us, "k")).text);
-    const came = await send(us.token_endpoint!, {
+    const response = await send(us.token_endpoint!, {
       method: "POST",
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: String(new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret })),
     });
-    const { access_token, expires_in } = JSON.parse(came.text);
+    const { access_token, expires_in } = JSON.parse(response.text);
     expect(expires_in).toBe(5);
     const withToken = (): Promise<RawResponse> =>
       send(`${us.base_url}/v1/entities`, { headers: { authorization: `Bearer ${access_token}` } });
@@ -198,14 +198,14 @@ const startMs = Date.UTC(2026, 10, 21);
 describe("the examples of faults", () => {
   it("cover each fault, and each has its test", () => {
     expect([...examples.keys()].toSorted()).toEqual(Object.keys(faultKeys).toSorted());
-    expect(Object.keys(seen).toSorted()).toEqual(Object.keys(faultKeys).toSorted());
+    expect(Object.keys(effects).toSorted()).toEqual(Object.keys(faultKeys).toSorted());
   });
 
   it.each([...examples])("%s: %s", async (key, example) => {
     setTime(startMs);
     const { us } = await aSandbox({ faults: [example] });
     const wait = (seconds: number) => setTime(Date.now() + seconds * 1000);
-    await seen[key]!({ us, wait });
+    await effects[key]!({ us, wait });
   });
 
   it("are accepted by sandbox start with one --fault each; each host counts for itself", async () => {
@@ -239,14 +239,14 @@ describe("the shell commands", () => {
       TOKEN_ENDPOINT: us.token_endpoint,
       CONTROL_URL: us.control_url,
     };
-    const said = curls
+    const outputs = curls
       .flatMap((block) => block.trim().split("\n"))
       .map((line) => {
         const run = spawnSync("bash", ["-euo", "pipefail", "-c", line.replace("curl ", "curl -sS ")], { env });
         expect(run.status, `${line}: ${run.stderr.toString()}`).toBe(0);
         return JSON.parse(run.stdout.toString()) as unknown;
       });
-    expect(said).toMatchObject([
+    expect(outputs).toMatchObject([
       { object: "list", data: [{ object: "entity" }, { object: "entity" }] },
       { data: expect.any(Array) },
       { token_type: "Bearer", expires_in: 900 },

@@ -3,36 +3,36 @@ import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 
-let standing: ReturnType<Home["start"]>;
+let running: ReturnType<Home["start"]>;
 const server = new Home();
 /** The printed text. */
-let told = "";
+let output = "";
 let logged = "";
 
 beforeAll(async () => {
-  standing = server.start(["sandbox", "start", "--log"]);
-  standing.stderr!.setEncoding("utf8").on("data", (text: string) => void (logged += text));
+  running = server.start(["sandbox", "start", "--log"]);
+  running.stderr!.setEncoding("utf8").on("data", (text: string) => void (logged += text));
   await new Promise<void>((ready, failed) => {
-    standing.stdout!.setEncoding("utf8").on("data", (text: string) => {
-      told += text;
-      if (/integ keys list\n/.test(told)) ready();
+    running.stdout!.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+      if (/integ keys list\n/.test(output)) ready();
     });
-    standing.on("close", (code) => failed(new Error(`sandbox start ended with ${code}`)));
+    running.on("close", (code) => failed(new Error(`sandbox start ended with ${code}`)));
   });
 });
 
 afterAll(() => {
-  standing.removeAllListeners("close").kill("SIGINT");
+  running.removeAllListeners("close").kill("SIGINT");
   server.remove();
 });
 
 /** The indented lines after a line that ends with a colon. */
 function linesAfter(heading: string): string {
-  const rest = told.slice(told.indexOf(heading) + heading.length);
+  const rest = output.slice(output.indexOf(heading) + heading.length);
   return /^(?:.*\n)((?: {2}.+\n)+)/.exec(rest)?.[1] ?? "";
 }
 
-/** A shell of its own, with `integ` in its path. */
+/** Runs a script in a shell with `integ` in its path. */
 function type(at: Home, text: string): { status: number | null; stdout: string; stderr: string } {
   at.addToPath();
   return spawnSync("bash", ["-euo", "pipefail", "-c", text], { cwd: at.folder, env: at.env, encoding: "utf8" });
@@ -65,7 +65,7 @@ it("every name and credential that docs/sandbox.md promises is in status", async
   const { us, eu } = JSON.parse((await at.integ(["sandbox", "status", "--json"])).stdout);
   const { stdout } = await at.integ(["sandbox", "status"]);
   at.remove();
-  // Tokens differ each time, and no one names the server's own account.
+  // Tokens differ each time, and `status` does not show the caller's service account.
   const left = ["access_token", "caller_service_account_id"];
   for (const [key, value] of [...Object.entries(us), ...Object.entries(eu)].filter(([name]) => !left.includes(name)))
     if (typeof value === "string") expect(stdout, key).toContain(value);

@@ -1,5 +1,5 @@
-// The package's list of components names exactly the bundled packages. The bundle's source maps are the evidence: another part
-// of the bundler writes them than the module list that the components come from.
+// The package's list of components names exactly the bundled packages. The bundle's source maps prove it: the bundler writes
+// them independently of the module list that the components come from.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
@@ -89,7 +89,7 @@ const schema = {
 
 const home = new Home();
 afterAll(() => home.remove());
-const isElse = isOtherBinary("what is in the bundle");
+const isSkipped = isOtherBinary("what is in the bundle");
 
 /** @returns name and version of each package in the source maps */
 function packagesMapped(folder: string): string[] {
@@ -110,7 +110,7 @@ function nameAndVersion(folder: string): string {
 const nameOf = ({ group, name, version }: Record<string, unknown>): string =>
   `${group ? `${group as string}/` : ""}${name as string}@${version as string}`;
 
-describe.skipIf(isElse).each([
+describe.skipIf(isSkipped).each([
   ["package", packageConfig],
   ["executable", executableConfig],
 ])("the list of components of the %s", (kind, config) => {

@@ -18,7 +18,7 @@ const world = new StoreWorld();
 beforeAll(() => void world.at.addToPath());
 afterEach(() => world.account.clear());
 
-/** Types the line while the stores of this process reply. */
+/** Types the line in a child process, and waits without blocking this one, whose stores reply. */
 async function type(line: string): Promise<void> {
   const child = spawn("bash", ["-euc", `${line} --new`], {
     cwd: world.at.folder,
@@ -31,7 +31,7 @@ async function type(line: string): Promise<void> {
   expect(code, stderr).toBe(0);
 }
 
-it("there are commands", () => expect(lines.length).toBe(5));
+it("the page has five commands", () => expect(lines.length).toBe(5));
 
 it.for(lines)("stores the secret: %s", async (shown, { skip }) => {
   const line = shown.replaceAll("<id>", world.service.us.service_account_id).replace("my-namespace", "apps");

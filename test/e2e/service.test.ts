@@ -1,4 +1,4 @@
-// The rest of the service from the command line: any endpoint, the published contract, the doctor, tokens.
+// `integ api`, `spec` and `doctor` against a sandbox.
 import { createServer, type Server } from "node:http";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -120,7 +120,7 @@ describe("spec", () => {
   it("compares the document of the requests' version", async () => {
     for (const verb of ["show", "check"]) {
       expect((await at.integ(["spec", verb, "--service-version", "2026-07-01"])).code).toBe(0);
-      // There is no document of that version: nothing was compared, and nothing is called the version that integ uses.
+      // There is no document of that version, so there is nothing to show or compare.
       expect((await at.integ(["spec", verb, "--service-version", "2026-10-01"])).code).toBe(4);
       expect((await at.integ(["spec", verb], { env: { INTEG_SERVICE_VERSION: "2026-10-01" } })).code).toBe(4);
       const both = ["--service-version", "2026-10-01", "--contract-version", "2026-07-01"];
@@ -129,7 +129,7 @@ describe("spec", () => {
     }
   });
 
-  it("ends with 10 and the name if an operation, a parameter or the version is missing; an addition is none", async () => {
+  it("ends with 10 and the name if an operation, a parameter or the version is missing; an addition is not drift", async () => {
     // oxlint-disable-next-line no-explicit-any
     const published: any = JSON.parse((await at.integ(["spec", "show", "--json"])).stdout);
     const drifted = structuredClone(published);
@@ -139,7 +139,7 @@ describe("spec", () => {
     expect(code).toBe(10);
     expect(stdout).toContain("GET /v1/entities");
     expect(stdout).toContain("2027-01-01");
-    for (const [change, told] of [
+    for (const [change, missingName] of [
       [
         (d: typeof published) => delete d.components.schemas.OAuthClientReceipt.properties.client_secret,
         "client_secret",
@@ -150,12 +150,12 @@ describe("spec", () => {
       const other = structuredClone(published);
       change(other);
       const found = await checkAgainst(other);
-      expect([found.code, found.stdout.includes(told)], found.stdout).toEqual([10, true]);
+      expect([found.code, found.stdout.includes(missingName)], found.stdout).toEqual([10, true]);
     }
-    const grown = structuredClone(published);
-    grown.components.schemas.Entity.properties.phone = { type: "string" };
-    grown.paths["/v1/groups"] = { get: { "x-lifecycle-stage": "preview", responses: { 200: { description: "" } } } };
-    const added = await checkAgainst(grown);
+    const extended = structuredClone(published);
+    extended.components.schemas.Entity.properties.phone = { type: "string" };
+    extended.paths["/v1/groups"] = { get: { "x-lifecycle-stage": "preview", responses: { 200: { description: "" } } } };
+    const added = await checkAgainst(extended);
     expect(added.code).toBe(0);
     expect(added.stdout).toContain("/v1/groups");
     expect(added.stdout).toContain("data[].phone");
@@ -199,8 +199,8 @@ describe("doctor", () => {
     expect([code, stderr.includes("1 problem was found")]).toEqual([10, true]);
     const rows = (JSON.parse(stdout) as { data: { check: string; status: string; message: string }[] }).data;
     expect(rows.filter(({ status }) => status === "problem").map(({ check }) => check)).toEqual(["profile"]);
-    const notMade = rows.filter(({ message }) => message === "not checked: profile has a problem");
-    expect(notMade.map(({ check }) => check)).toEqual([
+    const skipped = rows.filter(({ message }) => message === "not checked: profile has a problem");
+    expect(skipped.map(({ check }) => check)).toEqual([
       "credential store",
       "service",
       "permissions",
@@ -338,16 +338,16 @@ describe("doctor", () => {
 
   it("explains what 404 leaves open, and checks a client that integ created if there is one", async () => {
     const own = new Home(service.env);
-    const managing = async (): Promise<Row | undefined> => {
+    const manageRow = async (): Promise<Row | undefined> => {
       const { data }: { data: Row[] } = JSON.parse((await own.integ(["doctor", "--json"])).stdout);
       return data.find(({ check }) => check === manage);
     };
-    expect(await managing()).toMatchObject({ status: "ok", message: expect.stringContaining("it would be 404 too") });
+    expect(await manageRow()).toMatchObject({ status: "ok", message: expect.stringContaining("it would be 404 too") });
     const account = service.us.service_account_id;
     await own.integ(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"]);
-    expect(await managing()).toMatchObject({ status: "ok", message: "granted" });
+    expect(await manageRow()).toMatchObject({ status: "ok", message: "granted" });
     await service.control("POST", "/organization", { oauth_enabled: false });
-    expect(await managing()).toMatchObject({
+    expect(await manageRow()).toMatchObject({
       status: "warning",
       message: expect.stringMatching(/^not known: client oac_\w+, which integ created, is not found/),
       hint: expect.stringContaining("OAuth access"),

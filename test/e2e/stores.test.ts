@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const secretsIn = (text: string): string[] => text.match(/sbx_us_cs_\w+/g) ?? [];
 
-/** Files of a home that hold a text. */
+/** Files of a home that contain a text. */
 function filesWith(home: Home, text: string): string[] {
   return readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((name) => {
     const path = join(home.folder, name);
@@ -81,8 +81,7 @@ async function run(at: Home, words: readonly string[], env: Readonly<Record<stri
 const creation = (): string[] =>
   `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`.split(" ");
 
-/** A client to rotate. */
-async function old(): Promise<string> {
+async function makeClient(): Promise<string> {
   return (await account.make(["entity:read"])).id;
 }
 
@@ -91,7 +90,7 @@ const live = async (): Promise<string[]> => (await account.live()).map(({ id }) 
 const creationIn = (at: Home): ReadEntry =>
   readJournal(at.path("state", "journal.ndjson")).findLast(({ operation }) => operation === "oauth_client.create")!;
 
-/** The secret of the newest client, as the service accepts it. */
+/** Expects that the secret authenticates the newest client. */
 async function expectOpens(secret: unknown): Promise<void> {
   const [newest] = await account.live();
   expect(await account.opens(newest!.client_id!, String(secret))).toBe(true);
@@ -106,7 +105,7 @@ describe("Vault", () => {
     vault.put(path, { client_secret: "none", other: "kept" });
     expect((await run(at, [...creation(), ...to])).code).toBe(2);
     const created = await run(at, [...creation(), ...to, "--force"]);
-    // Values that are not printed here must be in no request's log either.
+    // The debug log has the requests to the store, so the final search covers them too.
     expect(printed).toContain(`"url":"${vault.origin}/v1/secret/data/apps/ci"`);
     expect([created.code, JSON.parse(created.stdout).client_secret]).toEqual([0, null]);
     expect(created.stderr).toContain(`vault:${path}#client_secret`);
@@ -121,7 +120,7 @@ describe("Vault", () => {
 
   it("a concurrent version: exit 5, nothing overwritten, the old client stays; a claim overwrites it on request", async () => {
     const at = home();
-    const id = await old();
+    const id = await makeClient();
     vault.put(path, { client_secret: "old", other: "kept" });
     vault.plan(/^POST .*\/data\//, () => vault.put(path, { client_secret: "theirs", other: "new" }));
     const rotated = await run(at, ["oauth-clients", "rotate", id, "--yes", "--accept-unproven", ...to, "--force"]);
@@ -168,7 +167,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
 
   it("a lost permission: exit 12, the other store has the secret, and a claim delivers to the missing one", async () => {
     const at = home();
-    const id = await old();
+    const id = await makeClient();
     github.plan(/^PUT /, { status: 403, body: { message: "no" } });
     const rotated = await run(at, ["oauth-clients", "rotate", id, "--yes", "--accept-unproven", ...secretOf, ...to]);
     expect([rotated.code, rotated.stderr]).toEqual([12, expect.stringContaining("1 of 2 destinations have it")]);
@@ -192,22 +191,22 @@ describe.skipIf(isMissing("kubectl", "openssl"))("Kubernetes", () => {
       writeFileSync(at.path("kubeconfig"), cluster.config);
       Object.assign(at.env, briefKubectl, { KUBECONFIG: at.path("kubeconfig") });
       const key = ["--secret-to", "k8s:apps/my-app#client-secret"];
-      const held = (): string | undefined => cluster.secret("apps/my-app")?.["client-secret"];
+      const storedValue = (): string | undefined => cluster.secret("apps/my-app")?.["client-secret"];
       const created = await run(at, [...creation(), ...key]);
       expect(created.code, created.stderr).toBe(0);
-      await expectOpens(held());
+      await expectOpens(storedValue());
       const [first] = await live();
       expect((await run(at, ["oauth-clients", "rotate", first!, "--yes", "--accept-unproven", ...key])).code).toBe(0);
-      await expectOpens(held());
+      await expectOpens(storedValue());
       const [second] = await live();
       expect([second === first, cluster.writes]).toEqual([false, 2]);
       cluster.plan(/^PATCH .*\?fieldManager/, () => cluster.put("apps/my-app", "client-secret", "theirs", "argocd"));
       const rotated = await run(at, ["oauth-clients", "rotate", second!, "--yes", "--accept-unproven", ...key]);
-      expect([rotated.code, held()]).toEqual([5, "theirs"]);
+      expect([rotated.code, storedValue()]).toEqual([5, "theirs"]);
       expect(await live()).toContain(second);
       expect(printed).not.toContain(cluster.token);
       expect(filesWith(at, cluster.token)).toEqual(["kubeconfig"]);
-      // Nothing of it is kept in any form.
+      // The output does not have the secret in base64 either.
       expect(printed).not.toMatch(new RegExp(Buffer.from("sbx_us_cs_").toString("base64").slice(0, 12)));
     } finally {
       await cluster.close();

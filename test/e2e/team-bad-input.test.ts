@@ -14,8 +14,8 @@ let server: PostgresServer;
 let service: Server;
 let connections = 0;
 
-/** Fails if a change is received. */
-async function counting(): Promise<string> {
+/** Starts a service that counts connections and closes them. @returns its address */
+async function startCounting(): Promise<string> {
   service = createServer((socket) => {
     connections += 1;
     socket.destroy();
@@ -28,7 +28,7 @@ async function counting(): Promise<string> {
 let env: Record<string, string> = {};
 
 beforeAll(async () => {
-  env = { INTEG_REGION: "us", INTEG_BASE_URL: await counting(), INTEG_API_KEY: "k", ...teamAccess };
+  env = { INTEG_REGION: "us", INTEG_BASE_URL: await startCounting(), INTEG_API_KEY: "k", ...teamAccess };
 });
 afterAll(() => service.close());
 
@@ -213,7 +213,7 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
   });
 
   describe.skipIf(isMissing("openssl"))("that uses TLS", () => {
-    /** Restarts the server with another certificate. */
+    /** Gives the server another certificate, and reloads its configuration. */
     async function serve({ key, cert }: Certificate): Promise<void> {
       for (const [name, text] of [
         ["server.key", key],

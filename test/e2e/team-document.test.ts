@@ -1,4 +1,4 @@
-// docs/team.md is true: its SQL and its commands run unchanged, by the roles that it names and with no further rights.
+// The SQL and the commands of docs/team.md run unchanged, by the roles that it names and with no further rights.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,11 +16,11 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
   let service: Service;
   let home: Home;
 
-  const here = (line: string): string => line.replaceAll("db.example.com", `127.0.0.1:${server.port}`);
+  const withLocalValues = (line: string): string => line.replaceAll("db.example.com", `127.0.0.1:${server.port}`);
 
   /** Runs the lines of a block that are integ commands. */
   async function run(block: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
-    for (const line of here(block)
+    for (const line of withLocalValues(block)
       .split("\n")
       .filter((one) => one.includes("integ "))) {
       const words = line.split(" ");
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
 
   it("moves a journal in and out", async () => {
     const [into = "", out = ""] = (blocks("sh").at(-1) ?? "").split("\n");
-    const owner = { INTEG_JOURNAL: here("postgresql://integ_owner@db.example.com/integ") };
+    const owner = { INTEG_JOURNAL: withLocalValues("postgresql://integ_owner@db.example.com/integ") };
     const file = { INTEG_JOURNAL: home.path("journal.ndjson") };
     await run(out, owner);
     await run(into.replace("integ@", "integ_owner@"), file);
@@ -82,7 +82,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
 
   it("backs a journal up and restores it", async () => {
     for (const [, words = ""] of text.matchAll(/`integ (journal (?:export|import)[^`]*)`/g)) {
-      const owner = { INTEG_JOURNAL: here("postgresql://integ_owner@db.example.com/integ") };
+      const owner = { INTEG_JOURNAL: withLocalValues("postgresql://integ_owner@db.example.com/integ") };
       const ended = await home.integ(words.replace("journal.ndjson", "backup.ndjson").split(" "), { env: owner });
       expect(ended.code, `${words}\n${ended.stderr}`).toBe(0);
     }

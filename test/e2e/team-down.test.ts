@@ -16,7 +16,7 @@ const create = (): string[] => {
   return ["oauth-clients", "create", ...request, "--secret-file", "s"];
 };
 
-/** From that record of an entry on, the server responds as if its disk were full. */
+/** Makes the server fail as if its disk were full, from this record of each entry on. */
 async function fillDisk({ schema }: Team, position: number): Promise<void> {
   await server.sql(
     `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -1,4 +1,4 @@
-// Policies on a shared journal: each item is driven once by many simultaneous runs, and one administrator finishes another's
+// Policies on a shared journal: only one of many simultaneous runs works on an item, and one administrator finishes another's
 // work under a profile of another name.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -41,7 +41,7 @@ function homeOf(env: Record<string, string>): Home {
   return homeOfTest(env);
 }
 
-/** An administrator with their own profile name. */
+/** The home of an administrator with their own profile name. */
 async function administrator(env: Record<string, string>, name: string): Promise<Home> {
   const home = homeOf(env);
   const { base_url, organization_id, access_token_endpoint, api_key } = service.us;
@@ -52,21 +52,21 @@ async function administrator(env: Record<string, string>, name: string): Promise
   return home;
 }
 
-/** Faults in the final account: each item has one live client, whose secret is in one of the homes. */
-async function wrongs(homes: readonly Home[]): Promise<string[]> {
-  const found: string[] = [];
+/** Faults of the final state: each item must have one active client, whose secret is in one of the homes. */
+async function faultsIn(homes: readonly Home[]): Promise<string[]> {
+  const faults: string[] = [];
   const live = new Set((await account.live()).map(({ client_id }) => client_id));
-  if (live.size !== names.length) found.push(`${live.size} live clients of ${names.length} items`);
+  if (live.size !== names.length) faults.push(`${live.size} live clients of ${names.length} items`);
   for (const name of names) {
     const secrets = homes
       .map((home) => home.path(`${name}.json`))
       .filter((path) => existsSync(path))
       .map((path) => JSON.parse(readFileSync(path, "utf8")) as { client_id: string; client_secret: string });
     const [current, ...more] = secrets.filter(({ client_id }) => live.has(client_id));
-    if (current === undefined || more.length > 0) found.push(`${name} has ${more.length + (current ? 1 : 0)} secrets`);
-    else if (!(await account.opens(current.client_id, current.client_secret))) found.push(`${name} opens nothing`);
+    if (current === undefined || more.length > 0) faults.push(`${name} has ${more.length + (current ? 1 : 0)} secrets`);
+    else if (!(await account.opens(current.client_id, current.client_secret))) faults.push(`${name} opens nothing`);
   }
-  return found;
+  return faults;
 }
 
 describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
@@ -94,7 +94,7 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
       );
       expect(ends.map(({ code, stderr }) => ({ code, stderr }))).toEqual(ends.map(() => ({ code: 0, stderr: "" })));
       expect((await account.creations()).length - creations).toBe((round + 1) * names.length);
-      expect(await wrongs([home])).toEqual([]);
+      expect(await faultsIn([home])).toEqual([]);
       const results = ends.flatMap(resultsIn);
       expect(results.filter((result) => result === "done")).toHaveLength(names.length);
       expect(results.filter((result) => !["done", "elsewhere", "none"].includes(result))).toEqual([]);
@@ -117,13 +117,13 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
       const finished = await eve.integ(words);
       expect({ code: finished.code, stderr: finished.stderr }).toEqual({ code: 0, stderr: "" });
       expect(resultsIn(finished)).toEqual(names.map(() => "done"));
-      expect(await wrongs([ada, eve])).toEqual([]);
+      expect(await faultsIn([ada, eve])).toEqual([]);
       expect(new Set(resultsIn(await eve.integ(words)))).toEqual(new Set(["none"]));
       // The secrets are in the other machine's files, where someone may use them: they do not move without consent.
       const left = await ada.integ(words);
       expect(left.code, left.stderr).toBe(10);
       expect(new Set(resultsIn(left))).toEqual(new Set(["left"]));
-      expect(await wrongs([ada, eve])).toEqual([]);
+      expect(await faultsIn([ada, eve])).toEqual([]);
     },
   );
 });

@@ -86,15 +86,15 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       const ada = await team.administrator();
       const bouncer = await Bouncer.start(server, mode);
       onTestFinished(() => bouncer.remove());
-      const through = { env: { INTEG_JOURNAL: addressAt(`127.0.0.1:${bouncer.port}`, team.schema) } };
-      const made = await ada.integ(create("--secret-file", mode), through);
+      const viaPooler = { env: { INTEG_JOURNAL: addressAt(`127.0.0.1:${bouncer.port}`, team.schema) } };
+      const made = await ada.integ(create("--secret-file", mode), viaPooler);
       expect(made.code, made.stderr).toBe(0);
-      const exported = await ada.integ(["journal", "export"], through);
+      const exported = await ada.integ(["journal", "export"], viaPooler);
       expect(exported.code, exported.stderr).toBe(0);
-      // The only operation with several statements in one transaction.
+      // Only `journal init` runs several statements in one transaction.
       const other = {
-        ...through.env,
-        INTEG_JOURNAL: through.env.INTEG_JOURNAL.replace(team.schema, `${team.schema}_2`),
+        ...viaPooler.env,
+        INTEG_JOURNAL: viaPooler.env.INTEG_JOURNAL.replace(team.schema, `${team.schema}_2`),
       };
       const init = await ada.integ(["journal", "init"], { env: other });
       if (mode !== "statement") expect(init.code, init.stderr).toBe(0);

@@ -59,7 +59,7 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** Requests, not clients: one that another test's fault delays still creates its client later. */
+/** Counts requests instead of clients: a request that another test's fault delays creates its client later. */
 const creations = async (): Promise<number> => (await new Account(service).creations()).length;
 const clientCount = async (): Promise<number> => (await new Account(service).clients()).length;
 
@@ -87,7 +87,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   it.each([
     ["synchronous_commit = off", "warning", "synchronous_commit is off for this role"],
     ["default_transaction_read_only = on", "problem", "the server is read-only"],
-  ])("doctor reports a server of %s as a %s", async (setting, status, words) => {
+  ])("doctor reports a server with %s as a %s", async (setting, status, words) => {
     const ada = await administrator(await team());
     const journalIn = async () => {
       const { stdout } = await ada.integ(["doctor", "--json"]);
@@ -131,13 +131,13 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     await service.fault("POST /v1/oauth_clients latency=25s times=1");
     const child = ada.start(create());
     onTestFinished(() => void child.kill("SIGKILL"));
-    let held: Row | undefined;
-    for (let round = 0; held?.holder === undefined && round < 100; round += 1) {
+    let inUse: Row | undefined;
+    for (let round = 0; inUse?.holder === undefined && round < 100; round += 1) {
       await sleep(100);
-      [held] = await rows(eve);
+      [inUse] = await rows(eve);
     }
-    expect(held?.holder).toMatchObject({ pid: child.pid, host: expect.any(String), user: expect.any(String) });
-    const { id = "" } = held ?? {};
+    expect(inUse?.holder).toMatchObject({ pid: child.pid, host: expect.any(String), user: expect.any(String) });
+    const { id = "" } = inUse ?? {};
     const busy = await eve.integ(["journal", "recover", id]);
     expect([busy.code, busy.stderr]).toEqual([7, expect.stringContaining(`in use by process ${child.pid}`)]);
     expect(busy.stderr).toContain("its lease ends at");
@@ -213,7 +213,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(await name("--name", "c".repeat(250))).toBe("c".repeat(250));
   });
 
-  it("asks nothing about a key's lost request before its holder's lease ends, in lists either", async () => {
+  it("sends no request about a key's lost creation before its holder's lease ends", async () => {
     const schema = await team();
     const ada = await administrator(schema, { key: service.us.access_key_secret });
     const eve = await administrator(schema, { key: service.us.access_key_secret });
@@ -350,7 +350,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "path"])).stdout).toBe(`${ada.path("state", "journal.ndjson")}\n`);
   });
 
-  it("a profile that gets one reports entries left in this machine's own; a later move imports them", async () => {
+  it("a profile that gets a team's journal reports the entries that stay in this machine's; a later move imports them", async () => {
     const address = server.address(await team());
     const ada = await administrator("unused");
     delete ada.env.INTEG_JOURNAL;
@@ -427,17 +427,17 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       expect(stdout + stderr).toContain(`The entries of this journal were moved to ${address}.`);
     }
     expect((await ada.integ([...create("--new").slice(0, -2), "s4", "--new"])).code).toBe(0);
-    // Typed again, although the new journal has more entries by now.
+    // The move can be repeated, although the new journal has more entries by now.
     const [{ id }] = (await rows(ada, "--state", "undelivered")) as [Row];
     expect((await ada.integ(["journal", "claim", id, "--secret-file", "claimed"])).code).toBe(0);
     const repeated = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
     expect([repeated.code, repeated.stdout]).toEqual([0, expect.stringContaining('"unchanged":2')]);
-    // A journal without the entries would be in use next to the one that has them.
+    // Another journal, without these entries, cannot be moved here: two journals would be in use.
     const other = { INTEG_JOURNAL: server.address(await team()) };
     const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
     expect([into.code, into.stderr]).toEqual([2, expect.stringContaining("does not have them all")]);
     expect((await ada.integ(create("--new"), { env: old })).code).toBe(2);
-    // Under another name of its address than the mark has.
+    // The address is spelled differently from the one in the mark.
     const renamed = { INTEG_JOURNAL: `${address}&application_name=integ` };
     const back = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: renamed });
     expect(back.code, back.stderr).toBe(0);

@@ -1,17 +1,17 @@
-// The demo shows the main task, and every step of it is true.
+// The tour shows the main task, and each of its steps has the shown result.
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home, type Ended } from "../support/program.ts";
 import { Session } from "../terminal/session.ts";
 
 let at: Home;
 let tour: Ended;
-let seen: Session;
+let watched: Session;
 
 beforeAll(async () => {
   at = new Home();
   tour = await at.integ(["sandbox", "tour"]);
-  seen = new Session(["sandbox", "tour", "--yes"], { home: at, columns: 80, isReadWhole: true });
-  await seen.ended;
+  watched = new Session(["sandbox", "tour", "--yes"], { home: at, columns: 80, isReadWhole: true });
+  await watched.ended;
 });
 
 afterAll(() => at.remove());
@@ -22,7 +22,7 @@ it("succeeds, and leaves nothing in the user's own folders", async () => {
 });
 
 it("fits a terminal of 80 columns: no line is wrapped or repeated", async () => {
-  const { lines, effects } = await seen.screen();
+  const { lines, effects } = await watched.screen();
   expect(effects).toEqual([]);
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
   expect(lines.length).toBeLessThan(200);

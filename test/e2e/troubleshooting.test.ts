@@ -16,7 +16,7 @@ const texts = execFileSync("git", ["ls-files", "src/*.ts"], { cwd: root, encodin
   .filter(({ kind }) => kind === "strings")
   .map(({ text }) => text);
 
-/** Whether the program has each part of a message: `…` is filled in. */
+/** True if the program has each part of a message; `…` separates the parts. */
 function isShown(message: string): boolean {
   const parts = message.split("…").map((part) => part.replace(/^[.: ]+| +$/g, ""));
   return parts.every((part) => golden.includes(part) || texts.some((text) => text.includes(part)));

@@ -110,8 +110,8 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       const typed = values.map((value) =>
         Array.isArray(value) ? `ARRAY['${value.join("','")}']` : `'${String(value)}'`,
       );
-      const question = text.replaceAll(/\$(\d+)/g, (_, number: string) => typed[Number(number) - 1] ?? "");
-      expect(await ask(`EXPLAIN ${question}`)).toContain(index);
+      const statement = text.replaceAll(/\$(\d+)/g, (_, number: string) => typed[Number(number) - 1] ?? "");
+      expect(await ask(`EXPLAIN ${statement}`)).toContain(index);
     });
   });
 
@@ -158,8 +158,8 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
           await client.query(
             `UPDATE ${schema}.${table} SET ${edit} WHERE ${table === "integ_entries" ? "id" : "entry"} = '${lease.entry.id}'`,
           );
-          const found = await open().verify();
-          expect(found, `${table}: ${edit}`).toContainEqual(expect.objectContaining({ severity: "problem" }));
+          const findings = await open().verify();
+          expect(findings, `${table}: ${edit}`).toContainEqual(expect.objectContaining({ severity: "problem" }));
           await client.query(`DELETE FROM ${schema}.${table}`);
           await client.query(`INSERT INTO ${schema}.${table} TABLE kept`);
           await client.query("DROP TABLE kept");
@@ -182,9 +182,9 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
   test("no operation starts while the journal is moved, and a paused holder records nothing more", async () => {
     const schema = `moved_${process.pid}`;
     const open = await storeIn(schema);
-    const { lease: still } = await open(300).admit(intent());
-    const { lease: free } = await open().admit(intent({ fingerprint: "2" }));
-    await free.release();
+    const { lease: paused } = await open(300).admit(intent());
+    const { lease: released } = await open().admit(intent({ fingerprint: "2" }));
+    await released.release();
     await new Promise((done) => setTimeout(done, 400));
     const client = await ownClient();
     const waiting = async (count: number): Promise<void> => {
@@ -195,7 +195,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       // As `markMoved` does it, with other operations starting between its lock and its mark.
       await client.query("BEGIN");
       await client.query(`LOCK TABLE ${schema}.integ_entries IN SHARE ROW EXCLUSIVE MODE`);
-      const begun = [open().admit(intent({ fingerprint: "3" })), open().lease(free.entry.id)];
+      const begun = [open().admit(intent({ fingerprint: "3" })), open().lease(released.entry.id)];
       const ends = Promise.allSettled(begun);
       await waiting(begun.length);
       await client.query(`INSERT INTO ${schema}.integ_meta VALUES ('moved_to', '/there')`);
@@ -210,7 +210,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     }
     const marking = open();
     await marking.markMoved({ to: "/there", isUnfinished: false });
-    await expect(still.record({ state: "done" })).rejects.toThrow("was taken over");
+    await expect(paused.record({ state: "done" })).rejects.toThrow("was taken over");
     expect(await marking.count()).toBe(2);
   });
 

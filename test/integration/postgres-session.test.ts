@@ -13,14 +13,14 @@ import { folder } from "../unit/journal/intent.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const isSkipped = isMissing("PostgreSQL");
-const right = { PGPASSWORD: role.password };
+const login = { PGPASSWORD: role.password };
 
 describe.skipIf(isSkipped)("a server", () => {
   let server: PostgresServer;
-  let nobody: number;
+  let closed: number;
   beforeAll(async () => {
     server = await PostgresServer.start();
-    nobody = await freePort();
+    closed = await freePort();
   });
   afterAll(() => server.remove());
 
@@ -33,7 +33,7 @@ describe.skipIf(isSkipped)("a server", () => {
     readonly user?: string;
   }
 
-  async function serverAt(text: string, { env = right, user = "nobody" }: Around = {}) {
+  async function serverAt(text: string, { env = login, user = "nobody" }: Around = {}) {
     const { client, server: found, hangUp } = await connect(readAddress(text, { env, user }));
     const { rows } = await client.query(
       "SELECT current_user AS name, current_database() AS base, current_setting('application_name') AS app",
@@ -58,7 +58,7 @@ describe.skipIf(isSkipped)("a server", () => {
     it("after a short wait if all connections are in use", async () => {
       await server.sql("CREATE ROLE lone LOGIN PASSWORD 'of-a-test' CONNECTION LIMIT 1");
       const text = at(`127.0.0.1:${server.port}`, "", "lone");
-      const { hangUp } = await connect(readAddress(text, { env: right }));
+      const { hangUp } = await connect(readAddress(text, { env: login }));
       const waiting = serverAt(text);
       await new Promise((done) => setTimeout(done, 300));
       hangUp();
@@ -72,7 +72,7 @@ describe.skipIf(isSkipped)("a server", () => {
         base: user,
       });
       expect(
-        await serverAt(`postgresql://127.0.0.1:${server.port}`, { env: { ...right, PGUSER: user } }),
+        await serverAt(`postgresql://127.0.0.1:${server.port}`, { env: { ...login, PGUSER: user } }),
       ).toMatchObject({
         name: user,
         base: user,
@@ -86,7 +86,7 @@ describe.skipIf(isSkipped)("a server", () => {
     });
 
     it("to the second host if the first one does not respond", async () => {
-      expect(await serverAt(at(`127.0.0.1:${nobody},127.0.0.1:${server.port}`))).toMatchObject({ isReadOnly: false });
+      expect(await serverAt(at(`127.0.0.1:${closed},127.0.0.1:${server.port}`))).toMatchObject({ isReadOnly: false });
     });
 
     it.each(["any", "read-write"])("to a server that allows %s sessions", async (kind) => {
@@ -107,7 +107,7 @@ describe.skipIf(isSkipped)("a server", () => {
     });
 
     it("with a wrong password or database: it reports the server's refusal and skips the next host", async () => {
-      const wrong = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${nobody}`), {
+      const wrong = await refusalOf(at(`127.0.0.1:${server.port},127.0.0.1:${closed}`), {
         env: { PGPASSWORD: "wrong" },
       });
       expect(serverErrorOf(wrong)?.code).toBe("28P01");
@@ -146,7 +146,7 @@ describe.skipIf(isSkipped)("a server", () => {
     const session = (check: () => void = () => {}): Session => {
       checks = [];
       const made = new Session({
-        address: readAddress(here(), { env: right }),
+        address: readAddress(here(), { env: login }),
         check: async (query, found) => {
           checks.push(found);
           expect(await query("SELECT 1 AS one")).toEqual([{ one: 1 }]);
@@ -189,18 +189,18 @@ describe.skipIf(isSkipped)("a server", () => {
     it("checks whether a write with a lost response took effect, and repeats it only if it did not", async () => {
       const open = session();
       const cut = async (found: readonly object[] | undefined) => {
-        let asked = 0;
+        let settleCalls = 0;
         const findOutcome = async () => {
-          asked += 1;
+          settleCalls += 1;
           return found as readonly Record<string, unknown>[] | undefined;
         };
         await firstCall(open);
         const writing = open.write({ text: slow, values: [], findOutcome });
         await endSlow();
-        return { rows: await writing, asked };
+        return { rows: await writing, settleCalls };
       };
-      expect(await cut([{ id: "1" }])).toEqual({ rows: [{ id: "1" }], asked: 1 });
-      expect(await cut(undefined)).toEqual({ rows: [{ slept: "" }], asked: 1 });
+      expect(await cut([{ id: "1" }])).toEqual({ rows: [{ id: "1" }], settleCalls: 1 });
+      expect(await cut(undefined)).toEqual({ rows: [{ slept: "" }], settleCalls: 1 });
       // The first attempt completes after the check: the second finds nothing left to do.
       const late = [undefined, [{ id: "1" }]];
       await firstCall(open);
@@ -229,10 +229,10 @@ describe.skipIf(isSkipped)("a server", () => {
 
     it.each(["serialization_failure", "deadlock_detected"])(
       "repeats a transaction that a concurrent one aborted: %s",
-      async (met) => {
+      async (condition) => {
         const open = session();
         await firstCall(open);
-        const text = `DO $$ BEGIN IF nextval('calls') = 1 THEN RAISE ${met}; END IF; END $$`;
+        const text = `DO $$ BEGIN IF nextval('calls') = 1 THEN RAISE ${condition}; END IF; END $$`;
         expect(await open.write({ text, values: [], findOutcome: async () => undefined })).toEqual([]);
         expect(await open.read("SELECT last_value::int AS calls FROM calls")).toEqual([{ calls: 2 }]);
       },

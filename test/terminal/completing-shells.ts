@@ -112,12 +112,12 @@ function currentWord(line: string): string {
   return /\S*$/.exec(line)![0];
 }
 
-/** Complete words; a quoted one may contain spaces. */
+/** The number of complete words before the cursor; a quoted word may contain spaces. */
 function wordsBefore(line: string): number {
   return line.slice(0, line.length - currentWord(line).length).match(/(?:'[^']*'|[^\s'])+/g)!.length;
 }
 
-/** `--output=json` is offered for a value attached to its flag. */
+/** Removes the flag from a completion such as `--output=json`, which is offered for an attached value. */
 function withoutFlag(word: string, current: string): string {
   const prefix = /^--[^=]+=/.exec(current)?.[0] ?? "";
   return word.startsWith(prefix) ? word.slice(prefix.length) : word;
@@ -152,8 +152,8 @@ function zshStart(home: Home, file: string): string[] {
 function fish(home: Home, file: string): CompletingShell {
   return {
     async offered(line) {
-      const asked = ["--no-config", "-c", `source '${file}'; complete -C "$argv"`, line];
-      const { stdout, stderr } = await run("fish", asked, { env: home.env, cwd: home.path("work") });
+      const args = ["--no-config", "-c", `source '${file}'; complete -C "$argv"`, line];
+      const { stdout, stderr } = await run("fish", args, { env: home.env, cwd: home.path("work") });
       // A script's error message would appear in the middle of the typed line.
       if (stderr !== "") throw new Error(`fish complains about ${JSON.stringify(line)}: ${stderr}`);
       const words = stdout.split("\n").filter((word) => word !== "");

@@ -1,4 +1,4 @@
-// Tab in the real shells: commands, aliases, flags in any position, values, live names, files.
+// Tab in the real shells: commands, aliases, flags in any position, values, names on this machine, files.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { candidatesAt } from "../../src/completion/candidates.ts";
@@ -65,8 +65,8 @@ const cases: Readonly<Record<string, readonly string[]>> = {
 const isReadByShell = /['=:]| -- |\* ?$/;
 
 /**
- * The lines of a shell. The program's completions are the same in all of them (`offers every command…`), so a sample tries each
- * line in one shell, and in all the lines that shells interpret.
+ * The lines to try in a shell. The program offers the same completions to all shells: a sample tries each line in one shell,
+ * and the lines that shells interpret in all of them.
  */
 function linesFor(name: ShellName): [string, readonly string[]][] {
   const installed = shellNames.filter((one) => !isShellMissing(one));
@@ -76,15 +76,15 @@ function linesFor(name: ShellName): [string, readonly string[]][] {
   );
 }
 
-/** Names on this machine: a profile, a client, a key, and a client with an undelivered secret. */
-interface Known {
+/** Ids on this machine: entries, the one with an undelivered secret, clients and a key. */
+interface LocalIds {
   readonly entries: readonly string[];
-  readonly unsettled: string;
+  readonly undelivered: string;
   readonly clients: readonly string[];
   readonly key: string;
 }
 
-async function fill(home: Home): Promise<Known> {
+async function fill(home: Home): Promise<LocalIds> {
   const run = async (words: readonly string[], code = 0): Promise<string> => {
     const ended = await home.integ(words);
     expect({ words, ...ended }).toMatchObject({ code });
@@ -112,7 +112,7 @@ async function fill(home: Home): Promise<Known> {
   expect(data).toHaveLength(3);
   return {
     entries: data.map(({ id }) => id).sort(),
-    unsettled: clients.find(({ state }) => state === "undelivered")!.id,
+    undelivered: clients.find(({ state }) => state === "undelivered")!.id,
     clients: clients.map((entry) => entry.resource_id).sort(),
     key: data.find(({ operation }) => operation === "access_key.create")!.resource_id,
   };
@@ -133,14 +133,14 @@ function childrenOf({ nodes, path }: Node): string[] {
 
 it("completion offers every command and every flag of the tree", async () => {
   const tree = await programTree();
-  const answered = (words: readonly string[], current: string): string[] => {
+  const offeredFor = (words: readonly string[], current: string): string[] => {
     const found = candidatesAt(tree, words, current);
     return ("list" in found ? found.list : []).map(({ text }) => text).sort();
   };
   for (const node of nodesBelow(tree.root)) {
-    const flags = answered(node.path, "--").filter((flag) => flag.startsWith("--"));
+    const flags = offeredFor(node.path, "--").filter((flag) => flag.startsWith("--"));
     expect({ path: node.path, flags }).toEqual({ path: node.path, flags: longFlags(tree, node) });
-    const commands = node.nodes.length > 0 ? answered(node.path, "") : [];
+    const commands = node.nodes.length > 0 ? offeredFor(node.path, "") : [];
     expect(commands).toEqual(expect.arrayContaining(node.nodes.length > 0 ? childrenOf(node) : []));
   }
 });
@@ -149,13 +149,13 @@ describe.each(shellNames)("Tab in %s", (name) => {
   const absent = isShellMissing(name);
   let home: Home;
   let shell: CompletingShell;
-  let known: Known;
+  let local: LocalIds;
 
   beforeAll(async () => {
     if (absent) return;
     const made = await homeFor(name);
     home = made.home;
-    known = await fill(home);
+    local = await fill(home);
     mkdirSync(home.path("work", "some folder"));
     writeFileSync(home.path("work", "some.secret"), "");
     shell = await openShell(name, made);
@@ -182,11 +182,11 @@ describe.each(shellNames)("Tab in %s", (name) => {
   });
 
   it.skipIf(absent)("offers names from this machine", async () => {
-    expect(await shell.offered("integ journal show ")).toEqual(known.entries);
-    expect(await shell.offered("integ journal recover ")).toEqual([known.unsettled]);
-    expect(await shell.offered(`integ journal recover ${known.unsettled} `)).toEqual([known.unsettled]);
-    expect(await shell.offered("integ oauth-client get oac_")).toEqual(known.clients);
-    expect(await shell.offered("integ keys revoke ")).toEqual([known.key]);
+    expect(await shell.offered("integ journal show ")).toEqual(local.entries);
+    expect(await shell.offered("integ journal recover ")).toEqual([local.undelivered]);
+    expect(await shell.offered(`integ journal recover ${local.undelivered} `)).toEqual([local.undelivered]);
+    expect(await shell.offered("integ oauth-client get oac_")).toEqual(local.clients);
+    expect(await shell.offered("integ keys revoke ")).toEqual([local.key]);
   });
 
   it.skipIf(absent)("offers files for a file argument, also names with spaces", async () => {

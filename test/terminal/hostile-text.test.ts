@@ -15,14 +15,14 @@ import { recordFigure } from "../support/figures.mjs";
 const formats: readonly Format[] = ["table", "json", "ndjson", "csv", "yaml"];
 const kinds = ["text", "status", "time", "list"] as const;
 const columns: readonly Column[] = kinds.map((kind) => ({ path: kind, heading: kind, kind }));
-let looked = 0;
+let stringCount = 0;
 let effects = 0;
-afterAll(() => recordFigure("hostile text", { strings: looked, effects }));
+afterAll(() => recordFigure("hostile text", { strings: stringCount, effects }));
 
 /** Sends output with `count` hostile strings to a terminal, which must show only text. */
 async function onlyText(output: string, count: number): Promise<readonly string[]> {
   const screen = await shown(output, { columns: 100 });
-  looked += count;
+  stringCount += count;
   effects += screen.effects.length;
   expect(screen.effects).toEqual([]);
   expect(screen.cursor.x).toBe(0);
@@ -100,9 +100,9 @@ describe("an error", () => {
       const problem: Problem = Object.fromEntries(words.map((word) => [word, text]));
       const rest: FailureDetails = Object.fromEntries(details.map((detail) => [detail, text]));
       const failure = new Failure("conflict", text, { ...rest, problem });
-      const told = renderFailure(failure, { format, colour: 0, exitCode: 5 });
-      if (format.endsWith("json")) expect(JSON.parse(told).error.detail).toBe(text);
-      written += told + renderBug(new Error(text));
+      const rendered = renderFailure(failure, { format, colour: 0, exitCode: 5 });
+      if (format.endsWith("json")) expect(JSON.parse(rendered).error.detail).toBe(text);
+      written += rendered + renderBug(new Error(text));
     }
     await onlyText(written, corpus.length * (words.length + details.length + 2));
   });
@@ -134,7 +134,7 @@ describe("messages next to the result", () => {
       progress.done();
       await vi.waitFor(() => expect(stderr.writableLength).toBe(0), { timeout: 20_000 });
       const { effects: found, lines } = await shown(stderr.text, { columns: 100, mayStyle: true });
-      looked += 1;
+      stringCount += 1;
       effects += found.length;
       expect(found).toEqual([]);
       expect(lines).toEqual(["Warning: in between"]);

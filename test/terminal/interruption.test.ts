@@ -43,7 +43,7 @@ interface Session {
   readonly ended: Promise<{ exitCode: number; signal?: number }>;
 }
 
-function at(words: readonly string[]): Session {
+function start(words: readonly string[]): Session {
   const pty = spawn(program[0], [...program.slice(1), ...words], {
     cols: 120,
     rows: 40,
@@ -74,7 +74,7 @@ function entries(): ReadEntry[] {
   return readJournal(home.path("state", "journal.ndjson"));
 }
 
-async function opensOne(): Promise<boolean> {
+async function isSecretValid(): Promise<boolean> {
   const secret = readFileSync(home.path("a.secret"), "utf8").trim();
   for (const { client_id } of await account.live())
     if (client_id !== null && (await account.opens(client_id, secret))) return true;
@@ -82,8 +82,8 @@ async function opensOne(): Promise<boolean> {
 }
 
 describe("Ctrl-C at a terminal", () => {
-  it("while the person's command, which ends with it, reads the secret: kept, exit 12", async () => {
-    const session = at(createWords("--secret-command", "touch begun; sleep 300; cat > /dev/null"));
+  it("ends the person's command while that reads the secret: the secret is kept, exit 12", async () => {
+    const session = start(createWords("--secret-command", "touch begun; sleep 300; cat > /dev/null"));
     await session.until("the command", () => existsSync(home.path("begun")));
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 12 });
@@ -91,12 +91,12 @@ describe("Ctrl-C at a terminal", () => {
     expect(entry).toMatchObject({ state: "undelivered" });
     const claimed = await home.integ(["journal", "claim", entry!.id, "--secret-file", "a.secret"]);
     expect(claimed.code, claimed.stderr).toBe(0);
-    expect(await opensOne()).toBe(true);
+    expect(await isSecretValid()).toBe(true);
   });
 
-  it("while a command that ignores it has not read the secret yet: the second one ends everything", async () => {
+  it("pressed twice ends a command that ignores it and has not read the secret", async () => {
     const late = "trap '' INT; read answer < /dev/tty; echo $answer > begun; sleep 2; cat > late";
-    const session = at(createWords("--secret-command", late));
+    const session = start(createWords("--secret-command", late));
     await session.until("the delivery", () => entries()[0]?.resource_id !== undefined && entries()[0]?.attempts === 1);
     session.press("asked\r");
     await session.until("the command", () => existsSync(home.path("begun")));
@@ -114,11 +114,11 @@ describe("Ctrl-C at a terminal", () => {
     ["a walk", ["--all"]],
     ["up to --max rows", ["--max", "700"]],
   ])("during a list ends it without delay, 130: %s", async (_what, more) => {
-    const held = relay.hold(/^GET .*entities/);
-    const session = at(["entities", "list", ...more, "--timeout", "10m"]);
-    await held.arrived;
+    const hold = relay.hold(/^GET .*entities/);
+    const session = start(["entities", "list", ...more, "--timeout", "10m"]);
+    await hold.arrived;
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 130 });
-    held.letGo();
+    hold.letGo();
   });
 });

@@ -9,7 +9,7 @@ import { Session } from "./session.ts";
 
 const down = "\u001b[B";
 const up = "\u001b[A";
-const ways = [
+const cancelKeys = [
   ["Ctrl-C", "\u0003", 130],
   ["Ctrl-D", "\u0004", 130],
   ["Escape", "\u001b", 130],
@@ -52,16 +52,16 @@ async function newest(): Promise<Client> {
   return (await clients()).find(({ id }) => id === resource_id)!;
 }
 
-/** A client in this machine's journal. */
-async function made(account: string, ...scopes: string[]): Promise<string> {
+/** Creates a client, which this machine's journal then knows. */
+async function createClient(account: string, ...scopes: string[]): Promise<string> {
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--new", "--json"];
   const { stdout, stderr, code } = await home.integ(["oauth-clients", "create", ...flags]);
   expect(code, stderr).toBe(0);
   return (JSON.parse(stdout) as Client).id;
 }
 
-/** A creation of unknown outcome: its names, which the service never received, are known here. */
-async function attempted(account: string, ...scopes: string[]): Promise<string> {
+/** Starts a creation of unknown outcome, whose names this machine's journal then knows. @returns its entry */
+async function attemptCreation(account: string, ...scopes: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients status=500 times=1");
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--retry-for", "0"];
   expect((await home.integ(["oauth-clients", "create", ...flags])).code).toBe(7);
@@ -75,46 +75,46 @@ describe("a creation", () => {
 
   it("picks the service account with the arrows, and selects scopes with Space", async () => {
     const [own, other] = [service.us.service_account_id, service.us.caller_service_account_id];
-    await made(own, "entity:read");
-    await made(own, "organization:read");
-    await made(other, "entity:read");
-    const asked = session(create);
+    await createClient(own, "entity:read");
+    await createClient(own, "organization:read");
+    await createClient(other, "entity:read");
+    const dialog = session(create);
     // The newest is first, and is not the wanted one.
-    await asked.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
+    await dialog.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
     // Initially selected: the scopes last given to this account.
-    await asked.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");
-    await asked.answer(/◻ organization:read/, down);
-    await asked.answer(/entity:read \(last used/, " ");
-    await asked.answer(/◼ entity:read/, "\r");
-    expect(await asked.ended, asked.written).toBe(0);
-    expect(asked.written).toContain("1 item selected");
+    await dialog.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");
+    await dialog.answer(/◻ organization:read/, down);
+    await dialog.answer(/entity:read \(last used/, " ");
+    await dialog.answer(/◼ entity:read/, "\r");
+    expect(await dialog.ended, dialog.written).toBe(0);
+    expect(dialog.written).toContain("1 item selected");
     expect(await newest()).toMatchObject({ service_account_id: own, scopes: ["entity:read"] });
-    expect(asked.written).toContain(`creates a client of ${own} with entity:read.`);
+    expect(dialog.written).toContain(`creates a client of ${own} with entity:read.`);
   });
 
   it("takes the last used values with Enter alone, in their original order", async () => {
     const account = service.us.service_account_id;
-    await made(account, "organization:read", "entity:read");
-    const asked = session(create);
-    await asked.answer(/● sa_us/, "\r");
-    await asked.answer(/◼ organization:read.*◼ entity:read/s, "\r");
-    expect(await asked.ended, asked.written).toBe(0);
+    await createClient(account, "organization:read", "entity:read");
+    const dialog = session(create);
+    await dialog.answer(/● sa_us/, "\r");
+    await dialog.answer(/◼ organization:read.*◼ entity:read/s, "\r");
+    expect(await dialog.ended, dialog.written).toBe(0);
     expect((await newest()).scopes).toEqual(["organization:read", "entity:read"]);
   });
 
   it("accepts typed values that are not in the list, next to picked ones", async () => {
-    await attempted("sa_elsewhere", "entity:read");
-    const asked = session(create);
-    await asked.answer(/● sa_elsewhere/, up);
-    await asked.answer(/● another…/, "\r");
-    await asked.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
+    await attemptCreation("sa_elsewhere", "entity:read");
+    const dialog = session(create);
+    await dialog.answer(/● sa_elsewhere/, up);
+    await dialog.answer(/● another…/, "\r");
+    await dialog.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
     // This account never got a scope: none is selected, and an empty selection is no answer.
-    await asked.answer(/◻ entity:read/, "\r");
-    await asked.answer(/select at least one/, " ");
-    await asked.answer(/◼ entity:read/, `${down} `);
-    await asked.answer(/◼ others…/, "\r");
-    await asked.answer(/with spaces between/, "organization:read entity:read\r");
-    expect(await asked.ended, asked.written).toBe(0);
+    await dialog.answer(/◻ entity:read/, "\r");
+    await dialog.answer(/select at least one/, " ");
+    await dialog.answer(/◼ entity:read/, `${down} `);
+    await dialog.answer(/◼ others…/, "\r");
+    await dialog.answer(/with spaces between/, "organization:read entity:read\r");
+    expect(await dialog.ended, dialog.written).toBe(0);
     expect(await newest()).toMatchObject({
       service_account_id: service.us.service_account_id,
       scopes: ["entity:read", "organization:read"],
@@ -122,20 +122,20 @@ describe("a creation", () => {
   });
 
   it("filters a long list by typing, and never filters out the entry for other input", async () => {
-    for (let n = 10; n < 22; n += 1) await attempted(`sa_number_${n}`, "entity:read");
-    const asked = session(create);
-    await asked.answer(/Search:.*● sa_number_21.*sa_number_14/s, "_12");
-    await asked.answer(/● sa_number_12.*another…/s, "zzz");
-    await asked.answer(/● another…/, "\r");
-    await asked.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
-    await asked.answer(/◻ entity:read/, " \r");
-    expect(await asked.ended, asked.written).toBe(0);
+    for (let n = 10; n < 22; n += 1) await attemptCreation(`sa_number_${n}`, "entity:read");
+    const dialog = session(create);
+    await dialog.answer(/Search:.*● sa_number_21.*sa_number_14/s, "_12");
+    await dialog.answer(/● sa_number_12.*another…/s, "zzz");
+    await dialog.answer(/● another…/, "\r");
+    await dialog.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
+    await dialog.answer(/◻ entity:read/, " \r");
+    expect(await dialog.ended, dialog.written).toBe(0);
     expect((await newest()).service_account_id).toBe(service.us.service_account_id);
-    expect((await asked.screen()).lines.join("\n")).not.toContain("sa_number_10");
+    expect((await dialog.screen()).lines.join("\n")).not.toContain("sa_number_10");
   });
 
-  it.each(ways)("%s in a list is not an answer: nothing is sent or recorded", async (_way, key, code) => {
-    await made(service.us.service_account_id, "entity:read");
+  it.each(cancelKeys)("%s in a list is not an answer: nothing is sent or recorded", async (_way, key, code) => {
+    await createClient(service.us.service_account_id, "entity:read");
     const before = [(await clients()).length, readFileSync(home.path("state", "journal.ndjson"), "utf8")];
     const first = session(create);
     await first.answer(/● sa_us/, key);
@@ -155,12 +155,12 @@ describe("a creation", () => {
 
   it("shows hostile names as text, and sends the picked one unchanged", async () => {
     const hostile = "sa_\u001b]0;owned\u0007\u202Eevil\n● sa_good";
-    await attempted(hostile, "entity:\u001b[2Jread");
-    const asked = session(create);
-    await asked.answer(/sa_\\u\{1b\}\]0;owned\\u\{7\}\\u\{202e\}evil\\u\{a\}● sa_good/, "\r");
-    await asked.answer(/◼ entity:\\u\{1b\}\[2Jread/, "\u0003");
-    expect(await asked.ended).toBe(130);
-    expect((await asked.screen()).effects).toEqual([]);
+    await attemptCreation(hostile, "entity:\u001b[2Jread");
+    const dialog = session(create);
+    await dialog.answer(/sa_\\u\{1b\}\]0;owned\\u\{7\}\\u\{202e\}evil\\u\{a\}● sa_good/, "\r");
+    await dialog.answer(/◼ entity:\\u\{1b\}\[2Jread/, "\u0003");
+    expect(await dialog.ended).toBe(130);
+    expect((await dialog.screen()).effects).toEqual([]);
     const again = session(create);
     await again.answer(/● sa_/, "\r");
     await again.answer(/◼ entity:/, "\r");
@@ -178,33 +178,33 @@ describe("a creation", () => {
     ["on a dumb terminal", 80, { TERM: "dumb" }],
   ])("is readable and works %s", async (_what, columns, env) => {
     const account = `sa_${"long_name_".repeat(4)}1`;
-    await attempted(account, "entity:read", "organization:read");
-    const asked = session(create, { columns, env });
+    await attemptCreation(account, "entity:read", "organization:read");
+    const dialog = session(create, { columns, env });
     const isDrawn = columns === 50;
     if (isDrawn) {
-      await asked.answer(/Enter: confirm.*└/s, "\r");
+      await dialog.answer(/Enter: confirm.*└/s, "\r");
       // Without colour, the position shows in the text next to the name.
-      await asked.answer(/entity:read \(last used/, down);
-      await asked.answer(/organization:read \(last used/, " \r");
+      await dialog.answer(/entity:read \(last used/, down);
+      await dialog.answer(/organization:read \(last used/, " \r");
     } else {
-      await asked.answer(/^Service account.*:\r\n {2}1\. sa_long.* {2}2\. another….*Type a number.*: $/s, "\r");
-      await asked.answer(/Scopes:\r\n {2}1\. entity:read.*\(default: 1 2\): $/s, "1\r");
+      await dialog.answer(/^Service account.*:\r\n {2}1\. sa_long.* {2}2\. another….*Type a number.*: $/s, "\r");
+      await dialog.answer(/Scopes:\r\n {2}1\. entity:read.*\(default: 1 2\): $/s, "1\r");
     }
-    await asked.ended;
+    await dialog.ended;
     expect(JSON.parse(journal().at(-1)!.request_text)).toEqual({
       service_account_id: account,
       scopes: ["entity:read"],
     });
     // oxlint-disable-next-line no-control-regex
-    if (!isDrawn) expect(asked.written.replaceAll(/\u001b\[[\d;]*m/g, "")).not.toMatch(/\u001b/);
+    if (!isDrawn) expect(dialog.written.replaceAll(/\u001b\[[\d;]*m/g, "")).not.toMatch(/\u001b/);
   });
 
-  it.each(ways)("%s and Enter cancels a list in line mode", async (way, key, code) => {
-    await made(service.us.service_account_id, "entity:read");
+  it.each(cancelKeys)("%s and Enter cancels a list in line mode", async (way, key, code) => {
+    await createClient(service.us.service_account_id, "entity:read");
     const before = readFileSync(home.path("state", "journal.ndjson"), "utf8");
-    const asked = session(create, { env: { NO_COLOR: "1" } });
-    await asked.answer(/Type a number/, way === "Escape" ? `${key}\r` : key);
-    expect(await asked.ended, asked.written).toBe(code);
+    const dialog = session(create, { env: { NO_COLOR: "1" } });
+    await dialog.answer(/Type a number/, way === "Escape" ? `${key}\r` : key);
+    expect(await dialog.ended, dialog.written).toBe(code);
     expect(readFileSync(home.path("state", "journal.ndjson"), "utf8")).toBe(before);
   });
 });
@@ -213,36 +213,36 @@ describe("a missing argument", () => {
   withService();
 
   it("is picked: a client to show, and one to revoke, before the usual confirmation", async () => {
-    const kept = await made(service.us.service_account_id, "entity:read");
-    const gone = await made(service.us.service_account_id, "organization:read");
+    const kept = await createClient(service.us.service_account_id, "entity:read");
+    const revokedId = await createClient(service.us.service_account_id, "organization:read");
     const revoking = session(["oauth-clients", "revoke"]);
-    await revoking.answer(new RegExp(`● ${gone}.*${kept}`, "s"), "\r");
-    await revoking.answer(new RegExp(`Revoke client ${gone}`), "y");
+    await revoking.answer(new RegExp(`● ${revokedId}.*${kept}`, "s"), "\r");
+    await revoking.answer(new RegExp(`Revoke client ${revokedId}`), "y");
     expect(await revoking.ended).toBe(0);
     const again = session(["oauth-clients", "rotate"]);
     await again.answer(new RegExp(`● ${kept}`), "\u0003");
     expect(await again.ended).toBe(130);
-    expect(again.written).not.toContain(gone);
+    expect(again.written).not.toContain(revokedId);
     const looking = session(["oauth-clients", "get", "--json"]);
-    await looking.answer(new RegExp(`● ${gone}.*revoked.*${kept}`, "s"), `${down}\r`);
+    await looking.answer(new RegExp(`● ${revokedId}.*revoked.*${kept}`, "s"), `${down}\r`);
     expect(await looking.ended).toBe(0);
     expect(looking.shown).toContain(`"id": "${kept}"`);
-    expect((await clients()).filter(({ status }) => status === "revoked").map(({ id }) => id)).toContain(gone);
+    expect((await clients()).filter(({ status }) => status === "revoked").map(({ id }) => id)).toContain(revokedId);
   });
 
-  it.each(ways)("%s at the list revokes nothing", async (_way, key, code) => {
-    const id = await made(service.us.service_account_id, "entity:read");
+  it.each(cancelKeys)("%s at the list revokes nothing", async (_way, key, code) => {
+    const id = await createClient(service.us.service_account_id, "entity:read");
     const before = journal().length;
-    const asked = session(["oauth-clients", "revoke", "--yes"]);
-    await asked.answer(new RegExp(`● ${id}`), key);
-    expect(await asked.ended).toBe(code);
+    const dialog = session(["oauth-clients", "revoke", "--yes"]);
+    await dialog.answer(new RegExp(`● ${id}`), key);
+    expect(await dialog.ended).toBe(code);
     expect((await clients()).find((client) => client.id === id)?.status).toBe("active");
     expect(journal()).toHaveLength(before);
   });
 
   it("is picked: a journal entry, among valid ones", async () => {
-    const done = await made(service.us.service_account_id, "entity:read").then(() => journal().at(-1)!.id);
-    const unknown = await attempted("sa_elsewhere", "entity:read");
+    const done = await createClient(service.us.service_account_id, "entity:read").then(() => journal().at(-1)!.id);
+    const unknown = await attemptCreation("sa_elsewhere", "entity:read");
     const showing = session(["journal", "show"]);
     await showing.answer(
       new RegExp(`● ${unknown} \\(oauth_client.create, sa_elsewhere, unknown, profile env, 20.*${done}`, "s"),
@@ -272,14 +272,14 @@ describe("a missing argument", () => {
     const env = { INTEG_ACCESS_TOKEN: service.us.access_token };
     const { stdout } = await home.integ(["keys", "create", "--name", "picked", "--no-marker", "--json"], { env });
     const { id } = JSON.parse(stdout) as { id: string };
-    const asked = session(["keys", "revoke"], { env });
+    const dialog = session(["keys", "revoke"], { env });
     const other = new RegExp(
       `● ${id} \\(picked, \\S+, active, created .*\\).*○ ${service.us.access_key_id} \\(.*active`,
       "s",
     );
-    await asked.answer(other, "\r");
-    await asked.answer(new RegExp(`revoke key ${id}`, "i"), "y");
-    expect(await asked.ended, asked.written).toBe(0);
+    await dialog.answer(other, "\r");
+    await dialog.answer(new RegExp(`revoke key ${id}`, "i"), "y");
+    expect(await dialog.ended, dialog.written).toBe(0);
     const again = session(["keys", "revoke"], { env });
     await again.answer(new RegExp(`● ${service.us.access_key_id} `), "\u0003");
     expect(await again.ended).toBe(130);
@@ -315,14 +315,14 @@ describe("a missing argument", () => {
   });
 
   it("is picked, and its secret typed hidden: a client for a token", async () => {
-    const id = await made(service.us.service_account_id, "entity:read");
+    const id = await createClient(service.us.service_account_id, "entity:read");
     const { stdout } = await home.integ(["oauth-clients", "get", id, "--json"]);
     const { client_id } = JSON.parse(stdout) as { client_id: string };
-    const asked = session(["oauth-clients", "token"], { env: { INTEG_TOKEN_ENDPOINT: service.us.token_endpoint } });
-    await asked.answer(new RegExp(`● ${client_id} \\(${id}`), "\r");
-    await asked.answer(/client secret/, "not-the-secret\r");
-    expect(await asked.ended, asked.written).toBe(3);
-    expect(asked.written).not.toContain("not-the-secret");
+    const dialog = session(["oauth-clients", "token"], { env: { INTEG_TOKEN_ENDPOINT: service.us.token_endpoint } });
+    await dialog.answer(new RegExp(`● ${client_id} \\(${id}`), "\r");
+    await dialog.answer(/client secret/, "not-the-secret\r");
+    expect(await dialog.ended, dialog.written).toBe(3);
+    expect(dialog.written).not.toContain("not-the-secret");
   });
 
   it.each([
@@ -330,16 +330,16 @@ describe("a missing argument", () => {
     ["CI", [], { CI: "true" }],
     ["INTEG_NO_INPUT", [], { INTEG_NO_INPUT: "1" }],
   ])("is an error with %s, and nothing is asked", async (_what, flags, env) => {
-    await made(service.us.service_account_id, "entity:read");
+    await createClient(service.us.service_account_id, "entity:read");
     for (const words of [
       ["oauth-clients", "revoke"],
       ["journal", "show"],
       ["profiles", "use"],
     ]) {
-      const asked = session([...words, ...flags], { env });
-      expect(await asked.ended).toBe(2);
-      expect(asked.written).toContain(`<${words[0] === "profiles" ? "name" : "id"}> is missing.`);
-      expect(asked.written).not.toContain("\u001b[?25l");
+      const dialog = session([...words, ...flags], { env });
+      expect(await dialog.ended).toBe(2);
+      expect(dialog.written).toContain(`<${words[0] === "profiles" ? "name" : "id"}> is missing.`);
+      expect(dialog.written).not.toContain("\u001b[?25l");
     }
   });
 });

@@ -23,27 +23,27 @@ function homeOf(given: readonly string[]): Home {
 
 describe("integ apply at a terminal", () => {
   it("asks once, and sends nothing if the answer is no", async () => {
-    const asked = new Session(["apply"], { home: homeOf(names) });
-    await asked.answer(/apply 3 changes of integ\.yaml\?/, "n");
-    expect(await asked.ended).toBe(2);
-    expect(asked.written).toContain("item-2: create (");
+    const dialog = new Session(["apply"], { home: homeOf(names) });
+    await dialog.answer(/apply 3 changes of integ\.yaml\?/, "n");
+    expect(await dialog.ended).toBe(2);
+    expect(dialog.written).toContain("item-2: create (");
     expect(await account.creations()).toEqual([]);
   });
 
   it.each([80, 40])("shows every item's progress, %i columns wide", async (columns) => {
     const home = homeOf(names);
     await service.fault("* /* latency=300ms");
-    const asked = new Session(["apply"], { home, columns });
-    await asked.answer(/changes of[\s│]+integ\.yaml\?/, columns < 50 ? "y\r" : "y");
-    for (const name of names) await asked.seen(new RegExp(`${name}[^\\n]*create`));
-    expect(await asked.ended).toBe(0);
+    const dialog = new Session(["apply"], { home, columns });
+    await dialog.answer(/changes of[\s│]+integ\.yaml\?/, columns < 50 ? "y\r" : "y");
+    for (const name of names) await dialog.seen(new RegExp(`${name}[^\\n]*create`));
+    expect(await dialog.ended).toBe(0);
     await service.calm();
     expect((await account.live()).length).toBe(names.length);
     const again = new Session(["apply"], { home, columns });
     expect(await again.ended).toBe(0);
     expect(again.written).not.toContain("changes of");
     expect(again.shown).toContain("No changes. 3 items are as");
-    // Only what changes is shown: the counts have the others.
+    // Only changed items are shown; the others are counted.
     writeFileSync(
       home.path("integ.yaml"),
       readFileSync(home.path("integ.yaml"), "utf8").replaceAll("item-2", "item-3"),
@@ -65,23 +65,23 @@ describe("integ apply at a terminal", () => {
     const policy = readFileSync(home.path("integ.yaml"), "utf8");
     writeFileSync(home.path("integ.yaml"), policy.replace("unmanaged: ignore", "unmanaged: report"));
     const [first, second] = made;
-    const asked = new Session(["apply", "--revoke-unmanaged"], { home });
-    await asked.answer(/apply 1 change of integ\.yaml\?/, "y");
+    const dialog = new Session(["apply", "--revoke-unmanaged"], { home });
+    await dialog.answer(/apply 1 change of integ\.yaml\?/, "y");
     const answers = new Map([
       [first, "y"],
       [second, "n"],
     ]);
-    await asked.seen(new RegExp(`revoke the client (?:${first}|${second})`));
-    const isFirst = asked.shown.includes(`revoke the client ${first}`);
+    await dialog.seen(new RegExp(`revoke the client (?:${first}|${second})`));
+    const isFirst = dialog.shown.includes(`revoke the client ${first}`);
     const order = isFirst ? [first, second] : [second, first];
-    for (const id of order) await asked.answer(new RegExp(`revoke the client ${id}`), answers.get(id)!);
-    expect(await asked.ended).toBe(0);
+    for (const id of order) await dialog.answer(new RegExp(`revoke the client ${id}`), answers.get(id)!);
+    expect(await dialog.ended).toBe(0);
     const live = (await account.live()).map(({ id }) => id);
     expect([live.includes(first!), live.includes(second!)]).toEqual([false, true]);
   });
 });
 
-it("integ status at a terminal never says that nothing needs a person if it could not look", async () => {
+it("integ status at a terminal never says that nothing needs a person if it could not read the policy or the keys", async () => {
   const home = homeOf([]);
   writeFileSync(home.path("integ.yaml"), "version: [1");
   await service.fault("GET /api/v1/access-keys status=500 times=1");
@@ -112,14 +112,14 @@ describe("integ adopt --all at a terminal", () => {
       const { stdout } = await home.integ([...create, "--secret-file", `${name}.json`, "--secret-format", "json"]);
       ids.push((JSON.parse(stdout) as { id: string }).id);
     }
-    const asked = new Session(["adopt", "--all"], { home });
-    await asked.seen(/adopt 2 existing credentials as items of integ\.yaml\?/);
-    for (const id of ids) expect(asked.shown).toMatch(new RegExp(`\\? item-\\d +exists as ${id}, not adopted`));
-    expect(asked.written).not.toContain("Note: item-");
+    const dialog = new Session(["adopt", "--all"], { home });
+    await dialog.seen(/adopt 2 existing credentials as items of integ\.yaml\?/);
+    for (const id of ids) expect(dialog.shown).toMatch(new RegExp(`\\? item-\\d +exists as ${id}, not adopted`));
+    expect(dialog.written).not.toContain("Note: item-");
     expect((await home.integ(["adopt", "oauth-client", ids[0]!, "--name", "other"])).code).toBe(0);
-    asked.type("y");
-    expect(await asked.ended).toBe(0);
-    expect(asked.written).toContain("item-0: another process works on it, or has just done it.");
+    dialog.type("y");
+    expect(await dialog.ended).toBe(0);
+    expect(dialog.written).toContain("item-0: another process works on it, or has just done it.");
     const planned = await home.integ(["plan", "--json"]);
     const rows = (JSON.parse(planned.stdout) as { data: { action: string; reason: string }[] }).data;
     expect(rows.map(({ action }) => action)).toEqual(["adopt", "none"]);

@@ -52,23 +52,23 @@ describe("questions", () => {
   it("names profile and region in the question before a rotation", async () => {
     const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new", "--json"];
     const { id } = JSON.parse((await at.integ(["oauth-clients", "create", ...flags])).stdout) as { id: string };
-    const asked = session(["oauth-clients", "rotate", id, "--secret-file", "rotated.secret"]);
-    await asked.answer(/Profile env \(us\): create a client with the scopes entity:read/, "n");
-    expect(await asked.ended).toBe(2);
+    const dialog = session(["oauth-clients", "rotate", id, "--secret-file", "rotated.secret"]);
+    await dialog.answer(/Profile env \(us\): create a client with the scopes entity:read/, "n");
+    expect(await dialog.ended).toBe(2);
   });
 
   it("asks for every property of a profile, and repeats a question after an invalid answer", async () => {
     const env = { INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_CONFIG_DIR: at.path("asked-for") };
-    const asked = session(["profiles", "add"], env);
-    await asked.answer(/Name of the profile/, "sandbox\r");
-    await asked.answer(/"sandbox" is a reserved profile name/, `${"\u007f".repeat(7)}mine\r`);
-    await asked.answer(/● us.*○ eu/s, "\u001b[B\r");
-    await asked.answer(/Base URL/, "ftp://x\r");
-    await asked.answer(/Invalid base URL: it must begin/, `${"\u007f".repeat(7)}${service.eu.base_url}\r`);
-    await asked.answer(/API key/, `${service.eu.api_key}\r`);
-    expect(await asked.ended, asked.written).toBe(0);
-    expect(asked.written).toContain("The service accepts the credential (eu, ");
-    expect(asked.written).toMatch(/Without questions: integ profiles add mine --region eu --base-url http\S+\s/);
+    const dialog = session(["profiles", "add"], env);
+    await dialog.answer(/Name of the profile/, "sandbox\r");
+    await dialog.answer(/"sandbox" is a reserved profile name/, `${"\u007f".repeat(7)}mine\r`);
+    await dialog.answer(/● us.*○ eu/s, "\u001b[B\r");
+    await dialog.answer(/Base URL/, "ftp://x\r");
+    await dialog.answer(/Invalid base URL: it must begin/, `${"\u007f".repeat(7)}${service.eu.base_url}\r`);
+    await dialog.answer(/API key/, `${service.eu.api_key}\r`);
+    expect(await dialog.ended, dialog.written).toBe(0);
+    expect(dialog.written).toContain("The service accepts the credential (eu, ");
+    expect(dialog.written).toMatch(/Without questions: integ profiles add mine --region eu --base-url http\S+\s/);
     const { stdout } = await at.integ(["profiles", "show", "mine", "--json"], { env });
     expect(JSON.parse(stdout)).toMatchObject({ name: "mine", region: "eu", base_url: service.eu.base_url });
     const again = session(["profiles", "add"], env);
@@ -83,19 +83,19 @@ describe("questions", () => {
     ["a terminal without colour", { NO_COLOR: "1" }],
   ])("hides a typed secret on %s", async (what, env) => {
     const name = what.replaceAll(" ", "-");
-    const asked = session(["profiles", "add", name, "--region", "us", "--base-url", service.us.base_url], env);
-    await asked.answer(/API key/, `${service.us.api_key}\r`);
-    expect(await asked.ended).toBe(0);
-    expect(asked.written).not.toContain(service.us.api_key);
+    const dialog = session(["profiles", "add", name, "--region", "us", "--base-url", service.us.base_url], env);
+    await dialog.answer(/API key/, `${service.us.api_key}\r`);
+    expect(await dialog.ended).toBe(0);
+    expect(dialog.written).not.toContain(service.us.api_key);
     expect(
       (await at.integ(["profiles", "show", name, "--json"], { env: { INTEG_BASE_URL: "", INTEG_API_KEY: "" } })).code,
     ).toBe(0);
   });
 
-  let living: string | undefined;
-  /** A client that no answer here revokes: an account has 20 at most (§8). */
-  const revocation = async (): Promise<string> => (living ??= await made());
-  const made = async (): Promise<string> => {
+  let activeClient: string | undefined;
+  /** One client for all revocations, because no answer here is a yes: an account has at most 20 clients (§8). */
+  const sharedClient = async (): Promise<string> => (activeClient ??= await createClient());
+  const createClient = async (): Promise<string> => {
     const account = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
     const { stdout } = await at.integ(["oauth-clients", "create", ...account, "--json", "--new"]);
     return (JSON.parse(stdout) as { id: string }).id;
@@ -114,11 +114,11 @@ describe("questions", () => {
     ["no, with letters of vim before it", "hjklln", 2],
     ["letters of vim and Enter", "hljk\r", 2],
   ])("%s is not a yes to a revocation", async (_what, keys, code) => {
-    const id = await revocation();
-    const asked = session(["oauth-clients", "revoke", id]);
-    await asked.answer(/Revoke client/, keys);
-    expect(await asked.ended, asked.written).toBe(code);
-    expect(asked.written).toContain(code === 130 ? "Cancelled" : "the answer was no");
+    const id = await sharedClient();
+    const dialog = session(["oauth-clients", "revoke", id]);
+    await dialog.answer(/Revoke client/, keys);
+    expect(await dialog.ended, dialog.written).toBe(code);
+    expect(dialog.written).toContain(code === 130 ? "Cancelled" : "the answer was no");
     expect(await statusOf(id)).toBe("active");
   });
 
@@ -127,11 +127,11 @@ describe("questions", () => {
     ["yes\r", "\u001b", 130],
     ["\u001b[D\r", "n", 2],
   ])("keys typed before the question (%j) do not answer it", async (ahead, answer, code) => {
-    const id = await revocation();
-    const asked = session(["oauth-clients", "revoke", id]);
-    asked.type(ahead);
-    await asked.answer(/Revoke client/, answer);
-    expect(await asked.ended, asked.written).toBe(code);
+    const id = await sharedClient();
+    const dialog = session(["oauth-clients", "revoke", id]);
+    dialog.type(ahead);
+    await dialog.answer(/Revoke client/, answer);
+    expect(await dialog.ended, dialog.written).toBe(code);
     expect(await statusOf(id)).toBe("active");
   });
 
@@ -141,8 +141,8 @@ describe("questions", () => {
     ["INTEG_NO_INPUT", [], { INTEG_NO_INPUT: "1" }],
   ])("never asks with %s", async (_what, flags, env) => {
     const before = await clientCount();
-    const asked = session(["oauth-clients", "create", ...flags], env);
-    expect(await asked.ended).toBe(2);
+    const dialog = session(["oauth-clients", "create", ...flags], env);
+    expect(await dialog.ended).toBe(2);
     expect(await clientCount()).toBe(before);
   });
 });

@@ -21,7 +21,7 @@ afterAll(() => home.remove());
 
 const sgr = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 
-async function written(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+async function outputOf(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
   const session = new Session(words, { home, env });
   await session.ended;
   return session.written;
@@ -40,8 +40,8 @@ describe("a status", () => {
     const [last] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
     // Quiet: on a busy machine a spinner could appear in between.
     const words = [...command.map((word) => (word === "LAST" ? last!.id : word)), "--quiet"];
-    const coloured = await written(words);
-    const plain = await written(words, { NO_COLOR: "1" });
+    const coloured = await outputOf(words);
+    const plain = await outputOf(words, { NO_COLOR: "1" });
     expect(coloured).toMatch(sgr);
     expect(plain).not.toMatch(sgr);
     expect(coloured.replaceAll(sgr, "")).toBe(plain);
@@ -58,7 +58,7 @@ describe("a time", () => {
     const words = ["entities", "list", "--limit", "3", "--quiet", "--fields", "id,created_at"];
     const { stdout } = await home.integ(words);
     expect(stdout.match(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g)).toHaveLength(3);
-    const shown = await written(words);
+    const shown = await outputOf(words);
     expect(shown.match(/\d+ (year|month|day|hour)s? ago/g)).toHaveLength(3);
     expect(shown).not.toMatch(/\d{4}-\d{2}-\d{2}T/);
   });
@@ -66,7 +66,7 @@ describe("a time", () => {
   it("of one resource is shown in both forms", async () => {
     const { stdout } = await home.integ(["oauth-clients", "list", "--offline", "--json"]);
     const [client] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
-    const shown = await written(["oauth-clients", "get", client!.id]);
+    const shown = await outputOf(["oauth-clients", "get", client!.id]);
     expect(shown).toMatch(/(just now|seconds? ago|minutes? ago) \(\d{4}-\d{2}-\d{2}T[\d:.]+Z\)/);
   });
 });
@@ -84,13 +84,13 @@ describe("a long list", () => {
   });
 
   it.each(["false", "cat >/dev/null; exit 3"])("is printed if the pager %s fails", async (PAGER) => {
-    const shown = await written(words, { PAGER });
+    const shown = await outputOf(words, { PAGER });
     expect(shown).toContain("Note: The pager failed: the output is printed without it.");
     expect(shown.match(/ent_us_\d+/g)!.length).toBeGreaterThan(100);
   });
 
   it("is printed directly without a pager, and in a pipe", async () => {
-    const shown = await written(words, { PAGER: "no-such-pager -x" });
+    const shown = await outputOf(words, { PAGER: "no-such-pager -x" });
     expect(shown).toContain('The pager "no-such-pager -x" is not installed');
     expect(shown.match(/ent_us_\d+/g)!.length).toBeGreaterThan(100);
     const { stdout } = await home.integ(words, { env: { PAGER: "head -2" } });

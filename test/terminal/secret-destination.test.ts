@@ -65,38 +65,38 @@ describe("a creation asks for the secret's destination", () => {
     ],
   ])("and delivers to a %s", async (_what, keys, next, answer, stored) => {
     home();
-    const asked = session(creation());
-    await asked.answer(question, keys);
-    await asked.answer(next, answer);
-    expect(await asked.ended, asked.written).toBe(0);
+    const dialog = session(creation());
+    await dialog.answer(question, keys);
+    await dialog.answer(next, answer);
+    expect(await dialog.ended, dialog.written).toBe(0);
     const [client] = await account.live();
     expect(await account.opens(client!.client_id!, stored())).toBe(true);
-    expect(asked.written).not.toContain(stored());
+    expect(dialog.written).not.toContain(stored());
   });
 
   it("and shows the secret once on the screen, with a note", async () => {
     home();
-    const asked = session(creation());
-    await asked.answer(question, `${down.repeat(Object.keys(storeKinds).length + 2)}\r`);
-    expect(await asked.ended, asked.written).toBe(0);
-    expect(asked.written).toMatch(secret);
-    expect(asked.written).toContain("The secret is shown once");
+    const dialog = session(creation());
+    await dialog.answer(question, `${down.repeat(Object.keys(storeKinds).length + 2)}\r`);
+    expect(await dialog.ended, dialog.written).toBe(0);
+    expect(dialog.written).toMatch(secret);
+    expect(dialog.written).toContain("The secret is shown once");
   });
 
   it("and creates nothing if the question is cancelled", async () => {
     home();
-    const asked = session(creation());
-    await asked.answer(question, "\u0003");
-    expect(await asked.ended).toBe(130);
+    const dialog = session(creation());
+    await dialog.answer(question, "\u0003");
+    expect(await dialog.ended).toBe(130);
     expect(await account.live()).toEqual([]);
   });
 
   it("but not with a named destination, a dry run or --no-input", async () => {
     home();
     for (const words of [["--secret-file", "named"], ["--dry-run"], ["--no-input", "--new"]]) {
-      const asked = session([...creation(), ...words]);
-      expect(await asked.ended, asked.written).toBe(0);
-      expect(asked.written).not.toContain("Where does the secret go");
+      const dialog = session([...creation(), ...words]);
+      expect(await dialog.ended, dialog.written).toBe(0);
+      expect(dialog.written).not.toContain("Where does the secret go");
     }
   });
 });
@@ -119,12 +119,12 @@ describe("a rotation", () => {
   it("to the screen keeps the old client for 24 hours, and reports when it is revoked and how to end that early", async () => {
     home();
     const old = await account.make(["entity:read"]);
-    const asked = session(["oauth-clients", "rotate", old.id]);
-    await asked.answer(question, `${down.repeat(Object.keys(storeKinds).length + 2)}\r`);
-    await asked.answer(/leave oac_us_/, "y");
-    expect(await asked.ended, asked.written).toBe(0);
+    const dialog = session(["oauth-clients", "rotate", old.id]);
+    await dialog.answer(question, `${down.repeat(Object.keys(storeKinds).length + 2)}\r`);
+    await dialog.answer(/leave oac_us_/, "y");
+    expect(await dialog.ended, dialog.written).toBe(0);
     const [rotation] = readJournal(at.path("state", "journal.ndjson"));
-    const text = asked.written.replaceAll(/\s+/g, " ");
+    const text = dialog.written.replaceAll(/\s+/g, " ");
     expect(text).toMatch(
       new RegExp(`integ journal recover ${rotation!.id} revokes ${old.id} in (?:24 hours|23 hours|1 day)`),
     );
@@ -167,13 +167,12 @@ describe("a rotation", () => {
   it.each(overlaps)("to %s: the question describes the overlap", async (_what, words, to, ending, code) => {
     home();
     const old = await account.make(["entity:read"]);
-    const asked = session(["oauth-clients", "rotate", old.id, ...words]);
-    if (to !== undefined) await asked.answer(question, to);
-    if (to === file) await asked.answer(/Path of the new file/, "rotated.secret\r");
-    await asked.answer(/with the scopes entity:read[^]*\?/, "y");
-    expect(await asked.ended, asked.written).toBe(code);
-    const said = wordsOf(asked);
-    expect(said).toContain(`with the scopes entity:read, and ${ending.replace("<id>", old.id)}`);
+    const dialog = session(["oauth-clients", "rotate", old.id, ...words]);
+    if (to !== undefined) await dialog.answer(question, to);
+    if (to === file) await dialog.answer(/Path of the new file/, "rotated.secret\r");
+    await dialog.answer(/with the scopes entity:read[^]*\?/, "y");
+    expect(await dialog.ended, dialog.written).toBe(code);
+    expect(wordsOf(dialog)).toContain(`with the scopes entity:read, and ${ending.replace("<id>", old.id)}`);
     const isLive = (await account.live()).some(({ id }) => id === old.id);
     expect(isLive).toBe(ending.startsWith("leave"));
     const [rotation] = readJournal(at.path("state", "journal.ndjson")).filter(
@@ -182,16 +181,16 @@ describe("a rotation", () => {
     expect(rotation!.state).toBe(isLive ? "waiting" : "done");
   });
 
-  it("of a key by replacement does the same; with --yes there is no question, and the result says it", async () => {
+  it("of a key by replacement does the same; with --yes there is no question, and the result describes the overlap", async () => {
     home();
     const made = ["keys", "create", "--name", "old", "--scope", "*", "--expires-in", "30d", "--secret-file", "old.key"];
     expect((await at.integ(made)).code).toBe(0);
     const { resource_id: id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
-    const asked = session(["keys", "rotate", id!, "--by-replacement"]);
-    await asked.answer(question, screen);
-    await asked.answer(/expires [^]*\?/, "n");
-    expect(await asked.ended).toBe(2);
-    expect(wordsOf(asked)).toContain(`and leave ${id} working for 24 hours, until integ journal recover revokes it?`);
+    const dialog = session(["keys", "rotate", id!, "--by-replacement"]);
+    await dialog.answer(question, screen);
+    await dialog.answer(/expires [^]*\?/, "n");
+    expect(await dialog.ended).toBe(2);
+    expect(wordsOf(dialog)).toContain(`and leave ${id} working for 24 hours, until integ journal recover revokes it?`);
     const old = await account.make(["entity:read"]);
     const agreed = session(["oauth-clients", "rotate", old.id, "--yes"]);
     await agreed.answer(question, screen);
@@ -225,17 +224,17 @@ describe("other commands", () => {
     writeFileSync(at.path("taken"), "mine");
     await at.integ([...creation(), "--secret-command", "exit 1"]);
     const [entry] = readJournal(at.path("state", "journal.ndjson"));
-    const asked = session(["journal", "claim", entry!.id]);
-    await asked.answer(question, "\r");
-    await asked.answer(/Path of the new file/, "claimed.secret\r");
-    expect(await asked.ended, asked.written).toBe(0);
+    const dialog = session(["journal", "claim", entry!.id]);
+    await dialog.answer(question, "\r");
+    await dialog.answer(/Path of the new file/, "claimed.secret\r");
+    expect(await dialog.ended, dialog.written).toBe(0);
     expect(readFileSync(at.path("claimed.secret"), "utf8")).toMatch(secret);
     vault.plan(/^POST .*\/data\//, { status: 403, body: { errors: ["permission denied"] } });
     await at.integ([...creation(), "--new", "--secret-to", "vault:secret/claimed#key"]);
     const kept = readJournal(at.path("state", "journal.ndjson")).find(({ state }) => state === "undelivered");
-    const known = session(["journal", "claim", kept!.id]);
-    expect(await known.ended, known.written).toBe(0);
-    expect(known.written).not.toContain("Where does the secret go");
+    const withDestination = session(["journal", "claim", kept!.id]);
+    expect(await withDestination.ended, withDestination.written).toBe(0);
+    expect(withDestination.written).not.toContain("Where does the secret go");
     expect(String(vault.current("secret/claimed")?.key)).toMatch(secret);
   });
 });

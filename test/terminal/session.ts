@@ -27,8 +27,8 @@ export class Session {
 
   constructor(words: readonly string[], { home, env = {}, columns = 120, isReadWhole = false }: SessionOptions) {
     this.#columns = columns;
-    const held = ["/bin/sh", "-c", `"$@"; echo "${lastWords}"; read -r _`, "sh"];
-    const [file = "", ...args] = [...(isReadWhole ? held : []), ...program, ...words];
+    const keptOpen = ["/bin/sh", "-c", `"$@"; echo "${lastWords}"; read -r _`, "sh"];
+    const [file = "", ...args] = [...(isReadWhole ? keptOpen : []), ...program, ...words];
     this.#pty = spawn(file, args, {
       cols: columns,
       rows: 40,
@@ -42,7 +42,7 @@ export class Session {
     this.ended = isReadWhole ? this.#endOnceRead() : this.#end();
   }
 
-  /** Not the program's own code. */
+  /** @returns the shell's exit code, not the program's */
   async #endOnceRead(): Promise<number> {
     const code = new Promise<number>((done) => this.#pty.onExit(({ exitCode }) => done(exitCode)));
     await this.seen(new RegExp(lastWords));
@@ -56,7 +56,7 @@ export class Session {
     return code;
   }
 
-  /** The last output may arrive after the exit. */
+  /** Waits until no more output arrives: the last of it may arrive after the exit. */
   async #allRead(): Promise<void> {
     for (let before = -1; before < this.written.length; ) {
       before = this.written.length;
@@ -76,7 +76,7 @@ export class Session {
     this.#pty.write(keys);
   }
 
-  /** @returns when that was printed since the last typed answer; fails after a timeout */
+  /** Waits until this text is printed after the last typed answer. @throws Error after a minute */
   async seen(text: RegExp): Promise<void> {
     for (let tries = 0; !text.test(this.shown); tries++) {
       if (tries > 2400) throw new Error(`no ${text} in: …${this.shown.slice(-1000)}`);

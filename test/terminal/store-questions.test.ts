@@ -12,14 +12,14 @@ const world = new StoreWorld();
 const schemes = Object.keys(storeKinds) as StoreScheme[];
 const down = "\u001b[B";
 /** The keys that select a store, which comes after file and command. */
-const choosing = (scheme: StoreScheme): string => `${down.repeat(2 + schemes.indexOf(scheme))}\r`;
+const keysFor = (scheme: StoreScheme): string => `${down.repeat(2 + schemes.indexOf(scheme))}\r`;
 
-async function answered(scheme: StoreScheme, address: string): Promise<Session> {
+async function answerWith(scheme: StoreScheme, address: string): Promise<Session> {
   const words = `oauth-clients create --service-account ${world.service.us.service_account_id} --scope entity:read --new`;
-  const asked = new Session(words.split(" "), { home: world.at });
-  await asked.answer(/Where does the secret go\?[^]*screen/, choosing(scheme));
-  await asked.answer(new RegExp(`Address \\(${scheme}:`), `${address}\r`);
-  return asked;
+  const dialog = new Session(words.split(" "), { home: world.at });
+  await dialog.answer(/Where does the secret go\?[^]*screen/, keysFor(scheme));
+  await dialog.answer(new RegExp(`Address \\(${scheme}:`), `${address}\r`);
+  return dialog;
 }
 
 it.for(schemes)("%s: receives the secret, which the screen never shows", async (scheme, { skip }) => {
@@ -27,13 +27,13 @@ it.for(schemes)("%s: receives the secret, which the screen never shows", async (
   const store = await world.open(scheme);
   const { address } = store;
   try {
-    const asked = await answered(scheme, address);
-    expect(await asked.ended, asked.written).toBe(0);
+    const dialog = await answerWith(scheme, address);
+    expect(await dialog.ended, dialog.written).toBe(0);
     const secret = store.secretAt(address) ?? "";
     const [client] = await world.account.live();
     expect(await world.account.opens(client!.client_id!, secret)).toBe(true);
-    expect(asked.written).not.toContain(secret);
-    expect(asked.written).toContain(`${scheme}:${address}`);
+    expect(dialog.written).not.toContain(secret);
+    expect(dialog.written).toContain(`${scheme}:${address}`);
   } finally {
     await store.close();
     await world.account.clear();
@@ -44,9 +44,9 @@ it.each(isFull ? schemes : schemes.slice(0, 1))(
   "%s: an invalid address ends the command, and nothing is sent",
   async (scheme) => {
     const before = (await world.account.creations()).length;
-    const asked = await answered(scheme, "none");
-    expect(await asked.ended, asked.written).toBe(2);
-    expect(asked.written).toContain(`is not ${scheme}:`);
+    const dialog = await answerWith(scheme, "none");
+    expect(await dialog.ended, dialog.written).toBe(2);
+    expect(dialog.written).toContain(`is not ${scheme}:`);
     expect((await world.account.creations()).length).toBe(before);
   },
 );

@@ -131,7 +131,7 @@ const profileName = "production-of-the-example-organization";
 const service = await serviceOfFile();
 let at: Home;
 let checked = 0;
-let known: Readonly<Record<string, string>>;
+let idsByName: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   const { us } = service;
@@ -179,7 +179,7 @@ access_keys:
     data: { id: string; state: string }[];
   };
   const inState = (state: string): string[] => entries.filter((one) => one.state === state).map(({ id }) => id);
-  known = {
+  idsByName = {
     cohort: us.cohort_ids[0]!,
     account: us.service_account_id,
     person: people[0]!.id as string,
@@ -285,21 +285,21 @@ describe("ids, commands and fixed words are whole at every width", () => {
     const number = cases.findIndex(([name]) => name === title);
     const typed = isFull ? widths : [widths[number % 5]!].filter(() => number % 6 === 0);
     const { words: pattern, env } = table;
-    const words = pattern.map((word) => word.replace(/<(.*)>/, (_all, name: string) => known[name] ?? "unknown"));
+    const words = pattern.map((word) => word.replace(/<(.*)>/, (_all, name: string) => idsByName[name] ?? "unknown"));
     const isDoctored = env?.DOCTORED !== undefined;
     if (isDoctored) await service.fault("GET /v1-reference/* document=no-operation");
     const rows = await rowsOf(words, env);
     const wanted = new Set(rows.flatMap((row) => copiedOf(row, table)));
     expect([...wanted]).not.toEqual([]);
-    const read = new Set(rows.flatMap(sentencesOf));
-    const fixed = wordsIn(rows, table);
-    const asked = words.filter((word) => word !== "--ndjson");
-    const seenAt = async (columns: number): Promise<string> => {
-      const session = new Session(asked, { home: at, env, columns, isReadWhole: true });
+    const expectedSentences = new Set(rows.flatMap(sentencesOf));
+    const expectedWords = wordsIn(rows, table);
+    const command = words.filter((word) => word !== "--ndjson");
+    const outputAt = async (columns: number): Promise<string> => {
+      const session = new Session(command, { home: at, env, columns, isReadWhole: true });
       await session.ended;
       return session.written;
     };
-    const look = (columns: number, written: string): void => {
+    const checkTable = (columns: number, written: string): void => {
       const shown = plain(written);
       const onOneLine = shown.replaceAll(/\n +/g, " ");
       for (const text of wanted) {
@@ -307,21 +307,22 @@ describe("ids, commands and fixed words are whole at every width", () => {
         const isThere = isSentence ? onOneLine.includes(text) : shown.includes(text);
         expect(isThere, `${words.join(" ")} at ${columns}: ${text}\n${shown}`).toBe(true);
       }
-      for (const [word, count] of fixed)
+      for (const [word, count] of expectedWords)
         if (!onOneLine.includes(`(${word} in every row)`))
           expect(timesIn(shown, word), `at ${columns}: ${word}\n${shown}`).toBeGreaterThanOrEqual(count);
-      for (const text of read) expect(hasInOrder(shown, text), `at ${columns}: ${text}\n${shown}`).toBe(true);
+      for (const text of expectedSentences)
+        expect(hasInOrder(shown, text), `at ${columns}: ${text}\n${shown}`).toBe(true);
       checked += 1;
     };
-    // A change waits for its own entry.
+    // Simultaneous runs of a change would wait for each other's entry.
     const together = words.includes("--yes") ? 1 : 3;
     for (let first = 0; first < typed.length; first += together)
       await Promise.all(
-        typed.slice(first, first + together).map(async (columns) => look(columns, await seenAt(columns))),
+        typed.slice(first, first + together).map(async (columns) => checkTable(columns, await outputAt(columns))),
       );
     for (const columns of isFull ? [] : [40, 80, widths[2 + (number % 3)]!]) {
-      const { stdout, stderr } = await integHere(at, asked, { columns, ...(env ? { env } : {}) });
-      look(columns, stdout + stderr);
+      const { stdout, stderr } = await integHere(at, command, { columns, ...(env ? { env } : {}) });
+      checkTable(columns, stdout + stderr);
     }
     if (isDoctored) await service.calm();
   });

@@ -1,5 +1,5 @@
-// Waiting at a terminal: a countdown that is readable on a narrow one, a row counter, both erased at the end; one plain line if
-// nothing can be drawn.
+// Waiting at a terminal: a countdown and a spinner, which are erased before the result, and never precede another program's
+// rows.
 import { spawn } from "@lydell/node-pty";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, entity, envelope, startListServer } from "../e2e/list-server.ts";
@@ -56,7 +56,7 @@ class HeldAnswers {
 }
 
 const list = ["entities", "list", "--limit", "3"];
-const busy = (seconds: number): Promise<void> =>
+const limitRate = (seconds: number): Promise<void> =>
   service.fault(`GET /v1/entities status=429 retry-after=${seconds} times=1`);
 
 describe("another program's rows at the same terminal", () => {
@@ -83,14 +83,14 @@ describe("another program's rows at the same terminal", () => {
 
 describe("a wait requested by the service", () => {
   it.each([60, 120])("counts down at %i columns, in one row, and is erased", async (columns) => {
-    await busy(3);
+    await limitRate(3);
     const { code, written } = await runAt(columns, list);
     expect(code).toBe(0);
     const left = [...written.matchAll(/\((\d) s left\)/g)].map(([, seconds]) => Number(seconds));
     expect(left.length).toBeGreaterThan(0);
     expect(left).toEqual([...left].sort((a, b) => b - a));
     expect(Math.max(...left)).toBeLessThanOrEqual(3);
-    // At no frame did the countdown start a second row.
+    // The countdown never started a second row.
     const half = written.slice(0, written.lastIndexOf("s left)") + 7);
     const during = await shown(half, { columns, mayStyle: true });
     expect(during.lines).toHaveLength(1);
@@ -104,19 +104,19 @@ describe("a wait requested by the service", () => {
 
 describe("a slow response", () => {
   it("is awaited with a spinner, which is erased before the first row", async () => {
-    const held = new HeldAnswers();
-    const server = await startListServer(() => held.answer(envelope([entity(1), entity(2)], null)));
+    const answers = new HeldAnswers();
+    const server = await startListServer(() => answers.answer(envelope([entity(1), entity(2)], null)));
     try {
-      const asked = new Session(["entities", "list"], { home, env: server.env });
-      await asked.seen(/\S Reading entities/);
-      expect((await asked.screen()).lines).toHaveLength(1);
-      held.release();
-      expect(await asked.ended, asked.written).toBe(0);
-      const { lines, effects } = await asked.screen();
+      const dialog = new Session(["entities", "list"], { home, env: server.env });
+      await dialog.seen(/\S Reading entities/);
+      expect((await dialog.screen()).lines).toHaveLength(1);
+      answers.release();
+      expect(await dialog.ended, dialog.written).toBe(0);
+      const { lines, effects } = await dialog.screen();
       expect(effects).toEqual([]);
       expect(lines).toHaveLength(3);
       expect(lines[0]).toMatch(/^ID +TYPE/);
-      expect(asked.written.lastIndexOf("Reading entities")).toBeLessThan(asked.written.indexOf("ent_1"));
+      expect(dialog.written.lastIndexOf("Reading entities")).toBeLessThan(dialog.written.indexOf("ent_1"));
     } finally {
       await server.stop();
     }
@@ -130,14 +130,14 @@ describe("a slow response", () => {
     ["a revocation", ["oauth-clients", "revoke", "oac_1", "--yes"]],
     ["any change", ["api", "/v1/any", "-X", "DELETE"]],
   ])("shows that a change is in progress: %s", async (_what, words) => {
-    const held = new HeldAnswers();
-    const server = await startListServer(() => held.answer('{"code":"not_allowed"}', 403));
+    const answers = new HeldAnswers();
+    const server = await startListServer(() => answers.answer('{"code":"not_allowed"}', 403));
     try {
-      const asked = new Session(words, { home, env: server.env });
-      await asked.seen(/\S (Waiting for the service|DELETE \/v1\/any)/);
-      held.release();
-      expect(await asked.ended, asked.written).toBe(3);
-      const { lines } = await asked.screen();
+      const dialog = new Session(words, { home, env: server.env });
+      await dialog.seen(/\S (Waiting for the service|DELETE \/v1\/any)/);
+      answers.release();
+      expect(await dialog.ended, dialog.written).toBe(3);
+      const { lines } = await dialog.screen();
       expect(lines.join("\n")).not.toContain("Waiting for the service");
       expect(lines.some((line) => line.startsWith("Error: "))).toBe(true);
     } finally {
