@@ -132,7 +132,7 @@ function expectOutcome(attempt: Attempt<unknown>, { call, step, place }: Outcome
   if (answer.problem?.param !== undefined) expect(fields.param, place).toBeTruthy();
 }
 
-/** Wire fields arrive as served: none is dropped, renamed or invented. */
+/** Expects that the value has exactly the fields of the response, unchanged. */
 function expectValue(
   { value }: Extract<Attempt<unknown>, { kind: "answered" }>,
   { call, body, place }: { call: Call; body: JsonObject; place: string },

@@ -46,7 +46,7 @@ describe("agent mode", () => {
     expect(errorOf(refused).message).toContain(variable);
   });
 
-  it("is off with INTEG_AGENT=0, whatever other variables are set", async () => {
+  it("is off with INTEG_AGENT=0, even if other variables are set", async () => {
     const at = home({ INTEG_AGENT: "0", CLAUDECODE: "1" });
     expect((await at.integ(["entities", "list", "--max", "1"])).stdout).toMatch(/^ID /);
   });
@@ -58,8 +58,8 @@ describe("agent mode", () => {
 
   it("is not consent: a question that needs --yes still needs it", async () => {
     const at = home();
-    const made = await at.integ(client("--secret-file", "a.secret"));
-    const { id } = JSON.parse(made.stdout) as { id: string };
+    const existing = await at.integ(client("--secret-file", "a.secret"));
+    const { id } = JSON.parse(existing.stdout) as { id: string };
     const withoutYes = await at.integ(["oauth-clients", "revoke", id]);
     expect([withoutYes.code, withoutYes.stdout]).toEqual([2, ""]);
     const { next_command, hint } = errorOf(withoutYes);
@@ -127,7 +127,7 @@ describe("agent mode", () => {
     expect(outputs.map((output) => output.includes("***"))).toEqual([false, false, false, true, false]);
   });
 
-  it("prints none of the secrets that its commands create", async () => {
+  it("prints no secret that its commands create", async () => {
     const at = home();
     const canaries = new Canaries();
     for (const [name, value] of Object.entries(service.us))

@@ -86,9 +86,9 @@ describe.each(testedRows)("%s", (_name, row) => {
   it.skipIf(row.absent)("a creation and a rotation leak no secret", async () => {
     const home = homeFor(row);
     const to = ["--secret-to", row.to, "--secret-file", "out/beside"];
-    const made = await world.run(home, creation(...to));
-    expect(made.code, made.stderr).toBe(0);
-    const { id } = JSON.parse(made.stdout) as { id: string };
+    const created = await world.run(home, creation(...to));
+    expect(created.code, created.stderr).toBe(0);
+    const { id } = JSON.parse(created.stdout) as { id: string };
     const rotated = await world.run(home, ["oauth-clients", "rotate", id, "--yes", ...to, "--force"]);
     expect(rotated.code, rotated.stderr).toBe(0);
     for (const words of [["journal", "show", journalOf(home)[0]!.id], ["journal", "verify"], ["doctor"]])
@@ -99,8 +99,8 @@ describe.each(testedRows)("%s", (_name, row) => {
   const statuses = isFull ? [400, 401, 403, 404, 409, 422, 429, 500, 503] : [403];
   it.skipIf(row.absent).each(statuses)("a response %d that repeats the token leaks nothing", async (status) => {
     const home = homeFor(row);
-    const said = `you sent ${row.token()}`;
-    const body = { errors: [said], message: said, reason: said, kind: "Status", code: status, status: "Failure" };
+    const echoed = `you sent ${row.token()}`;
+    const body = { errors: [echoed], message: echoed, reason: echoed, kind: "Status", code: status, status: "Failure" };
     const answer = { status, body, headers: { "x-said": row.token() } };
     row.server().plan(row.write, answer, 99);
     const late = await world.run(home, creation("--secret-to", row.to, "--secret-file", "out/late", "--force"));

@@ -86,11 +86,11 @@ describe("canary secrets of OAuth clients", () => {
     await ends(9, home, createWords("--secret-file", "out/a"));
     await ends(0, home, ["journal", "recover", "--replace-lost-secret", "--json"]);
     await world.service.fault("POST /v1/oauth_clients secret=withheld times=1");
-    const made = await ends(0, home, createWords("--secret-file", "out/b", "--replace-lost-secret"));
+    const created = await ends(0, home, createWords("--secret-file", "out/b", "--replace-lost-secret"));
     await world.service.fault("POST /v1/oauth_clients drop=before times=1");
     await ends(7, home, createWords("--secret-file", "out/c", "--retry-for", "0"));
     await ends(0, home, ["journal", "recover"]);
-    const { id } = JSON.parse(made.stdout) as { id: string };
+    const { id } = JSON.parse(created.stdout) as { id: string };
     await ends(0, home, ["oauth-clients", "rotate", id, "--secret-file", "out/d", "--secret-format", "json"]);
     await ends(0, home, ["oauth-clients", "list", "--json"]);
     await ends(0, home, ["journal", "list", "--all", "--json"]);
@@ -197,8 +197,8 @@ describe("canary secrets of access keys", () => {
         format,
       ]);
     }
-    const made = await ends(0, home, ["keys", "create", "--name", "last", "--secret-file", "out/key", "--json"]);
-    const { id } = JSON.parse(made.stdout) as { id: string };
+    const created = await ends(0, home, ["keys", "create", "--name", "last", "--secret-file", "out/key", "--json"]);
+    const { id } = JSON.parse(created.stdout) as { id: string };
     await ends(0, home, ["keys", "rotate", id, "--yes", "--secret-file", "out/rotated"]);
     await ends(0, home, ["keys", "rotate", id, "--by-replacement", "--secret-file", "out/replaced"]);
     await ends(0, home, ["keys", "rotate", own.id, "--yes", "--update-profile"]);
@@ -235,7 +235,7 @@ describe("canary secrets of any endpoint", () => {
 /** An error that repeats all it received, in every field and in headers that are shown. */
 function echo(status: number): (heard: Heard) => HostileResponse {
   return ({ credentials, answer }) => {
-    const said = `you sent ${credentials.join(" and ")}`;
+    const echoed = `you sent ${credentials.join(" and ")}`;
     const secret = /"(?:client_secret|secret)":"([^"]+)"/.exec(answer)?.[1];
     const one = credentials[0] ?? "none";
     return {
@@ -243,10 +243,10 @@ function echo(status: number): (heard: Heard) => HostileResponse {
       headers: { "request-id": one.slice(0, 180), "retry-after": one.slice(0, 180) },
       body: JSON.stringify({
         type: `https://docs.example/${one}`,
-        title: said,
+        title: echoed,
         code: one,
         param: one,
-        detail: `${said} ${"x".repeat(1900)} ${said}, ${secret === undefined ? "nothing" : `and made ${secret}`}`,
+        detail: `${echoed} ${"x".repeat(1900)} ${echoed}, ${secret === undefined ? "nothing" : `and made ${secret}`}`,
         ...(secret === undefined ? {} : { client_secret: secret, secret }),
       }),
     };

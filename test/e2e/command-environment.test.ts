@@ -33,8 +33,8 @@ const client = (): string[] => [
 it("a secret command and its check get only the variables that the job names", async () => {
   const at = home(service.env);
   const to = ["--secret-command", recording(at, "cat > stored"), "--secret-check-command", recording(at, "cat stored")];
-  const made = await at.integ([...client(), ...to]);
-  expect(made.code, made.stderr).toBe(0);
+  const created = await at.integ([...client(), ...to]);
+  expect(created.code, created.stderr).toBe(0);
   expectListedVariables(at, 2);
   expect(readFileSync(at.path("seen"), "utf8")).toMatch(/^INTEG_RESOURCE_ID=oac_/m);
 });
@@ -69,7 +69,7 @@ it("the commands of a profile get only the variables that the job names", async 
 
 it("an invalid variable name is reported before anything is sent", async () => {
   const at = home({ ...service.env, INTEG_COMMAND_ENV: "INTEG_API_KEY" });
-  const made = await at.integ([...client(), "--secret-command", "cat > stored"]);
-  expect([made.code, made.stderr]).toEqual([2, expect.stringContaining("Invalid INTEG_COMMAND_ENV")]);
+  const created = await at.integ([...client(), "--secret-command", "cat > stored"]);
+  expect([created.code, created.stderr]).toEqual([2, expect.stringContaining("Invalid INTEG_COMMAND_ENV")]);
   expect((await at.integ(["journal", "list", "--all", "--ndjson"])).stdout).toBe("");
 });

@@ -59,9 +59,9 @@ describe("integ __complete", () => {
 
   it("completes only service accounts that were used, and entries that can be claimed", async () => {
     const create = ["oauth-clients", "create", "-p", "sandbox", "--scope", "entity:read", "--new"];
-    const made = [...create, "--service-account", "sa_us_automation"];
-    await integHere(home, [...made, "--secret-file", "a"]);
-    const kept = await integHere(home, [...made, "--secret-command", "exit 1"]);
+    const request = [...create, "--service-account", "sa_us_automation"];
+    await integHere(home, [...request, "--secret-file", "a"]);
+    const kept = await integHere(home, [...request, "--secret-command", "exit 1"]);
     expect(kept.code).toBe(12);
     const names = async (line: string): Promise<string[]> =>
       (await integHere(home, ["__complete", ...line.split(" ")])).stdout.split("\n").slice(1, -1);

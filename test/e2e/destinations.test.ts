@@ -184,7 +184,7 @@ describe("journal show", () => {
     expect(table).toMatch(/a command +delivered +the check printed the secret/);
   });
 
-  it("shows a single destination as pending, failed or delivered, and none without a secret", async () => {
+  it("shows a single destination as pending, failed or delivered, and no destination for a change without a secret", async () => {
     const at = await home();
     await service.fault("POST /v1/oauth_clients status=503");
     expect((await create(at, "--secret-file", "a.secret", "--retry-for", "0")).code).toBe(7);

@@ -64,7 +64,7 @@ beforeEach(async () => {
   home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
   const client = await integ("oauth-clients", "create", ...clientOptions, "--secret-file", "made.secret", "--json");
   id = (JSON.parse(client.stdout) as { id: string }).id;
-  const made = await integ(
+  const created = await integ(
     "keys",
     "create",
     "--name",
@@ -77,7 +77,7 @@ beforeEach(async () => {
     "key.secret",
     "--json",
   );
-  key = (JSON.parse(made.stdout) as { id: string }).id;
+  key = (JSON.parse(created.stdout) as { id: string }).id;
 });
 afterEach(() => home.remove());
 

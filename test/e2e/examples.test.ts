@@ -227,8 +227,8 @@ async function prepare(line: string, index: number): Promise<string> {
   if (text.includes("6k2f9"))
     text = text.replace("6k2f9", await entry("unknown", "POST /v1/oauth_clients drop=before times=1"));
   if (text.includes("cid_1")) {
-    const made = await client("--secret-file", "./client.secret");
-    text = text.replace("cid_1", made.client_id).replace(/client-\d+\.secret/, "client.secret");
+    const created = await client("--secret-file", "./client.secret");
+    text = text.replace("cid_1", created.client_id).replace(/client-\d+\.secret/, "client.secret");
   }
   return text;
 }

@@ -61,8 +61,8 @@ function itWorks(at: Home, program: readonly string[]): void {
   it("performs the main task against its built-in sandbox, with the owner's lock", async () => {
     expect((await json("entities", "list", "-p", "sandbox")).data).toHaveLength(25);
     const create = ["oauth-clients", "create", "-p", "sandbox", "--service-account", "sa_us_automation"];
-    const made = await json(...create, "--scope", "entity:read");
-    expect(made).toMatchObject({ status: "active", client_secret: expect.stringMatching(/^sbx_/) });
+    const created = await json(...create, "--scope", "entity:read");
+    expect(created).toMatchObject({ status: "active", client_secret: expect.stringMatching(/^sbx_/) });
     const again = await json(...create, "--scope", "entity:read", "--secret-file", "secret");
     expect(again).toMatchObject({ status: "active", client_secret: null });
     expect(statSync(at.path("secret")).mode & 0o777).toBe(0o600);

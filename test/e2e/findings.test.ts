@@ -196,9 +196,9 @@ const idIn = (json: string): string => (JSON.parse(json) as { id: string }).id;
 /** Makes the home another machine's, with a copy of the journal. */
 const becomeOtherMachine = (at: Home): void => rmSync(at.path("state", "machine"));
 const rotateNew = (run: Parameters<Scene>[1], to: readonly string[], { code = 0, env = "" } = {}): Promise<string> =>
-  run(0, create("--secret-file", "s", "--json")).then(async (made) => {
-    await run(code, ["oauth-clients", "rotate", idIn(made), ...to, "--yes"], env);
-    return idIn(made);
+  run(0, create("--secret-file", "s", "--json")).then(async (created) => {
+    await run(code, ["oauth-clients", "rotate", idIn(created), ...to, "--yes"], env);
+    return idIn(created);
   });
 
 const rotationIn = async (run: Parameters<Scene>[1]): Promise<string> =>
@@ -252,8 +252,8 @@ Object.assign(scenes, {
   "the old key, if the new one has expired": async (_at, run) => {
     const id = idIn(await run(0, ["keys", "create", "--name", "k", "--secret-file", "s", "--json"]));
     const rotate = "--by-replacement --secret-file n --overlap 1h --accept-unproven --yes --json".split(" ");
-    const made = idIn(await run(0, ["keys", "rotate", id, ...rotate]));
-    await service.control("POST", `/access_keys/${made}`, { expiresAt: Date.now() - 1000 });
+    const created = idIn(await run(0, ["keys", "rotate", id, ...rotate]));
+    await service.control("POST", `/access_keys/${created}`, { expiresAt: Date.now() - 1000 });
     return {
       code: 13,
       act: ["journal", "recover", await rotationIn(run), "--now", "--yes"],

@@ -13,7 +13,7 @@ import { homeOfTest, serviceOfFile } from "../support/service.ts";
 const service = await serviceOfFile();
 function home(env: Readonly<Record<string, string>> = {}): Home {
   const { access_token, token_endpoint } = service.us;
-  const made = homeOfTest({
+  const created = homeOfTest({
     ...service.env,
     INTEG_ACCESS_TOKEN: access_token,
     INTEG_TOKEN_ENDPOINT: token_endpoint,
@@ -22,10 +22,10 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   const account = service.us.service_account_id;
   const item = `  a:\n    service_account: ${account}\n    scopes: [entity:read]\n    secret: { file: a.secret }\n`;
   writeFileSync(
-    made.path("integ.yaml"),
+    created.path("integ.yaml"),
     `version: 1\nid: pol_04dea76e76f3a978\nunmanaged: ignore\noauth_clients:\n${item}`,
   );
-  return made;
+  return created;
 }
 
 /** The published schema. */

@@ -1,5 +1,6 @@
-// Random input from a seed, most of it nearly valid: responses, journal bytes, arguments and variables. The program always ends with a documented exit code, shows no stack trace and no credential, and
-// with --json its error is alone on the last line. INTEG_TEST_SEED=<n> plays a run again.
+// Random input from a seed, most of it nearly valid: responses, journal bytes, arguments and variables. The program
+// always ends with a documented exit code, shows no stack trace and no credential, and with --json its error is alone
+// on the last line. INTEG_TEST_SEED=<n> plays a run again.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

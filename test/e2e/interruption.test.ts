@@ -16,7 +16,7 @@ const signals: readonly [Signal, number][] = [
   ["SIGTERM", 143],
   ["SIGHUP", 143],
 ];
-/** All signals are handled alike: a part of the tests sends only one of them. */
+/** All signals are handled alike, so some tests send only the first. */
 const first = signals.slice(0, 1);
 
 const service = await serviceOfFile();

@@ -47,8 +47,8 @@ describe("the actor and time of a change", () => {
 
   it("are shown of one entry, as a table and as JSON with the fields of the list", async () => {
     const at = home();
-    const made = await integHere(at, createWords("--secret-file", "s"), { env: github });
-    expect(made.code).toBe(0);
+    const created = await integHere(at, createWords("--secret-file", "s"), { env: github });
+    expect(created.code).toBe(0);
     const list = await integHere(at, ["journal", "list", "--all", "--json"]);
     const row = JSON.parse(list.stdout).data[0];
     const shown = await integHere(at, ["journal", "show", row.id, "--json"]);
@@ -177,9 +177,9 @@ describe("forget and prune", () => {
     const [entry] = await entries(at);
     expect(entry!.state).toBe(state);
     const kept = at.path("state", "undelivered", entry!.id);
-    const asked = await at.integ(["journal", "forget", entry!.id]);
-    expect([asked.code, existsSync(kept)]).toEqual([2, true]);
-    expect(asked.stderr).toContain("will be destroyed");
+    const withoutYes = await at.integ(["journal", "forget", entry!.id]);
+    expect([withoutYes.code, existsSync(kept)]).toEqual([2, true]);
+    expect(withoutYes.stderr).toContain("will be destroyed");
     expect((await at.integ(["journal", "forget", entry!.id, "--yes"])).code).toBe(0);
     expect(readdirSync(at.path("state", "undelivered"))).toEqual([]);
   });
@@ -329,9 +329,9 @@ describe("a defective journal: nothing is sent or overwritten", () => {
       ["journal", "recover"],
     ])
       expect((await at.integ(words)).stderr).toContain("is empty");
-    const made = await create(at, "--secret-file", "s");
-    expect(made.code).toBe(0);
-    expect(made.stderr).toContain("restore a copy");
+    const created = await create(at, "--secret-file", "s");
+    expect(created.code).toBe(0);
+    expect(created.stderr).toContain("restore a copy");
     expect(await entries(at)).toHaveLength(1);
     expect((await at.integ(["journal", "list"])).stderr).not.toContain("is empty");
   });

@@ -112,7 +112,7 @@ describe("docs/ci.md", () => {
     expect(await desk.opens(deploy.secret)).toBe(true);
   });
 
-  it("GitHub Actions: a night with a lost response locks no one out, and the next one repairs it", async () => {
+  it("GitHub Actions: a night with a lost response locks no one out, and the next night repairs it", async () => {
     const workflow = parse(snippet("yaml", "self-hosted")) as {
       jobs: { rotate: { env: Record<string, string>; steps: { name: string; run: string }[] } };
     };

@@ -141,7 +141,7 @@ describe("an unknown creation", () => {
 });
 
 describe("the destination of the secret", () => {
-  it("is remembered from the start; another one named at recovery replaces it and leaves nothing behind", async () => {
+  it("is recorded before the request; a recovery with another destination replaces it and leaves nothing behind", async () => {
     const { at, name } = await loseAnswer("drop=after times=1");
     const [lost] = await unfinishedEntries(at);
     const recovered = await integHere(at, ["journal", "recover", lost!.id, "--yes", "--secret-file", "other.secret"]);

@@ -193,7 +193,7 @@ describe("by replacement, properties of the old key that the API does not return
     expect(seen.filter((request) => request.startsWith("POST"))).toEqual([]);
   });
 
-  it("are all requested together if the list shows none", async () => {
+  it("are all named in one error if the list shows none of them", async () => {
     list([{ id: "ak_1" }]);
     const { stderr } = await integHere(home(), ["keys", "rotate", "ak_1", "--by-replacement", "--yes"]);
     for (const flag of ["--name", "--type", "--scope", "--expires-in"]) expect(stderr).toContain(flag);

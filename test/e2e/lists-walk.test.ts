@@ -49,7 +49,7 @@ describe("--all", () => {
       "2 pages have rows",
     ],
     ["nothing if another row only mentions the id", [["a", "b"], ["c"], ["d"]], undefined],
-  ] as const)("notes %s: rows came twice (§4.3 rule 4)", async (_what, pages, said) => {
+  ] as const)("notes %s: rows came twice (§4.3 rule 4)", async (_what, pages, note) => {
     const row = (id: string): string => JSON.stringify({ id, parent: "b" });
     const { list } = await start(({ token = "0" }) => {
       const page = Number(token);
@@ -58,8 +58,8 @@ describe("--all", () => {
     const whole = await list(["--all", "--ndjson"]);
     expect(idsOf(whole.stdout)).toEqual(pages.flat());
     expect(whole.code).toBe(0);
-    if (said === undefined) expect(whole.stderr).toBe("");
-    else expect(whole.stderr).toContain(`Note: ${said} of the page before again`);
+    if (note === undefined) expect(whole.stderr).toBe("");
+    else expect(whole.stderr).toContain(`Note: ${note} of the page before again`);
     const unique = await list(["--all", "--ndjson", "--unique"]);
     expect([idsOf(unique.stdout), unique.stderr]).toEqual([[...new Set<string>(pages.flat())], ""]);
   });

@@ -153,19 +153,19 @@ describe("the sandbox with nothing configured", () => {
       "--scope",
       "entity:read",
     ];
-    const made = JSON.parse((await own.integ([...words, "-p", "sandbox-eu", "--json"])).stdout);
-    expect((await own.integ(["oauth-clients", "get", made.id, "-p", "sandbox-eu"])).code).toBe(0);
-    expect((await own.integ(["oauth-clients", "get", made.id, "-p", "sandbox"])).code).toBe(4);
+    const created = JSON.parse((await own.integ([...words, "-p", "sandbox-eu", "--json"])).stdout);
+    expect((await own.integ(["oauth-clients", "get", created.id, "-p", "sandbox-eu"])).code).toBe(0);
+    expect((await own.integ(["oauth-clients", "get", created.id, "-p", "sandbox"])).code).toBe(4);
     expect((await own.integ(["sandbox", "reset"])).code).toBe(2);
     expect((await own.integ(["sandbox", "reset", "--yes"])).code).toBe(0);
-    expect((await own.integ(["oauth-clients", "get", made.id, "-p", "sandbox-eu"])).code).toBe(4);
+    expect((await own.integ(["oauth-clients", "get", created.id, "-p", "sandbox-eu"])).code).toBe(4);
     own.remove();
   });
 });
 
 describe("every empty list", () => {
   const legacy = { INTEG_ORGANIZATION_ID: "11111111-1111-4111-8111-111111111111", INTEG_ACCESS_TOKEN: "t" };
-  const lists: readonly (readonly [line: string, said: string])[] = [
+  const lists: readonly (readonly [line: string, message: string])[] = [
     ["entities list", "No entities."],
     ["entities list --all", "No entities."],
     ["cohorts members co_1", "No members."],
@@ -187,7 +187,7 @@ describe("every empty list", () => {
     ["keys audit", "No findings. 0 of 0 keys judged; revoked ones are left out."],
   ];
 
-  it.each(lists)("says so in one line: integ %s", async (line, said) => {
+  it.each(lists)("is reported in one line: integ %s", async (line, message) => {
     const server = await startListServer(() => envelope([], null));
     const home = new Home({ ...server.env, ...legacy });
     const messages: Record<string, string> = {};
@@ -198,10 +198,10 @@ describe("every empty list", () => {
     await server.stop();
     home.remove();
     const isDocument = line === "keys audit";
-    for (const format of ["table", "ndjson", "csv"]) expect(messages[format], format).toBe(`0 Note: ${said}\n`);
+    for (const format of ["table", "ndjson", "csv"]) expect(messages[format], format).toBe(`0 Note: ${message}\n`);
     for (const format of ["json", "yaml"])
       expect(messages[format], format).toBe(
-        isDocument ? `0 Note: ${said.replace("No findings. ", "")}\n` : `0 Note: ${said}\n`,
+        isDocument ? `0 Note: ${message.replace("No findings. ", "")}\n` : `0 Note: ${message}\n`,
       );
   });
 });
@@ -280,15 +280,15 @@ describe("--fields", () => {
     ["api /v1/entities --fields bogus", 2, 'The result has no field "bogus".'],
     ["profiles show sandbox --fields nome", 2, 'The result has no field "nome".'],
     ["profiles list --fields nome", 2, 'No profile has the field "nome".'],
-  ])("integ %s ends with %i", async (line, code, said) => {
+  ])("integ %s ends with %i", async (line, code, message) => {
     const server = await startListServer(() => envelope([entity(1), entity(2)], null));
     const home = new Home(server.env);
     for (const format of ["table", "json", "ndjson", "csv", "yaml"]) {
       const ended = await integHere(home, [...line.split(" "), "-o", format]);
       expect(ended.code, format).toBe(code);
       if (code === 2) expect(ended.stdout, format).toBe("");
-      if (code === 0) expect(ended.stderr).toBe(said);
-      else expect(ended.stderr.includes(said.replaceAll('"', format.includes("json") ? '\\"' : '"'))).toBe(true);
+      if (code === 0) expect(ended.stderr).toBe(message);
+      else expect(ended.stderr.includes(message.replaceAll('"', format.includes("json") ? '\\"' : '"'))).toBe(true);
     }
     await server.stop();
     home.remove();

@@ -15,7 +15,7 @@ let proxy: ConnectProxy;
 let at: Home;
 const place = new Home();
 
-/** The environment with no proxy: the service behind TLS, its authority trusted. */
+/** Variables without a proxy: the service is behind TLS, and its authority is trusted. */
 let trusting: Record<string, string>;
 const portOf = (url: string): number => Number(new URL(url).port);
 
@@ -93,8 +93,8 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     const env = proxied();
     const read = await at.integ(list, { env });
     expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
-    const made = await at.integ(create(), { env });
-    expect(made.code, made.stderr).toBe(0);
+    const created = await at.integ(create(), { env });
+    expect(created.code, created.stderr).toBe(0);
     expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`localhost:${front.port}`]));
     expect(proxy.plain).toEqual([]);
     for (const { headers } of proxy.asked)
@@ -157,8 +157,8 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
   });
 
   it("carries the exchange of client credentials", async () => {
-    const made = await at.integ([...create(), "--secret-format", "env"], { env: proxied() });
-    expect(made.code, made.stderr).toBe(0);
+    const created = await at.integ([...create(), "--secret-format", "env"], { env: proxied() });
+    expect(created.code, created.stderr).toBe(0);
     const { client_id, client_secret } = await freshClient();
     const words = ["oauth-clients", "token", "--client-id", client_id, "--client-secret-stdin", "--retry-for", "0"];
     const endpoint = service.us.token_endpoint.replace(service.us.base_url, trusting.INTEG_BASE_URL!);

@@ -8,7 +8,7 @@ import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
-// Also frees all slots, so that no test meets another's limit.
+// This also frees all slots, so that no test reaches the limit because of another.
 afterEach(() => account.clear());
 
 const liveClients = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
@@ -286,14 +286,14 @@ describe("get and revoke", () => {
 });
 
 describe("a client_id in place of the resource id", () => {
-  async function made(at: Home): Promise<{ id: string; client_id: string }> {
+  async function createClient(at: Home): Promise<{ id: string; client_id: string }> {
     const { stdout } = await create(at, "--json", "--secret-file", "secret");
     return JSON.parse(stdout) as { id: string; client_id: string };
   }
 
   it.each(["get", "rotate", "revoke"])("is accepted by %s if the journal knows the client", async (verb) => {
     const at = home();
-    const { id, client_id } = await made(at);
+    const { id, client_id } = await createClient(at);
     const more = verb === "rotate" ? ["--secret-file", "new", "--accept-unproven"] : [];
     const { code, stdout, stderr } = await integHere(at, [
       "oauth-clients",

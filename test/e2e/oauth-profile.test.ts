@@ -165,7 +165,7 @@ describe("a token endpoint that needs a scope", () => {
       const added = await at.integ(["profiles", "add", "p", ...key, ...endpoint], { input: us.api_key });
       expect(added.code, added.stderr).toBe(0);
       const create = ["--service-account", us.service_account_id, "--scope", "entity:read", "--secret-file", "s"];
-      const made = await at.integ(["oauth-clients", "create", ...create, "--json"]);
+      const created = await at.integ(["oauth-clients", "create", ...create, "--json"]);
       const rotate = (id: string) => [
         "oauth-clients",
         "rotate",
@@ -176,7 +176,7 @@ describe("a token endpoint that needs a scope", () => {
         "--force",
         "--json",
       ];
-      const rotated = await at.integ(rotate((JSON.parse(made.stdout) as { id: string }).id));
+      const rotated = await at.integ(rotate((JSON.parse(created.stdout) as { id: string }).id));
       expect(rotated.code, rotated.stderr).toBe(0);
       expect((await at.integ(["journal", "export"])).stdout).toContain('"scope":"entity:read"');
       // The sandbox refuses a scope that the client does not have, so the sent scope decides.

@@ -47,8 +47,8 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
     writeFileSync(at.path("integ.yaml"), policy.replaceAll("SA", service.us.service_account_id));
     const hostile = 'a"b\\c\u001b[31m\u202e';
     const words = ["keys", "create", "--name", hostile, "--scope", "push-ingest:*", "--no-marker", "--yes"];
-    const made = await at.integ([...words, "--expires-in", "30d", "--secret-file", "key.secret", "--json"]);
-    expect(made.code, made.stderr).toBe(0);
+    const created = await at.integ([...words, "--expires-in", "30d", "--secret-file", "key.secret", "--json"]);
+    expect(created.code, created.stderr).toBe(0);
     expect((await at.integ(["apply", "--yes", "--only", "reporting"])).code).toBe(0);
     const { code, stdout, stderr } = await at.integ(["status", "-o", "openmetrics"]);
     expect(code, stderr).toBe(0);
@@ -74,7 +74,7 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
     expect(values("integ_credential_expiry_timestamp_seconds")).toEqual(times(({ expiresAt }) => expiresAt));
     expect(values("integ_credential_created_timestamp_seconds")).toEqual(times(({ createdAt }) => createdAt));
     expect(values("integ_credential_last_used_timestamp_seconds")).toEqual(times(({ lastUsedAt }) => lastUsedAt));
-    const { id } = JSON.parse(made.stdout) as { id: string };
+    const { id } = JSON.parse(created.stdout) as { id: string };
     const own = of("integ_credential_expiry_timestamp_seconds").find(({ labels }) => labels.id === id);
     expect(own!.labels.name).toBe('a"b\\c\\u{1b}[31m\\u{202e}');
     expect(of("integ_client_slots_used")).toMatchObject([
@@ -131,7 +131,7 @@ describe("the file", () => {
     expect(readdirSync(at.folder).filter((name) => name.startsWith("integ.prom"))).toEqual(["integ.prom"]);
   });
 
-  it("stays as it was if the keys cannot be read, and says so if the profile has no way to them", async () => {
+  it("is unchanged if the keys cannot be read, and written without them if the profile has no credential for them", async () => {
     const at = home();
     const words = ["status", "-o", "openmetrics", "--out", "integ.prom", "--retry-for", "0"];
     expect(await at.integ(words)).toMatchObject({ code: 0 });
@@ -165,11 +165,11 @@ describe("the file", () => {
     [["status", "--out", "integ.prom"], "--out needs -o openmetrics"],
     [["status", "-o", "openmetrics", "--out", "nowhere/integ.prom"], "nowhere"],
     [["keys", "list", "-o", "openmetrics"], "Use openmetrics with integ status."],
-  ])("of %j is an error, and no file is left", async (words, said) => {
+  ])("of %j is an error, and no file is left", async (words, message) => {
     const at = home();
     const { code, stdout, stderr } = await at.integ(words);
     expect([code === 0, stdout]).toEqual([false, ""]);
-    expect(stderr).toContain(said);
+    expect(stderr).toContain(message);
     expect(existsSync(at.path("integ.prom"))).toBe(false);
   });
 });

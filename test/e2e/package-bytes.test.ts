@@ -76,7 +76,7 @@ function anotherUser(): number | undefined {
 }
 
 /** Runs `verify-build`, which compares a package with one that it packs from this tree's sources. */
-function verify(bytes: Buffer): [code: number | null, said: string] {
+function verify(bytes: Buffer): [code: number | null, printed: string] {
   const file = home.path("given.tgz");
   writeFileSync(file, bytes);
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "scripts/verify-build.mjs"), file], {
@@ -129,8 +129,8 @@ describe.skipIf(isSkipped)("the package's bytes", () => {
     writeFileSync(at("dist/extra.cjs"), "");
     rmSync(at("LICENSE"));
     execFileSync("tar", ["-czf", home.path("doctored.tgz"), "-C", folder, "package"]);
-    const [code, said] = verify(readFileSync(home.path("doctored.tgz")));
-    expect([code, said.match(/main\.cjs|extra\.cjs|LICENSE/g)?.sort()]).toEqual([
+    const [code, printed] = verify(readFileSync(home.path("doctored.tgz")));
+    expect([code, printed.match(/main\.cjs|extra\.cjs|LICENSE/g)?.sort()]).toEqual([
       1,
       ["LICENSE", "extra.cjs", "main.cjs", "main.cjs"],
     ]);

@@ -65,9 +65,9 @@ async function makeKey(name: string): Promise<string> {
   ];
   const other = new Home(home.env);
   try {
-    const made = await other.integ([...words, "--secret-file", "made.secret", "--json"]);
-    expect(made.code, made.stderr).toBe(0);
-    return (JSON.parse(made.stdout) as { id: string }).id;
+    const created = await other.integ([...words, "--secret-file", "made.secret", "--json"]);
+    expect(created.code, created.stderr).toBe(0);
+    return (JSON.parse(created.stdout) as { id: string }).id;
   } finally {
     other.remove();
   }

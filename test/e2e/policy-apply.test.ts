@@ -353,9 +353,9 @@ describe("integ oauth-clients audit", () => {
       "--json",
     );
     const { id } = JSON.parse(other.stdout) as { id: string };
-    const found = await integ("oauth-clients", "audit", "--json");
-    expect(found.code).toBe(10);
-    expect(rowsOf(found)).toMatchObject([
+    const audited = await integ("oauth-clients", "audit", "--json");
+    expect(audited.code).toBe(10);
+    expect(rowsOf(audited)).toMatchObject([
       {
         id: `undeclared:${id}`,
         remedy: `integ adopt oauth-client ${id} --name ${service.us.service_account_id.slice(3)}`,

@@ -66,7 +66,7 @@ describe("an item of the same name in another policy", () => {
     expect([await opens("one"), await opens("two"), (await account.live()).length]).toEqual([true, true, 2]);
   });
 
-  it("has its own secret and adopts no client of the other", async () => {
+  it("has its own secret and adopts no client of the other policy", async () => {
     write("one", {});
     expect((await apply("one")).code).toBe(0);
     write("two", { id: "pol_of_two", to: `../one/${secretFile}` });

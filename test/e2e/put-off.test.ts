@@ -20,8 +20,8 @@ async function clientHome(): Promise<{ at: Home; id: string }> {
 }
 
 async function client(at: Home): Promise<{ id: string }> {
-  const made = await integHere(at, [...creation(), "--secret-file", "old.secret", "--json"]);
-  return JSON.parse(made.stdout) as { id: string };
+  const created = await integHere(at, [...creation(), "--secret-file", "old.secret", "--json"]);
+  return JSON.parse(created.stdout) as { id: string };
 }
 
 function creation(): string[] {

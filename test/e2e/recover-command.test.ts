@@ -90,8 +90,8 @@ describe("a pending creation whose secret goes to a command", () => {
     const at = oauthHome();
     await desk.service.fault("POST /v1/oauth_clients pending=1 secret=replay times=1");
     const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
-    const made = await at.integ([...words, "--scope", "entity:read", "--secret-command", store, "--wait", "0s"]);
-    expect(made.code).toBe(8);
+    const created = await at.integ([...words, "--scope", "entity:read", "--secret-command", store, "--wait", "0s"]);
+    expect(created.code).toBe(8);
     for (let round = 0; round < 2; round += 1) {
       const { code, stdout, stderr } = await at.integ(["journal", "recover", "--wait", "0s"]);
       expect(code).toBe(8);
@@ -115,18 +115,18 @@ describe("a creation that was killed while its command ran", () => {
     await vi.waitUntil(() => existsSync(at.path("taken")), { timeout: 30_000 });
     child.kill("SIGKILL");
     await once(child, "close");
-    const [made] = await account.live();
+    const [created] = await account.live();
     for (const more of [[], ["--replace-lost-secret"], ["--replace-lost-secret", "--secret-command", slow]]) {
       expect((await at.integ(["journal", "recover", ...more])).code).toBe(12);
-      expect(await account.live()).toEqual([made]);
+      expect(await account.live()).toEqual([created]);
     }
     const [entry] = await unfinishedEntries(at);
-    expect(entry).toMatchObject({ state: "undelivered", resource_id: made!.id });
+    expect(entry).toMatchObject({ state: "undelivered", resource_id: created!.id });
     const claimed = await at.integ(["journal", "claim", entry!.id, "--secret-file", "claimed"]);
     expect(claimed.code, claimed.stderr).toBe(0);
     const secret = readFileSync(at.path("claimed"), "utf8").trimEnd();
     expect(readFileSync(at.path("store"), "utf8").trimEnd()).toBe(secret);
-    expect(await account.opens(made!.client_id!, secret)).toBe(true);
+    expect(await account.opens(created!.client_id!, secret)).toBe(true);
     expect(await unfinishedEntries(at)).toEqual([]);
   });
 });
@@ -148,7 +148,7 @@ describe("several entries, recovered with one command", () => {
     return (await unfinishedEntries(at)).map(({ id }) => id).toReversed();
   }
 
-  it("keep their own destinations, and none goes to another's command", async () => {
+  it("keep their own destinations: no secret goes to the command of another entry", async () => {
     const at = oauthHome();
     const [, other] = await loseThree(at);
     const { code, stdout, stderr } = await at.integ(["journal", "recover", "--secret-command", store, "--json"]);

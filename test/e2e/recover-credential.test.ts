@@ -81,7 +81,7 @@ it("continues with the new credential after it rotated the profile's own", async
   expect(states).toEqual([first, rotation, last]);
   expect(notes).toMatch(/^Note: \w+: .*profile nightly/m);
   expect((await account.clients()).find(({ id }) => id === client.id)?.status).toBe("revoked");
-  // For the first creation, the rotation, its proof of the new client, and the last creation with that client.
+  // One token each for the first creation, the rotation, its proof of the new client, and the last creation with that client.
   expect((await tokens()) - tokensBefore).toBe(4);
 });
 
@@ -93,7 +93,7 @@ it("does not reuse a profile's old credential after a creation replaced it", asy
   await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
   await expectExit(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
   const tokensBefore = await tokens();
-  // The new client may not revoke: with the old one's token, the revocation would have succeeded.
+  // The new client has no permission to revoke: with the old client's token, the revocation would have succeeded.
   await recoverAll(7);
   expect((await account.clients()).find(({ id }) => id === second.id)?.status).toBe("active");
   expect((await tokens()) - tokensBefore).toBe(2);
@@ -136,7 +136,7 @@ it("continues with another token if the service revokes one early", async () => 
   await service.fault("POST /v1/oauth_clients status=401 after=1 times=1");
   const { states } = await recoverAll(0);
   expect(states).toEqual(Array.from({ length: 6 }, () => "oauth_client.create done"));
-  // For the first four, for the refused one, and for the others.
+  // One token each for the first four entries, the refused one, and the others.
   expect([readFileSync(runsFile, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
 });
 

@@ -65,7 +65,7 @@ describe("journal recover with secrets on standard output", () => {
     expect(lines.map((line) => JSON.parse(line).object)).toEqual(["oauth_client", "journal_entry", "journal_entry"]);
   });
 
-  it("keeps the secret whatever --fields omits", async () => {
+  it("keeps the secret even if --fields omits it", async () => {
     await lose("entity:read");
     const { stdout } = await home.integ([...recover, "--json", "--fields", "id"]);
     const { receipts, data } = JSON.parse(stdout);

@@ -33,8 +33,8 @@ const rowsIn = (text: string): Row[] => (JSON.parse(text) as { data: Row[] }).da
 async function withClient(at: Home, file = "client.secret"): Promise<string> {
   const account = service.us.service_account_id;
   const words = ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"];
-  const made = await at.integ([...words, "--secret-file", file, "--new"]);
-  return (JSON.parse(made.stdout) as { id: string }).id;
+  const created = await at.integ([...words, "--secret-file", file, "--new"]);
+  return (JSON.parse(created.stdout) as { id: string }).id;
 }
 
 describe("integ report", () => {

@@ -19,8 +19,8 @@ async function homeWithClient(endpoint = ["--token-endpoint", service.us.token_e
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
   await integHere(at, [...words, ...endpoint], { input: service.us.api_key });
   const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
-  const made = await integHere(at, [...create, "--scope", "entity:read", "--secret-file", "old.secret", "--json"]);
-  return { at, id: (JSON.parse(made.stdout) as { id: string }).id };
+  const created = await integHere(at, [...create, "--scope", "entity:read", "--secret-file", "old.secret", "--json"]);
+  return { at, id: (JSON.parse(created.stdout) as { id: string }).id };
 }
 
 function rotate(at: Home, id: string, ...more: string[]): Promise<Ended> {
@@ -320,7 +320,7 @@ describe("two simultaneous rotations of one client", () => {
     expect(await unfinishedEntries(at)).toEqual([]);
   });
 
-  it("one after the other do not conflict while the old one works", async () => {
+  it("one after the other, they do not conflict while the old client works", async () => {
     const { at, id } = await homeWithClient();
     expect((await rotate(at, id, "--secret-file", "one.secret", "--keep-old")).code).toBe(0);
     expect((await rotate(at, id, "--secret-file", "two.secret", "--keep-old")).code).toBe(0);

@@ -150,14 +150,14 @@ const effects: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     expect((await withToken()).status).toBe(401);
   },
   "client-id": async ({ us }) => {
-    const made = JSON.parse((await create(us, "k")).text);
-    expect(made).toMatchObject({
+    const body = JSON.parse((await create(us, "k")).text);
+    expect(body).toMatchObject({
       status: "pending",
       client_id: expect.stringMatching(/^cid_us_/),
       client_secret: null,
     });
-    await client(us, made.id);
-    expect(JSON.parse((await client(us, made.id)).text)).toMatchObject({ status: "active", client_id: made.client_id });
+    await client(us, body.id);
+    expect(JSON.parse((await client(us, body.id)).text)).toMatchObject({ status: "active", client_id: body.client_id });
   },
   text: async ({ us }) => expect(JSON.parse((await list(us)).text).data[0].display_name).toContain("\u001b"),
   rate: async ({ us, wait }) => {

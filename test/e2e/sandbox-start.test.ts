@@ -5,7 +5,6 @@ import { Home } from "../support/program.ts";
 
 let running: ReturnType<Home["start"]>;
 const server = new Home();
-/** The printed text. */
 let output = "";
 let logged = "";
 

@@ -25,20 +25,20 @@ describe("integ api on GitHub Actions", () => {
 
   it("masks a new secret before it prints it", async () => {
     const at = home({ ...service.env, GITHUB_ACTIONS: "true" });
-    const made = await at.integ(words("masked"));
-    expect(made.code, made.stderr).toBe(0);
-    const { client_secret } = JSON.parse(made.stdout) as { client_secret: string };
-    expect(made.stderr).toContain(`::add-mask::${client_secret}\n`);
+    const created = await at.integ(words("masked"));
+    expect(created.code, created.stderr).toBe(0);
+    const { client_secret } = JSON.parse(created.stdout) as { client_secret: string };
+    expect(created.stderr).toContain(`::add-mask::${client_secret}\n`);
   });
 
   it("masks a new token", async () => {
     const { access_token, access_key_secret } = service.us;
     const at = home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, GITHUB_ACTIONS: "true" });
-    const made = await at.integ(["api", "/api/v1/access-tokens", "-f", `secret=${access_key_secret}`, "-X", "POST"]);
-    expect(made.code, made.stderr).toBe(0);
-    const token = /"(?:accessToken|access_token|token)": ?"([^"]+)"/.exec(made.stdout)?.[1];
-    expect(token, made.stdout).toBeDefined();
-    expect(made.stderr).toContain(`::add-mask::${token}\n`);
+    const created = await at.integ(["api", "/api/v1/access-tokens", "-f", `secret=${access_key_secret}`, "-X", "POST"]);
+    expect(created.code, created.stderr).toBe(0);
+    const token = /"(?:accessToken|access_token|token)": ?"([^"]+)"/.exec(created.stdout)?.[1];
+    expect(token, created.stdout).toBeDefined();
+    expect(created.stderr).toContain(`::add-mask::${token}\n`);
   });
 
   it("refuses to send a change if nothing can be masked", async () => {
@@ -50,8 +50,8 @@ describe("integ api on GitHub Actions", () => {
   });
 
   it("masks nothing elsewhere", async () => {
-    const made = await home(service.env).integ(words("elsewhere"));
-    expect(made.stderr).not.toContain("add-mask");
+    const created = await home(service.env).integ(words("elsewhere"));
+    expect(created.stderr).not.toContain("add-mask");
   });
 });
 
@@ -84,10 +84,10 @@ describe("a secret that the response repeats in other fields", () => {
   it.each(["json", "yaml", "csv", "table"])("is written to its file and not printed (%s)", async (format) => {
     const at = home({ INTEG_REGION: "us", INTEG_BASE_URL: peer.origin, INTEG_API_KEY: "key-of-a-test" });
     const create = ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read"];
-    const made = await at.integ([...create, "--secret-file", "client.secret", "-o", format]);
-    expect(made.code, made.stderr).toBe(0);
+    const created = await at.integ([...create, "--secret-file", "client.secret", "-o", format]);
+    expect(created.code, created.stderr).toBe(0);
     expect(readFileSync(at.path("client.secret"), "utf8")).toBe(secret);
-    expect(made.stdout + made.stderr).not.toContain(secret);
-    expect(made.stdout).toContain("oac_1");
+    expect(created.stdout + created.stderr).not.toContain(secret);
+    expect(created.stdout).toContain("oac_1");
   });
 });

@@ -35,12 +35,12 @@ describe("api", () => {
       at.path("body.json"),
       JSON.stringify({ service_account_id: service.us.service_account_id, scopes: ["entity:read"] }),
     );
-    const made = await at.integ([...words, "--input", "body.json", "--json"]);
-    expect(made.code).toBe(0);
-    expect(made.stderr).toContain("not in the journal");
+    const posted = await at.integ([...words, "--input", "body.json", "--json"]);
+    expect(posted.code).toBe(0);
+    expect(posted.stderr).toContain("not in the journal");
     const fields = ["-f", `service_account_id=${service.us.service_account_id}`, "-F", 'scopes=["entity:read"]'];
     const again = await at.integ([...words, ...fields, "--json"]);
-    expect(JSON.parse(again.stdout).id).toBe(JSON.parse(made.stdout).id);
+    expect(JSON.parse(again.stdout).id).toBe(JSON.parse(posted.stdout).id);
   });
 
   it("--debug shows the attempt number of each exchange, and of each creation under its key", async () => {
@@ -149,8 +149,8 @@ describe("spec", () => {
     ] as const) {
       const other = structuredClone(published);
       change(other);
-      const found = await checkAgainst(other);
-      expect([found.code, found.stdout.includes(missingName)], found.stdout).toEqual([10, true]);
+      const drift = await checkAgainst(other);
+      expect([drift.code, drift.stdout.includes(missingName)], drift.stdout).toEqual([10, true]);
     }
     const extended = structuredClone(published);
     extended.components.schemas.Entity.properties.phone = { type: "string" };

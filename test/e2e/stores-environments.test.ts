@@ -67,8 +67,8 @@ describe.skipIf(isMissing("openssl"))("over TLS with a private authority", () =>
       expect([refused.code, refused.stderr]).toEqual([11, expect.stringContaining("TLS")]);
       expect(await account.creations()).toHaveLength(0);
       at.env.VAULT_CACERT = at.path("ca.pem");
-      const made = await integHere(at, creation("--force", ...toVault));
-      expect(made.code, made.stderr).toBe(0);
+      const created = await integHere(at, creation("--force", ...toVault));
+      expect(created.code, created.stderr).toBe(0);
       expect(vault.current(path)).toEqual({ client_secret: expect.stringMatching(secret), other: "kept" });
       await expectOpens(vault.current(path)?.client_secret);
       expect(vault.log.filter((line) => /^(?:PATCH|POST) .*\/data\//.test(line))).toEqual([
@@ -87,8 +87,8 @@ describe.skipIf(isMissing("openssl"))("over TLS with a private authority", () =>
       const at = home({ GITHUB_API_URL: "https://api.example.invalid", GH_HOST: new URL(front.origin).host });
       writeFileSync(at.path("ca.pem"), front.authority);
       at.env.NODE_EXTRA_CA_CERTS = at.path("ca.pem");
-      const made = await at.integ(creation(...toGitHub));
-      expect(made.code, made.stderr).toBe(0);
+      const created = await at.integ(creation(...toGitHub));
+      expect(created.code, created.stderr).toBe(0);
       await expectOpens(github.secret("CLIENT_SECRET"));
       expect(github.log.every((line) => / \/api\/v3\/repos\/my-org\/my-repo/.test(line))).toBe(true);
     } finally {
@@ -162,8 +162,8 @@ describe.skipIf(isMissing("libsodium"))("every command that yields a secret, to 
 
   const newKey = (name: string): string[] => ["keys", "create", "--name", name, "--scope", "*", "--expires-in", "30d"];
   async function key(at: Home): Promise<string> {
-    const made = await integHere(at, [...newKey("before"), "--secret-file", "before.key"]);
-    expect(made.code, made.stderr).toBe(0);
+    const created = await integHere(at, [...newKey("before"), "--secret-file", "before.key"]);
+    expect(created.code, created.stderr).toBe(0);
     return readJournal(at.path("state", "journal.ndjson")).at(-1)!.resource_id!;
   }
 });

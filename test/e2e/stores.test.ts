@@ -165,7 +165,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
     expect(JSON.stringify(github.requests)).not.toMatch(/sbx_us_cs_/);
   });
 
-  it("a lost permission: exit 12, the other store has the secret, and a claim delivers to the missing one", async () => {
+  it("a lost permission: exit 12, the other store has the secret, and a claim delivers to the store without it", async () => {
     const at = home();
     const id = await makeClient();
     github.plan(/^PUT /, { status: 403, body: { message: "no" } });

@@ -22,7 +22,7 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-const regionsIn = (found: readonly Row[]): string[] => found.map(({ region }) => region);
+const regionsIn = (selected: readonly Row[]): string[] => selected.map(({ region }) => region);
 
 /** Leaves a creation of unknown outcome. */
 async function begin(home: Home, region: "us" | "eu"): Promise<void> {

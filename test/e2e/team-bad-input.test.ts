@@ -103,8 +103,8 @@ describe("without a server", () => {
 
   it("libpq's key-value notation is never taken for a file name, and is not repeated", async () => {
     const home = homeOfTest(env);
-    const made = ["profiles", "add", "p", "--region", "us", "--base-url", env.INTEG_BASE_URL!, "--api-key-stdin"];
-    expect((await home.integ(made, { input: "key-of-a-test" })).code).toBe(0);
+    const add = ["profiles", "add", "p", "--region", "us", "--base-url", env.INTEG_BASE_URL!, "--api-key-stdin"];
+    expect((await home.integ(add, { input: "key-of-a-test" })).code).toBe(0);
     const before = readdirSync(home.folder);
     for (const words of ["profiles edit p --journal", "journal move --to", "journal import"]) {
       const typed = [...words.split(" "), "host=db.example password=canary dbname=integ"];
@@ -204,8 +204,8 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
     await server.sql(`ALTER ROLE ${role.name} SET default_transaction_read_only = on`);
     onTestFinished(async () => void (await server.sql(`ALTER ROLE ${role.name} RESET default_transaction_read_only`)));
     const before = connections;
-    const made = await home.integ(creation);
-    expect([made.code, made.stderr]).toEqual([11, expect.stringContaining("is read-only")]);
+    const created = await home.integ(creation);
+    expect([created.code, created.stderr]).toEqual([11, expect.stringContaining("is read-only")]);
     expect((await home.integ(["journal", "list"])).code).toBe(0);
     const verified = await home.integ(["journal", "verify", "--json"]);
     expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("is read-only")]);

@@ -57,8 +57,8 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
     await run(profile);
     const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
     const request = [...create, "--scope", "entity:read", "--new"];
-    const made = await home.integ([...request, "--secret-file", "s"]);
-    expect(made.code, made.stderr).toBe(0);
+    const created = await home.integ([...request, "--secret-file", "s"]);
+    expect(created.code, created.stderr).toBe(0);
     const undelivered = await home.integ([...request, "--secret-command", "exit 1"]);
     expect(undelivered.code, undelivered.stderr).toBe(12);
     const { data } = JSON.parse((await home.integ(["journal", "list", "--json"])).stdout) as { data: { id: string }[] };

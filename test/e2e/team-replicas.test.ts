@@ -76,8 +76,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const verified = await ada.integ(["journal", "verify", "--json"], alone);
     expect([verified.code, verified.stdout]).toEqual([10, expect.stringContaining("the server is a standby")]);
     const both = { env: { INTEG_JOURNAL: addressAt(`${second},${primary}`, team.schema) } };
-    const made = await ada.integ(create("--secret-file", "c"), both);
-    expect(made.code, made.stderr).toBe(0);
+    const created = await ada.integ(create("--secret-file", "c"), both);
+    expect(created.code, created.stderr).toBe(0);
   });
 
   describe.skipIf(isMissing("PostgreSQL", "PgBouncer"))("behind PgBouncer", () => {
@@ -87,8 +87,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       const bouncer = await Bouncer.start(server, mode);
       onTestFinished(() => bouncer.remove());
       const viaPooler = { env: { INTEG_JOURNAL: addressAt(`127.0.0.1:${bouncer.port}`, team.schema) } };
-      const made = await ada.integ(create("--secret-file", mode), viaPooler);
-      expect(made.code, made.stderr).toBe(0);
+      const created = await ada.integ(create("--secret-file", mode), viaPooler);
+      expect(created.code, created.stderr).toBe(0);
       const exported = await ada.integ(["journal", "export"], viaPooler);
       expect(exported.code, exported.stderr).toBe(0);
       // Only `journal init` runs several statements in one transaction.

@@ -276,8 +276,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const schema = await team();
     const ada = await administrator(schema);
     const recipient = await identityToRecipient(await generateIdentity());
-    const made = await ada.integ(create("--escrow", recipient));
-    expect(made.code, made.stderr).toBe(0);
+    const created = await ada.integ(create("--escrow", recipient));
+    expect(created.code, created.stderr).toBe(0);
     expect(await server.sql(`SELECT entry FROM ${schema}.integ_escrow`, role.name)).toEqual([]);
     const before = await creations();
     const inCi = await ada.integ([...create().slice(0, -1), "t"], { env: { CI: "true" } });
@@ -452,8 +452,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const ada = await administrator(one);
     const identity = await generateIdentity();
     const escrow = { INTEG_ESCROW: await identityToRecipient(identity) };
-    const made = await ada.integ([...create().slice(0, -2), "--secret-command", "exit 1"], { env: escrow });
-    expect(made.code, made.stderr).toBe(12);
+    const created = await ada.integ([...create().slice(0, -2), "--secret-command", "exit 1"], { env: escrow });
+    expect(created.code, created.stderr).toBe(12);
     const [{ id }] = (await rows(ada)) as [Row];
     const exported = await ada.integ(["journal", "export", "--out", ada.path("e")]);
     expect([exported.code, exported.stderr]).toEqual([0, expect.stringContaining(id)]);

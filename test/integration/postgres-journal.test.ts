@@ -195,9 +195,9 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       // As `markMoved` does it, with other operations starting between its lock and its mark.
       await client.query("BEGIN");
       await client.query(`LOCK TABLE ${schema}.integ_entries IN SHARE ROW EXCLUSIVE MODE`);
-      const begun = [open().admit(intent({ fingerprint: "3" })), open().lease(released.entry.id)];
-      const ends = Promise.allSettled(begun);
-      await waiting(begun.length);
+      const started = [open().admit(intent({ fingerprint: "3" })), open().lease(released.entry.id)];
+      const ends = Promise.allSettled(started);
+      await waiting(started.length);
       await client.query(`INSERT INTO ${schema}.integ_meta VALUES ('moved_to', '/there')`);
       await client.query("COMMIT");
       for (const end of await ends)

@@ -145,7 +145,7 @@ describe.skipIf(isSkipped)("a server", () => {
     let checks: Server[];
     const session = (check: () => void = () => {}): Session => {
       checks = [];
-      const made = new Session({
+      const created = new Session({
         address: readAddress(here(), { env: login }),
         check: async (query, found) => {
           checks.push(found);
@@ -153,8 +153,8 @@ describe.skipIf(isSkipped)("a server", () => {
           check();
         },
       });
-      onTestFinished(() => made.close());
-      return made;
+      onTestFinished(() => created.close());
+      return created;
     };
     const mine = `FROM pg_stat_activity WHERE usename = '${role.name}'`;
     const endAll = (): Promise<unknown> => server.sql(`SELECT pg_terminate_backend(pid) ${mine}`);

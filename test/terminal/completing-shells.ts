@@ -83,10 +83,10 @@ class TypedShell implements CompletingShell {
       .split("\x1f")
       .slice(1);
     const current = currentWord(line);
-    const found = words.slice(wordsBefore(line));
+    const matches = words.slice(wordsBefore(line));
     // Without a match the word stays as typed, with the mark at its end.
-    if (found.length === 1 && found[0] === `${current}%`) return [];
-    return found
+    if (matches.length === 1 && matches[0] === `${current}%`) return [];
+    return matches
       .map((word) => word.replace(/%$/, ""))
       .filter((word) => word !== "")
       .map((word) => withoutFlag(word, current))

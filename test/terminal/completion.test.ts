@@ -153,12 +153,12 @@ describe.each(shellNames)("Tab in %s", (name) => {
 
   beforeAll(async () => {
     if (absent) return;
-    const made = await homeFor(name);
-    home = made.home;
+    const opened = await homeFor(name);
+    home = opened.home;
     local = await fill(home);
     mkdirSync(home.path("work", "some folder"));
     writeFileSync(home.path("work", "some.secret"), "");
-    shell = await openShell(name, made);
+    shell = await openShell(name, opened);
   });
   afterAll(() => {
     shell?.close();

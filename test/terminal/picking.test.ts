@@ -108,7 +108,7 @@ describe("a creation", () => {
     await dialog.answer(/● sa_elsewhere/, up);
     await dialog.answer(/● another…/, "\r");
     await dialog.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
-    // This account never got a scope: none is selected, and an empty selection is no answer.
+    // This account never got a scope: no scope is selected, and an empty selection is not accepted.
     await dialog.answer(/◻ entity:read/, "\r");
     await dialog.answer(/select at least one/, " ");
     await dialog.answer(/◼ entity:read/, `${down} `);

@@ -57,14 +57,14 @@ describe("integ apply at a terminal", () => {
   it("asks for each client without an item with --revoke-unmanaged", async () => {
     const home = homeOf(names.slice(0, 1));
     const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--new", "--json"];
-    const made: string[] = [];
+    const created: string[] = [];
     for (const file of ["first.secret", "second.secret"]) {
       const { stdout } = await home.integ([...create, "--scope", "entity:read", "--secret-file", file]);
-      made.push((JSON.parse(stdout) as { id: string }).id);
+      created.push((JSON.parse(stdout) as { id: string }).id);
     }
     const policy = readFileSync(home.path("integ.yaml"), "utf8");
     writeFileSync(home.path("integ.yaml"), policy.replace("unmanaged: ignore", "unmanaged: report"));
-    const [first, second] = made;
+    const [first, second] = created;
     const dialog = new Session(["apply", "--revoke-unmanaged"], { home });
     await dialog.answer(/apply 1 change of integ\.yaml\?/, "y");
     const answers = new Map([

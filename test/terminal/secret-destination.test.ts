@@ -183,8 +183,19 @@ describe("a rotation", () => {
 
   it("of a key by replacement does the same; with --yes there is no question, and the result describes the overlap", async () => {
     home();
-    const made = ["keys", "create", "--name", "old", "--scope", "*", "--expires-in", "30d", "--secret-file", "old.key"];
-    expect((await at.integ(made)).code).toBe(0);
+    const words = [
+      "keys",
+      "create",
+      "--name",
+      "old",
+      "--scope",
+      "*",
+      "--expires-in",
+      "30d",
+      "--secret-file",
+      "old.key",
+    ];
+    expect((await at.integ(words)).code).toBe(0);
     const { resource_id: id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
     const dialog = session(["keys", "rotate", id!, "--by-replacement"]);
     await dialog.answer(question, screen);
@@ -205,11 +216,11 @@ describe("a rotation", () => {
 describe("other commands", () => {
   it("ask too: keys create and keys rotate", async () => {
     home();
-    const made = session(["keys", "create", "--name", "asked", "--expires-in", "30d"]);
-    await made.answer(/What may the key do/, "\r");
-    await made.answer(question, "\r");
-    await made.answer(/Path of the new file/, "key.secret\r");
-    expect(await made.ended, made.written).toBe(0);
+    const created = session(["keys", "create", "--name", "asked", "--expires-in", "30d"]);
+    await created.answer(/What may the key do/, "\r");
+    await created.answer(question, "\r");
+    await created.answer(/Path of the new file/, "key.secret\r");
+    expect(await created.ended, created.written).toBe(0);
     const { resource_id: id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
     const rotated = session(["keys", "rotate", id!]);
     await rotated.answer(question, `${down}\r`);

@@ -143,10 +143,10 @@ beforeAll(async () => {
   });
   const account = ["--service-account", us.service_account_id, "--scope", "entity:read"];
   const create = ["oauth-clients", "create", ...account, "--new", "--json"];
-  const made = async (...more: string[]): Promise<string> =>
+  const created = async (...more: string[]): Promise<string> =>
     (JSON.parse((await at.integ([...create, ...more])).stdout) as { id: string }).id;
   const clients = [];
-  for (const name of ["a", "b", "c", "d"]) clients.push(await made("--secret-file", name));
+  for (const name of ["a", "b", "c", "d"]) clients.push(await created("--secret-file", name));
   const rotate = ["oauth-clients", "rotate", clients[3]!, "--overlap", "36h", "--secret-file", "rotated"];
   expect((await at.integ(rotate)).code).toBe(0);
   await service.fault("POST /v1/oauth_clients drop=after times=1");
