@@ -110,7 +110,7 @@ const fuller = [
   ...[
     "{document-commands,documents,examples,guides,keys-ci-doc,tour}",
     "{canary,concurrency,ending,hostile-input,lists-hostile,long-journal,lost-output,package,report,sandbox-start,sbom,start}",
-    "{bad-destinations,cut-secrets,kept-copy,keys-shapes,missing-account,put-off,recover-command,recover-credential}",
+    "{bad-destinations,cut-secrets,kept-copy,keys-shapes,missing-account,too-early,recover-command,recover-credential}",
     "policy-{adopt,destinations,edits,identity,own}",
   ].map((names) => `test/e2e/${names}.test.ts`),
 ];

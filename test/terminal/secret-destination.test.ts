@@ -183,18 +183,7 @@ describe("a rotation", () => {
 
   it("of a key by replacement does the same; with --yes there is no question, and the result describes the overlap", async () => {
     home();
-    const words = [
-      "keys",
-      "create",
-      "--name",
-      "old",
-      "--scope",
-      "*",
-      "--expires-in",
-      "30d",
-      "--secret-file",
-      "old.key",
-    ];
+    const words = "keys create --name old --scope * --expires-in 30d --secret-file old.key".split(" ");
     expect((await at.integ(words)).code).toBe(0);
     const { resource_id: id } = readJournal(at.path("state", "journal.ndjson")).at(-1)!;
     const dialog = session(["keys", "rotate", id!, "--by-replacement"]);

@@ -182,7 +182,7 @@ const client = (scopes: string, to: string): string =>
 const policy = (at: Home, ...items: string[]): void =>
   writeFileSync(
     at.path("integ.yaml"),
-    `version: 1\nid: pol_of_findings\nunmanaged: ignore\noauth_clients: { ${items.map((item, index) => `i${index}: ${item}`).join(", ")} }\n`,
+    `version: 1\nid: pol_of_regressions\nunmanaged: ignore\noauth_clients: { ${items.map((item, index) => `i${index}: ${item}`).join(", ")} }\n`,
   );
 const applied = ["apply", "--yes", "-q"];
 const secret = (at: Home) => async () => readFileSync(at.path("s"), "utf8");
