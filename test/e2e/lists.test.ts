@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => at.remove());
 
-/** A pipeline in a real shell. */
+/** Runs a pipeline in a real shell. */
 function shell(line: string): { status: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr } = spawnSync("bash", ["-o", "pipefail", "-c", line], {
     cwd: at.folder,

@@ -125,7 +125,7 @@ describe.each(Object.entries(states))("an item in state %s", (state, { live, rea
       }
       expect({ code: again.code, stderr: again.stderr }).toEqual({ code: 0, stderr: "" });
       expect(results).toEqual(items.map(() => (state === "waiting" && items[0]!.name === "a" ? "waiting" : "none")));
-      // One client per item; clients without an item stay, because no run revokes them unasked.
+      // Each item has one client; clients without an item stay, because no run revokes them without consent.
       const isMissing = live === 0 && items.length > 0 && adds === 0;
       expect(await account.live()).toHaveLength(live + adds + (isMissing ? 1 : 0));
       if (worked && edit !== "the name") expect(await opens(home, "a.json")).toBe(true);

@@ -158,7 +158,7 @@ describe("several entries, recovered with one command", () => {
     expect(readFileSync(at.path("store"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
     expect(readFileSync(at.path("file"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
     expect((await unfinishedEntries(at)).map(({ id }) => id)).toEqual([other]);
-    // With its id, the secret goes to the typed destination.
+    // If the entry is named by its id, its secret goes to the typed destination.
     expect((await at.integ(["journal", "recover", other!, "--secret-command", "cat > third"])).code).toBe(0);
     expect(readFileSync(at.path("third"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
   });

@@ -192,7 +192,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       for (let row; row?.count !== count; ) [row] = (await client.query(text)).rows;
     };
     try {
-      // As `markMoved` does it, with other operations starting between its lock and its mark.
+      // The steps of `markMoved`, with other operations that start between its lock and its mark.
       await client.query("BEGIN");
       await client.query(`LOCK TABLE ${schema}.integ_entries IN SHARE ROW EXCLUSIVE MODE`);
       const started = [open().admit(intent({ fingerprint: "3" })), open().lease(released.entry.id)];

@@ -108,7 +108,7 @@ describe("Ctrl-C at a terminal", () => {
     expect([existsSync(home.path("late")), readFileSync(home.path("begun"), "utf8")]).toEqual([false, "asked\n"]);
   });
 
-  // No response arrives and no attempt times out: only the key ends it.
+  // No response arrives and no attempt times out: only the pressed key ends the command.
   it.each([
     ["a page", []],
     ["a walk", ["--all"]],

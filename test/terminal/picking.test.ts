@@ -81,7 +81,7 @@ describe("a creation", () => {
     const dialog = session(create);
     // The newest is first, and is not the wanted one.
     await dialog.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
-    // Initially selected: the scopes last given to this account.
+    // The scopes last given to this account are selected initially.
     await dialog.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");
     await dialog.answer(/◻ organization:read/, down);
     await dialog.answer(/entity:read \(last used/, " ");

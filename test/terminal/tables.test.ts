@@ -205,7 +205,7 @@ function sentencesOf(row: Rows[number]): string[] {
   return sentences.flatMap((name) => (typeof row[name] === "string" && row[name] !== "" ? [row[name]] : []));
 }
 
-/** Words in order, each line's after the words of the line before; other cells may be between the lines. */
+/** True if the sentence's words appear in order, also if it is wrapped and other cells are between its lines. */
 function hasInOrder(shown: string, sentence: string): boolean {
   const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "s").test(shown);
@@ -245,7 +245,7 @@ function timesIn(shown: string, word: string): number {
 
 /** The copied values of a row: every id, and the fields named above. */
 function copiedOf(row: Rows[number], { copied = [], notShown = [] }: Table): string[] {
-  // A finding's own id is its rule and its key, which have columns.
+  // A finding's id consists of its rule and its key, which have columns.
   const hidden = [
     ...notShown,
     "idempotency_key",
