@@ -44,7 +44,8 @@ export function readProfileNames(configDir: string): ProfileName[] {
     if (!checkCommandFile(path)) return [];
     const text = readFileSync(path, "utf8").replace(/^\uFEFF/, "");
     const file = JSON.parse(text) as { default: unknown; profiles: unknown[] };
-    return file.profiles.filter(isNamed).map((one) => ({ ...one, isDefault: one.name === file.default }));
+    const named = file.profiles.filter(isNamed);
+    return named.map(({ name, region, base_url }) => ({ name, region, base_url, isDefault: name === file.default }));
   } catch {
     return [];
   }

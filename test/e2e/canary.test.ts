@@ -264,18 +264,13 @@ describe("canary secrets that a response repeats", () => {
     for (const format of ["table", "json"]) {
       await world.run(home, ["entities", "list", ...once, "-o", format]);
       await world.run(home, [...createWords("--secret-file", `out/${format}`, "--new"), ...once, "-o", format]);
-      await world.run(home, [
-        "keys",
-        "create",
-        "--name",
-        "echoed",
-        "--new",
-        "--secret-file",
-        `out/${format}2`,
-        ...once,
-        "-o",
-        format,
-      ]);
+      await world.run(
+        home,
+        [
+          ["keys", "create", "--name", "echoed", "--new", "--secret-file", `out/${format}2`, ...once, "-o"],
+          [format],
+        ].flat(),
+      );
     }
     const client = await world.account.make(["entity:read"]);
     world.canaries.add("client secret", client.client_secret);

@@ -222,16 +222,9 @@ function fullDiskCases(): readonly Case[] {
     {
       what: "a full disk under the profiles",
       words: [
-        "profiles",
-        "add",
-        "p",
-        "--region",
-        "us",
-        "--base-url",
-        "https://a.example",
-        "--api-key-command",
-        "echo k",
-      ],
+        ["profiles", "add", "p", "--region", "us", "--base-url", "https://a.example", "--api-key-command"],
+        ["echo k"],
+      ].flat(),
       under: fullDisk("mkdir,mkdirat"),
     },
   ];

@@ -136,16 +136,9 @@ const ownHomes: readonly (readonly [line: RegExp, arrange: (home: Home) => Promi
       const { client_id } = await client("--secret-file", "./app.secret", "--force");
       const { us } = service;
       const words = [
-        "profiles",
-        "add",
-        "app",
-        "--region",
-        "us",
-        "--base-url",
-        us.base_url,
-        "--token-endpoint",
-        us.token_endpoint,
-      ];
+        ["profiles", "add", "app", "--region", "us", "--base-url", us.base_url, "--token-endpoint"],
+        [us.token_endpoint],
+      ].flat();
       const secret = readFileSync(at.path("app.secret"), "utf8");
       const added = await integHere(home, [...words, "--client-id", client_id, "--client-secret-stdin"], {
         input: secret,

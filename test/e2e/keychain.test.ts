@@ -36,17 +36,9 @@ async function logIn(): Promise<Keyring> {
 
 function add(name: string): Promise<Ended> {
   const words = [
-    "profiles",
-    "add",
-    "--no-verify",
-    name,
-    "--region",
-    "us",
-    "--base-url",
-    service.us.base_url,
-    "--api-key-stdin",
-    "--json",
-  ];
+    ["profiles", "add", "--no-verify", name, "--region", "us", "--base-url", service.us.base_url],
+    ["--api-key-stdin", "--json"],
+  ].flat();
   return at.integ(words, { input: `${service.us.api_key}\n` });
 }
 
@@ -95,16 +87,9 @@ describe.skipIf(isSkipped)("an unlocked keyring", () => {
     await logIn();
     await add("p");
     const words = [
-      "profiles",
-      "add",
-      "bad",
-      "--no-verify",
-      "--region",
-      "us",
-      "--base-url",
-      service.us.base_url,
-      "--api-key-stdin",
-    ];
+      ["profiles", "add", "bad", "--no-verify", "--region", "us", "--base-url", service.us.base_url],
+      ["--api-key-stdin"],
+    ].flat();
     expect((await at.integ(words, { input: "another-key\n" })).code).toBe(0);
     expect([(await read("bad")).code, (await read("p")).code]).toEqual([3, 0]);
   });

@@ -118,17 +118,9 @@ export class KeysDesk {
     const own = await this.makeKey({ name: `own-${(this.#number += 1)}` });
     const at = this.#keep(new Home());
     const words = [
-      "profiles",
-      "add",
-      "--no-verify",
-      "p",
-      "--region",
-      "us",
-      "--base-url",
-      base_url,
-      "--organization-id",
-      organization_id,
-    ];
+      ["profiles", "add", "--no-verify", "p", "--region", "us", "--base-url", base_url, "--organization-id"],
+      [organization_id],
+    ].flat();
     const added = await integHere(
       at,
       [

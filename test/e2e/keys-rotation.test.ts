@@ -205,16 +205,9 @@ describe("a key or client that another profile of this machine uses", () => {
     integHere(
       at,
       [
-        "profiles",
-        "add",
-        "nightly",
-        "--region",
-        "us",
-        "--base-url",
-        desk.service.us.base_url,
-        "--no-verify",
-        ...credential,
-      ],
+        ["profiles", "add", "nightly", "--region", "us", "--base-url", desk.service.us.base_url],
+        ["--no-verify", ...credential],
+      ].flat(),
       { input: "a-secret-of-some-length" },
     );
 

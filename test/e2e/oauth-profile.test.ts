@@ -89,17 +89,9 @@ afterAll(() => {
 async function profile(method: string, given = secret, further: readonly string[] = []): Promise<Home> {
   const at = homeOfTest();
   const words = [
-    "profiles",
-    "add",
-    "p",
-    "--no-verify",
-    "--region",
-    "us",
-    "--base-url",
-    addressOf(api),
-    "--client-id",
-    method,
-  ];
+    ["profiles", "add", "p", "--no-verify", "--region", "us", "--base-url", addressOf(api), "--client-id"],
+    [method],
+  ].flat();
   const more = ["--client-secret-stdin", "--token-endpoint", `${addressOf(tokens)}/token`, "--client-auth", method];
   expect((await at.integ([...words, ...more, ...further], { input: given })).code).toBe(0);
   return at;

@@ -52,17 +52,9 @@ const policy = (...items: string[]): string =>
 /** Creates a key in another home: this home's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
   const words = [
-    "keys",
-    "create",
-    "--name",
-    name,
-    "--type",
-    "service_account",
-    "--scope",
-    "push-ingest:*",
-    "--new",
-    "--no-marker",
-  ];
+    ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"],
+    ["--no-marker"],
+  ].flat();
   const other = new Home(home.env);
   try {
     const created = await other.integ([...words, "--secret-file", "made.secret", "--json"]);

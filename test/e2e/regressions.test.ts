@@ -117,17 +117,9 @@ const lostRequest = "POST /v1/oauth_clients drop=before times=1";
 const addWords = (name: string, ...words: string[]): string[] => {
   const { base_url, token_endpoint } = service.us;
   return [
-    "profiles",
-    "add",
-    name,
-    "--region",
-    "us",
-    "--base-url",
-    base_url,
-    "--token-endpoint",
-    token_endpoint,
-    ...words,
-  ];
+    ["profiles", "add", name, "--region", "us", "--base-url", base_url, "--token-endpoint", token_endpoint],
+    [...words],
+  ].flat();
 };
 const keptSecret: Scene = async (at, run) => {
   await run(12, create("--secret-command", "cat >/dev/null; exit 1"));

@@ -14,7 +14,9 @@ afterEach(() => account.clear());
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
 /** A home whose profile knows the token endpoint, and a client to rotate. */
-async function homeWithClient(endpoint = ["--token-endpoint", service.us.token_endpoint]): Promise<{ at: Home; id: string }> {
+async function homeWithClient(
+  endpoint = ["--token-endpoint", service.us.token_endpoint],
+): Promise<{ at: Home; id: string }> {
   const at = homeOfTest();
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
   await integHere(at, [...words, ...endpoint], { input: service.us.api_key });

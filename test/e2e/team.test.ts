@@ -41,17 +41,11 @@ async function team(): Promise<string> {
   return schema;
 }
 
-const create = (...more: string[]): string[] => [
-  "oauth-clients",
-  "create",
-  "--service-account",
-  service.us.service_account_id,
-  "--scope",
-  "entity:read",
-  "--secret-file",
-  "s",
-  ...more,
-];
+const create = (...more: string[]): string[] =>
+  [
+    ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read"],
+    ["--secret-file", "s", ...more],
+  ].flat();
 
 async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   const { stdout, stderr, code } = await home.integ(["journal", "list", "--all", "--json", ...words]);

@@ -13,9 +13,10 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("profile names for completion", () => {
   it("are those in the file", () => {
-    const profiles = [{ name: "prod", region: "us", base_url: "https://us.example.com", more: 1 }];
-    writeFileSync(join(folder, "profiles.json"), JSON.stringify({ version: 1, default: null, profiles }));
-    expect(readProfileNames(folder)).toEqual([{ name: "prod", region: "us", base_url: "https://us.example.com" }]);
+    const prod = { name: "prod", region: "us", base_url: "https://us.example.com" };
+    const file = { version: 1, default: "prod", profiles: [{ ...prod, more: 1 }] };
+    writeFileSync(join(folder, "profiles.json"), JSON.stringify(file));
+    expect(readProfileNames(folder)).toEqual([{ ...prod, isDefault: true }]);
   });
 
   it("are none without a file", () => {

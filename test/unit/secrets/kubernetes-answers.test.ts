@@ -48,7 +48,7 @@ function fakeKubectl(answers: readonly Answer[], { to = "apps/my-app#client-secr
     http: () => Promise.reject(new Error("nothing is sent")),
   };
   return {
-    store: open(to, tools as never),
+    store: open(to, tools),
     slept,
     calls: () => {
       const all: [string, string, string][] = [];
