@@ -1,5 +1,5 @@
-// Checks after an OAuth client's work was disturbed, immediately and after recovery: the program's reports are compared with
-// the service.
+// Compares the program's reports with the service after a command for an OAuth client was disturbed: immediately, and again
+// after recovery.
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type HeldClient, pastTheProgram } from "../support/account.ts";
@@ -9,7 +9,7 @@ import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
-/** The scene's entries; a long journal also has older ones of another service. */
+/** The scene's entries. A long journal also has older entries of another service. */
 function journalOf(at: Home): ReadEntry[] {
   return entriesOf(at).filter(({ base_url }) => base_url.startsWith("http://"));
 }
@@ -28,7 +28,7 @@ export interface Watched {
   printed: string;
   /** The client that a rotation replaces. */
   readonly old?: { readonly id: string };
-  /** The client existed before the command, or may have existed. */
+  /** True if the client existed, or may have existed, before the command. */
   readonly isMade?: boolean | undefined;
 }
 
@@ -54,7 +54,7 @@ export async function auditAtOnce({
     findings.unfinished.push(`${where}: ${claimable.operation} waits for a claim, and nothing is kept`);
   const secret = place.delivered(at, printed);
   const live = await account.live();
-  if (secret !== undefined && !(await opensOne(account, live, secret)))
+  if (secret !== undefined && !(await clientOpenedBy(account, live, secret)))
     findings.tornSecrets.push(`${where}: what stands in its place opens no client: ${secret.length} characters`);
   if (old && !live.some(({ id }) => id === old.id) && secret === undefined)
     findings.withoutWorkingClient.push(`${where}: the old client is gone and no new one delivered`);
@@ -62,13 +62,13 @@ export async function auditAtOnce({
 }
 
 const codesOf = {
-  /** Certainly nothing was created. */
+  /** Exit codes for: certainly nothing was created. */
   nothing: new Set([1, 2, 3, 6, 11]),
-  /** A client was created, or may have been, and the journal or `claim` continues. */
+  /** Exit codes for: a client was created, or may have been, and the journal or `claim` continues. */
   unfinished: new Set([7, 8, 9, 12]),
 };
 
-/** Compares the exit code with the service. A killed process has none. */
+/** Compares the exit code with the service. A killed process has no exit code. */
 export async function auditExit(
   { at, account, findings, where, old, isMade }: Watched,
   { ended, secret, isUnshown }: { ended: Ended; secret: string | undefined; isUnshown: boolean },
@@ -92,8 +92,8 @@ export async function auditExit(
 }
 
 /**
- * Recovers like a person until nothing is left to do: a kept secret is claimed to the scene's destination, a lost one is
- * replaced when the program asks.
+ * Recovers like a user until nothing is left to do: claims a kept secret to the scene's destination, and replaces a lost one
+ * when the exit code asks for it.
  * @returns the output, and the exit codes of the recoveries
  */
 export async function recoverAll(
@@ -130,7 +130,7 @@ export async function recoverAll(
   return { printed, codes };
 }
 
-async function opensOne(
+async function clientOpenedBy(
   account: Account,
   live: readonly HeldClient[],
   secret: string,
@@ -141,7 +141,8 @@ async function opensOne(
 }
 
 /**
- * After recovery: every entry is settled, at most one live client belongs to the intent, and its secret is at its destination.
+ * Checks after recovery that every entry is settled, at most one live client belongs to the intent, and its secret is at its
+ * destination.
  * @param before the secret that was delivered when the run ended
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {
@@ -150,16 +151,16 @@ export async function auditRecovered(watched: Watched, before: string | undefine
   for (const { id, state } of unsettledIn(entries)) findings.unfinished.push(`${where}: entry ${id} is still ${state}`);
   const live = await account.live();
   const isRefused = entries.every(({ state }) => state === "refused");
-  const wasBegun = entries.length > 0 && !isRefused;
-  const ours = wasBegun ? live : live.filter(({ id }) => id !== old?.id);
+  const hasStarted = entries.length > 0 && !isRefused;
+  const ours = hasStarted ? live : live.filter(({ id }) => id !== old?.id);
   if (ours.length > 1)
     findings.duplicates.push(`${where}: ${ours.length} live clients: ${ours.map(({ id }) => id).join(", ")}`);
   const secret = place.delivered(at, printed);
-  const opened = secret === undefined ? undefined : await opensOne(account, live, secret);
+  const opened = secret === undefined ? undefined : await clientOpenedBy(account, live, secret);
   for (const { id, idempotency_key } of ours)
     if (opened?.id !== id || !isOwned(entries, id))
       findings.withoutOwner.push(`${where}: ${id} is live under ${idempotency_key}, its secret is not in its place`);
-  if (wasBegun && ours.length === 0) findings.unfinished.push(`${where}: begun, and no client after recovery`);
+  if (hasStarted && ours.length === 0) findings.unfinished.push(`${where}: begun, and no client after recovery`);
   if (place.keepsTrace && before !== undefined && (secret !== before || opened === undefined))
     findings.revokedAfterDelivery.push(`${where}: the delivered secret ${opened ? "was replaced" : "no longer opens"}`);
   for (const text of place.wrong?.() ?? []) findings.duplicates.push(`${where}: ${text}`);
@@ -180,7 +181,7 @@ function filesIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith(".key")) : [];
 }
 
-/** Every file under a folder that holds a client secret, or a reserve that was not freed. */
+/** Files below a folder that contain a client secret or one of the tokens, or that were reserved and not removed. */
 export function filesWithSecrets(folder: string, tokens: readonly string[] = []): string[] {
   const found: string[] = [];
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {

@@ -10,7 +10,7 @@ import { type Run, type Scene, type Stage, type StageOptions, undisturbed } from
 import { command, jsonFile, type Place, profile, rawFile, standardOutput, three } from "./secret-places.ts";
 
 /** A command and the preparation of its account. */
-export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" | "isOwn"> {
+export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" | "ownCallsOnly"> {
   /** Prepares an empty account for the command. */
   arrange(at: Home, account: Account): Promise<Arranged>;
   /** The requested destination; a file by default. */
@@ -25,11 +25,11 @@ export interface Arranged {
   readonly delivered?: string;
   /** Standard output so far. */
   readonly printed?: string;
-  /** The client existed before the command. */
+  /** True if the client existed before the command. */
   readonly isMade?: boolean;
 }
 
-/** A service that is restarted now and then, so that its state stays small. */
+/** A service that is restarted after 100 stages, so that its state stays small. */
 class ClientDesk {
   #service: Service | undefined;
   #used = 0;
@@ -56,7 +56,7 @@ export class ClientStage implements Stage {
   readonly arranged: Arranged;
   readonly #work: ClientWork;
   #watched: Watched | undefined;
-  /** Delivered when the command had ended. */
+  /** The secret that was delivered when the command had ended. */
   #secret: string | undefined;
 
   constructor(work: ClientWork, { at, account, arranged }: { at: Home; account: Account; arranged: Arranged }) {
@@ -102,7 +102,7 @@ export interface ClientScene extends Scene {
   stage(options?: StageOptions): Promise<ClientStage>;
 }
 
-/** The scenes of a test file, all at one desk. */
+/** Makes the scenes of a test file, which share one desk. */
 export function clientScenes(): (work: ClientWork) => ClientScene {
   const desk = new ClientDesk();
   afterAll(() => desk.close());
@@ -152,7 +152,7 @@ export const create = createTo(rawFile);
 export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
-/** 1: the shell that looks for the command's program was killed, before anything is sent. */
+/** Exit 1: the shell that looks for the command's program was killed, before anything is sent. */
 export const createToCommand: ClientWork = { ...createTo(command), childKilled: [1, 12] };
 
 /** The journal is long enough to have an index, which the command updates. */
@@ -221,7 +221,7 @@ export const claim: ClientWork = {
   },
 };
 
-/** The same for a rotation: the claim delivers, and recovery then revokes the old client. */
+/** A rotation with a kept secret: the claim delivers it, and recovery then revokes the old client. */
 export const claimRotation: ClientWork = {
   name: "journal claim of a rotation",
   arrange: async (at, account) => {
@@ -233,7 +233,7 @@ export const claimRotation: ClientWork = {
   },
 };
 
-/** A failed destination and a kept secret that is given up: nothing of it stays. */
+/** A failed destination and a kept secret: `journal forget` destroys the copy. */
 export const forget: ClientWork = {
   name: "journal forget",
   arrange: async (at, account) => {
@@ -243,11 +243,11 @@ export const forget: ClientWork = {
 };
 
 /** The length of the sandbox's response to this creation, in bytes. */
-const cutLength = 310;
+const responseLength = 310;
 
 /** Omits the last byte of the next response to a creation: its secret is still readable. */
 async function cutNextAnswer({ service }: Account): Promise<void> {
-  await service.fault(`POST /v1/oauth_clients cut=${cutLength - 1} times=1`);
+  await service.fault(`POST /v1/oauth_clients cut=${responseLength - 1} times=1`);
 }
 
 /** A truncated response: the secret is kept, and a second request under the key names its client. */

@@ -1,5 +1,5 @@
-// The connection is cut after every byte of a request that creates, proves, rotates or revokes, and of its response: reports
-// are true, nothing is created twice, and the printed steps finish the work.
+// Cuts the connection after every byte of a request that creates, proves, rotates or revokes, and of its response: reports are
+// true, nothing is created twice, and the printed steps finish the work.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, cutsOf, type CuttingProxy, type PlannedCut, startCuttingProxy } from "../support/cutting-proxy.ts";
 import * as clients from "./client-scenes.ts";
@@ -15,7 +15,7 @@ interface Exchange {
   readonly scene: Scene;
   /** The first bytes of the connection that is cut. */
   readonly start: string;
-  /** The number of bytes before the cut in a sample, which always includes the last bytes. */
+  /** How many places a sample cuts at, besides the last two of each direction. */
   readonly sample: number;
 }
 
@@ -30,7 +30,7 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
-/** A creating request must be received completely; a proof or a revocation may be repeated. */
+/** A request that creates something must be received completely; a proof or a revocation may be repeated. */
 const makes = /^POST \/(?:v1|api)\//;
 
 describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { scene, start, sample }) => {
@@ -39,7 +39,7 @@ describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { sc
   let target = "";
   afterAll(() => proxy?.close());
 
-  /** A proxy for the current service. */
+  /** @returns the origin of a proxy for the current service */
   async function through(origin: string): Promise<string> {
     if (!proxy || target !== origin) {
       await proxy?.close();

@@ -1,9 +1,9 @@
-// The connection to a store is cut at the same byte of each attempt, of the request or its response: reports are true, the old
+// Cuts the connection to a store at the same byte of each attempt, in the request or its response: reports are true, the old
 // client stays while a destination is missing, and recovery and a claim deliver the secret to each of three destinations once.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { waitNoRealTime } from "../support/no-waits.ts";
+import { shortenWaits } from "../support/no-waits.ts";
 import { stayInThisProcess } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { spread } from "../support/strace.ts";
@@ -15,7 +15,7 @@ import { isMissing } from "../support/tools.mjs";
 const scene = clientScenes();
 
 stayInThisProcess();
-waitNoRealTime();
+shortenWaits();
 
 interface Row {
   readonly store: StoreName;
@@ -25,7 +25,7 @@ interface Row {
   readonly isLast?: true;
   /** The request changes the store: it is cut as well as its response. */
   readonly isWrite?: true;
-  /** The store's program continues without its response. */
+  /** True if the delivery succeeds without this response. */
   readonly isSpare?: true;
 }
 
@@ -50,13 +50,13 @@ const rows: readonly Row[] = [
   { store: "k8s", start: "PATCH /api/v1/namespaces/apps/secrets/ci?fieldManager", isWrite: true },
   { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci", isLast: true },
 ];
-/** The tests of each store cut the requests before the write. */
-const played = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || isLast);
-const named = played.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
+/** A sample leaves out the reads that precede the write: each store's own tests cut those. */
+const cutRows = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || isLast);
+const named = cutRows.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
 
 /**
- * After each byte of the response, closed and reset in turn, and at some bytes of a write's request; the tests of each store
- * alone do both. A sample has one byte of a read, and one of each direction of a write.
+ * Cuts after each byte of the response, by close and reset in turn, and after some bytes of a write's request; each store's own
+ * tests close and reset at each byte. A sample has one cut of a read, and one of each direction of a write.
  */
 function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[] {
   const cut = (of: Cut["of"], after: number): Cut => ({ of, after, how: after % 2 ? "close" : "reset" });
@@ -75,7 +75,7 @@ describe.each(named)("%s over a cut connection", (name, row) => {
   const absent = row.store === "k8s" ? isMissing("kubectl", "openssl") : isMissing("libsodium");
   let proxy: CuttingProxy | undefined;
   afterAll(() => proxy?.close());
-  stores.leads.set(row.store, async (origin) => (proxy ??= await startCuttingProxy(origin, row.start)).origin);
+  stores.proxies.set(row.store, async (origin) => (proxy ??= await startCuttingProxy(origin, row.start)).origin);
 
   it.skipIf(absent)("ends correctly if each attempt is cut at the same byte", { timeout: 14_400_000 }, async () => {
     const findings = new Findings();
@@ -84,15 +84,15 @@ describe.each(named)("%s over a cut connection", (name, row) => {
       const stage = await scene(rotateTo(place)).stage();
       proxy!.cut(cut, 99, skip);
       const ended = await stage.at.integ(stage.words);
-      const met = proxy!.met;
+      const matched = proxy!.matched;
       proxy!.cut(undefined);
       const where = `${name}, ${cut ? `${cut.how} after ${cut.after} of the ${cut.of}` : "not cut"}, ${endOf(ended)}`;
-      if (met <= skip) findings.unfinished.push(`${where}: the cut met no request`);
+      if (matched <= skip) findings.unfinished.push(`${where}: the cut matched no request`);
       const disturbed = { findings, where, ended, recoveries: 3 };
       await stage.audit(disturbed);
       const way = `${endOf(ended)}, ${await stage.recover(disturbed)}`;
       stage.remove();
-      return cut ? way : `${way}, ${met}`;
+      return cut ? way : `${way}, ${matched}`;
     };
     const plain = /^exit 0, recovery 0, (\d+)$/.exec(await run());
     const whole = { ...proxy!.passed };

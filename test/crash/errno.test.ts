@@ -1,6 +1,6 @@
-// EIO, ENOSPC, EACCES, EROFS, EMFILE at every call that writes, syncs, opens, links or renames: once, and permanently. Reports
-// are true and recovery finishes the work; after a failed sync the process sends no more changes, because it no longer knows
-// what its disk holds.
+// Every call that writes, syncs, opens, links or renames fails with EIO, ENOSPC, EACCES, EROFS or EMFILE, once and permanently.
+// Reports are true and recovery finishes the work; after a failed sync the process sends no more changes, because it no longer
+// knows what its disk holds.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
 import { type Point, spread } from "../support/strace.ts";
@@ -12,13 +12,13 @@ import { isMissing } from "../support/tools.mjs";
 
 const client = clients.clientScenes();
 const key = keys.keyScenes();
-const isElse = isOtherBinary("which parts of the program can fail to load");
+const isForeign = isOtherBinary("which parts of the program can fail to load");
 const isTraced = !isMissing("strace");
 
 interface Sample {
-  /** Which failure of each kind: 0 is the first, 1 the last. */
+  /** Which failure of each kind of call is chosen: 0 is the first, 1 the last. */
   readonly where: number;
-  /** Which kinds of calls: `first` of `of`. */
+  /** Which kinds of calls are chosen: every `of`th, from number `first` on. */
   readonly first: number;
   readonly of: number;
 }
@@ -50,8 +50,8 @@ describe.runIf(isTraced)("a command on a failing disk", () => {
   });
 });
 
-// The outcome of a request is unknown if the program cannot read its own files any more.
-describe.runIf(isTraced && !isElse)("a module that cannot be loaded after the first request loses nothing", () => {
+// If the program can no longer read its own files, the outcome of its last request is unknown.
+describe.runIf(isTraced && !isForeign)("a module that cannot be loaded after the first request loses nothing", () => {
   const loads = (points: readonly Point[]): Point[] =>
     points
       .slice(points.findIndex(({ text }) => /"(?:POST|DELETE) /.test(text)) + 1)
@@ -64,7 +64,7 @@ describe.runIf(isTraced && !isElse)("a module that cannot be loaded after the fi
   });
 });
 
-// Access keys have no idempotency key: only permanent sync failures.
+// Requests for access keys have no idempotency key, so only permanent sync failures are tested.
 describe.runIf(isTraced)("a permanently failing sync loses nothing", () => {
   it.each([keys.create, keys.rotate, keys.replace].map(key))("$name", { timeout: 3_600_000 }, async (scene) => {
     const syncs = syncsOf(await pointsOf(scene));

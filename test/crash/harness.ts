@@ -2,8 +2,8 @@
 // one of its file or network calls in a recorded run; a *fault* is the event at a point; an *audit* compares the program's
 // reports with the service, immediately and after recovery. Each fault has its own home.
 //
-// INTEG_TEST_FULL=1 plays all points (INTEG_TEST_PART=2/6 the second sixth of them), otherwise a sample. INTEG_TEST_COUNT=1
-// plays none and prints their number.
+// INTEG_TEST_FULL=1 plays all points (with INTEG_TEST_PART=2/6 the second sixth), any other run a sample. INTEG_TEST_COUNT=1
+// only prints the number of points.
 import { describe, expect, it } from "vitest";
 import type { Ended, Home, RunOptions } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -49,7 +49,7 @@ export class Findings {
 export interface Fault {
   readonly point: Point;
   readonly errno?: string;
-  /** The call keeps failing. */
+  /** True if the call keeps failing. */
   readonly forever?: boolean;
 }
 
@@ -59,9 +59,9 @@ export interface Run {
   /** The point of the fault, for messages. */
   readonly where: string;
   readonly ended: Ended;
-  /** The call that was disturbed, if the fault was at a point. */
+  /** The fault of the run, if it was at a point. */
   readonly fault?: Fault;
-  /** How often recovery may be needed; twice by default. */
+  /** How often recovery may run; twice by default. */
   readonly recoveries?: number;
 }
 
@@ -77,9 +77,9 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  /** Preparation of the empty home. */
+  /** Prepares the empty home. */
   readonly before?: (at: Home) => void;
-  /** The origin that the command uses instead of the service's. */
+  /** @returns the origin that the command uses instead of the service's */
   readonly through?: (origin: string) => Promise<string>;
 }
 
@@ -87,16 +87,16 @@ export interface Scene {
   readonly name: string;
   /** Exit code of an undisturbed run; 0 by default. */
   readonly code?: number;
-  /** Valid exit codes if the kill hits a child process: the call is that process's. */
+  /** Valid exit codes if the call at the point is a child process's, which is then killed. */
   readonly childKilled?: readonly number[];
-  /** Only the program's own calls are points, not those of its children. */
-  readonly isOwn?: boolean;
+  /** True if only the program's own calls are points, not those of its children. */
+  readonly ownCallsOnly?: boolean;
   /** Makes the service's lists old enough for recovery: called once, after all runs and before the first recovery. */
   readonly settle?: (() => Promise<void>) | undefined;
   stage(options?: StageOptions): Promise<Stage>;
 }
 
-/** An undisturbed command: preparation, or recovery. A sample runs it in this process. */
+/** Runs a command without a fault, for preparation or recovery. A sample runs it in this process. */
 export function undisturbed(
   at: Home,
   words: readonly string[],
@@ -165,12 +165,12 @@ export function sampleOf(points: readonly Point[], count: number): Point[] {
   const chosen = new Set([...spread(startUp, Math.floor(count / 12)), ...spread(others, Math.floor(count / 6))]);
   for (const point of spread(endsOfEachKind(changes), Math.floor((count - chosen.size) / 2))) chosen.add(point);
   const rest = changes.filter((point) => !chosen.has(point));
-  // Without its own ends, which are next to chosen ones.
+  // Drop the first and the last call of this spread: they are next to calls that are already chosen.
   for (const point of spread(rest, count - chosen.size + 2).slice(1, -1)) chosen.add(point);
   return [...chosen];
 }
 
-/** Real errors of each kind of call. */
+/** The errors that each kind of call can return. */
 const errnosOf: Readonly<Record<string, readonly string[]>> = {
   write: ["EIO", "ENOSPC"],
   writev: ["EIO"],
@@ -218,12 +218,12 @@ async function runUnder(
 
 /**
  * Runs the scene's command under a fault and checks the result.
- * @returns its recovery, or undefined if the run did not reach the point
+ * @returns a function that recovers the scene, or undefined if the run did not reach the point
  */
 async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(() => Promise<string>) | undefined> {
   const stage = await scene.stage();
   try {
-    // Otherwise a permanently failing connection is retried for two minutes; nothing else changes.
+    // By default a permanently failing connection is retried for two minutes.
     if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
     const { ended, hits, sentAfter } = await runUnder(scene, stage, fault);
     if (hits === 0 && !scene.childKilled?.includes(ended.code ?? 0)) {
@@ -246,9 +246,9 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
 const tries = 12;
 
 /**
- * Plays the scene once for each fault; all must be reached, without a violation.
+ * Plays the scene once for each fault. @throws if a fault is not reached or a condition is violated
  * @param figure the name of the test's figure; omitted for one of several runs with a common figure
- * @param calls how many calls those faults represent, if more
+ * @param calls how many calls `all` represents, if several calls have the same state
  * @returns how many faults were reached
  */
 export async function playEach(
@@ -290,7 +290,7 @@ export async function playEach(
   return hit;
 }
 
-/** From the response with a secret to the request that revokes the previous credential. */
+/** The points from the response with a secret to the request that revokes the previous credential. */
 export function deliveryPoints(points: readonly Point[]): Point[] {
   const first = points.findIndex(({ call, text }) => call === "read" && text.includes("HTTP/1.1 201"));
   const last = points.findLastIndex(({ text }) => text.includes("DELETE /v1/oauth_clients"));
@@ -303,11 +303,11 @@ export interface KillTestOptions {
   readonly sample: number;
   /** The relevant points; all by default. */
   readonly of?: (points: readonly Point[]) => Point[];
-  /** A full run skips points with the same state as the point before. */
+  /** True if a full run skips points with the same state as the previous point. */
   readonly isDistinct?: boolean;
 }
 
-/** A test that kills the scene's command everywhere, or in a sample at `sample` points. */
+/** Defines a test that kills the scene's command at every point, or in a sample at `sample` points. */
 export function killTest(
   scene: Scene,
   { sample, of = (points) => [...points], isDistinct = false }: KillTestOptions,

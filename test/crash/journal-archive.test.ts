@@ -1,5 +1,5 @@
-// Moving entries to the archive: killed before each disk call, without power after each, on a full disk, and by several
-// processes. Every entry stays unchanged, and the next change works.
+// Moves entries to the archive: killed before each disk call, without power after each, on a full disk, and by several journals
+// at once. Every entry stays unchanged, and the next change works.
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
@@ -19,7 +19,7 @@ import {
   writeImage,
 } from "./power-loss-disk.ts";
 
-/** The calls while they are recorded. */
+/** The original functions, for use while calls are recorded. */
 const real = { ...fs };
 const home = mkdtempSync(join(tmpdir(), "integ-archive-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -35,7 +35,7 @@ const self = { pid: process.pid, start: "1", boot: "b", space: null, host: "h" }
 let start: Image;
 let before: readonly Entry[];
 
-async function leave(journal: Journal, fingerprint: string, state?: "refused" | "unknown"): Promise<void> {
+async function admitAndRelease(journal: Journal, fingerprint: string, state?: "refused" | "unknown"): Promise<void> {
   const { lease } = await journal.admit(intent({ fingerprint }));
   if (state) await lease.record({ state, attempts: 1 });
   await lease.release();
@@ -43,22 +43,22 @@ async function leave(journal: Journal, fingerprint: string, state?: "refused" | 
 
 const all = (): Promise<Entry[]> => opened().select({ all: true, archived: true });
 /** The change that moves finished entries, and admits one more. */
-const change = (): Promise<void> => leave(opened(), "next");
+const change = (): Promise<void> => admitAndRelease(opened(), "next");
 
 beforeEach(async () => {
   if (before === undefined) {
     fs.mkdirSync(folder, { mode: 0o700 });
-    for (let number = 0; number < 3; number += 1) await leave(opened(1e9), `first ${number}`, "refused");
-    await leave(opened(), "moved");
-    for (let number = 0; number < 3; number += 1) await leave(opened(1e9), `refused ${number}`, "refused");
-    await leave(opened(1e9), "unknown", "unknown");
+    for (let number = 0; number < 3; number += 1) await admitAndRelease(opened(1e9), `first ${number}`, "refused");
+    await admitAndRelease(opened(), "moved");
+    for (let number = 0; number < 3; number += 1) await admitAndRelease(opened(1e9), `refused ${number}`, "refused");
+    await admitAndRelease(opened(1e9), "unknown", "unknown");
     start = readImage(folder);
     before = await all();
   }
   writeImage(start, folder);
 });
 
-/** No entry is lost or duplicated, and the journal works. @param isThere whether the new entry may exist */
+/** Expects that no entry is lost or duplicated, and that the journal works. */
 async function expectWhole(where: string): Promise<void> {
   for (const name of fs.readdirSync(folder)) if (/\.lock/.test(name)) rmSync(join(folder, name));
   const found = await all();
@@ -127,7 +127,7 @@ test("a kill before any call loses nothing", async () => {
   recordFigure("journal kill", { points: hit, hit, violations: 0 }, "archive");
 }, 120_000);
 
-/** The effects of a work on the folder, as operations on an image. */
+/** The file operations of `work` up to each of them, as operations on an image. */
 async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][]> {
   const operations: FileOperation[] = [];
   const cuts: FileOperation[][] = [];
@@ -135,7 +135,7 @@ async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][
   const fds = new Map<number, number>();
   let next = 1000;
   const inside = (at: unknown): string => relative(folder, String(at));
-  const seen = ({ call, args }: DiskCall): unknown => {
+  const observe = ({ call, args }: DiskCall): unknown => {
     const [first, second] = args;
     const node = typeof first === "number" ? fds.get(first) : nodes.get(inside(first));
     const add = (...done: FileOperation[]): void => {
@@ -169,7 +169,7 @@ async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][
     }
     return undefined;
   };
-  const { error } = await onDisk(work, seen);
+  const { error } = await onDisk(work, observe);
   expect(error).toBeUndefined();
   return cuts;
 }
@@ -210,11 +210,11 @@ test("a failed sync ends all writing of the process", async () => {
     writeImage(start, folder);
     const journal = opened();
     const { error } = await onDisk(
-      () => leave(journal, "next"),
+      () => admitAndRelease(journal, "next"),
       (_, place) => (place === number ? diskError("EIO", call) : undefined),
     );
     expect(error).toMatchObject({ kind: "failed" });
-    const again = await onDisk(() => leave(journal, "again"));
+    const again = await onDisk(() => admitAndRelease(journal, "again"));
     expect(again.error).toMatchObject({ message: expect.stringContaining("could not be synced") });
     expect(again.calls.filter((one) => one.call === "write" && !/\.lock/.test(one.file))).toEqual([]);
     await expectWhole(`fsync ${number} of ${dirname(file)}`);
@@ -225,7 +225,7 @@ test("each entry of several simultaneous processes exists once", async () => {
   const journals = Array.from({ length: 6 }, () => fileJournal(path, { now, actor: ada, archiveBytes: 2000 }));
   await Promise.all(
     journals.map(async (journal, number) => {
-      for (let round = 0; round < 5; round += 1) await leave(journal, `of ${number} ${round}`, "refused");
+      for (let round = 0; round < 5; round += 1) await admitAndRelease(journal, `of ${number} ${round}`, "refused");
     }),
   );
   const found = await all();

@@ -1,4 +1,4 @@
-// Many processes on one journal: nothing is lost or driven twice, ended processes block no one, and running ones are named.
+// Many processes on one journal: no entry is lost or has two holders, and ended processes block no one.
 import { spawnSync } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -55,7 +55,7 @@ test.each(modes)(`${many} processes, different intents, %s: every entry exists w
 });
 
 test.each(modes)(
-  `${many} processes, the same intent and key, %s: one entry, driven by one at a time`,
+  `${many} processes, the same intent and key, %s: one entry with one holder at a time`,
   async (_, native) => {
     const path = join(folder(), "journal.ndjson");
     const all = await Promise.all(
@@ -65,14 +65,14 @@ test.each(modes)(
     const entries = await journalAt(path).entries();
     expect(sent).toHaveLength(many);
     expect(entries).toHaveLength(1);
-    // Each driver added one attempt to the recorded number: two simultaneous ones would have lost one.
+    // Each process added one attempt to the recorded number: two simultaneous holders would have lost one.
     expect(entries[0]).toMatchObject({ idempotency_key: "by-hand", attempts: many });
     expect(sent.filter((line) => line.kind === "new")).toHaveLength(1);
     expect(leftBeside(path)).toEqual([]);
   },
 );
 
-test.each(modes)("a killed driver blocks no one, %s: its intent is resumed with its key", async (_, native) => {
+test.each(modes)("a killed holder blocks no one, %s: its intent is resumed with its key", async (_, native) => {
   const path = join(folder(), "journal.ndjson");
   const killed = start(driver, task(path, native, { work: "hold" }));
   const sent = await killed.next();
@@ -167,7 +167,7 @@ test.each([
     for (const one of contenders) one.child.stdin?.end();
     recordFigure("journal locks", { takeovers: rounds, contenders: natives.length, "double holders": doubles }, kind);
     expect(doubles).toBe(0);
-    expect(looks).toBeGreaterThan(rounds * natives.length); // They did meet.
+    expect(looks).toBeGreaterThan(rounds * natives.length); // The processes competed.
     expect(readdirSync(home)).toEqual([]);
   },
 );

@@ -47,23 +47,23 @@ beforeEach(async () => {
   whole = readFileSync(path);
 });
 
-interface Kept {
+interface Survey {
   readonly entries: readonly Entry[];
-  readonly told: number;
+  readonly damages: number;
 }
 
-/** What is readable of the journal, computed in memory: thousands of states per second. */
-function survey(bytes: Buffer): Kept {
+/** The readable entries of the journal and the number of reported damages, computed in memory because this is fast. */
+function survey(bytes: Buffer): Survey {
   const scan = { found: [] as FoundRecord[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
   const contents = new Contents((offset, length) => bytes.subarray(offset, offset + length));
   for (const one of scan.found) contents.add(one, []);
   const entries = [...new JournalView(contents).candidates({ all: true })];
-  return { entries, told: scan.damage.length + (scan.torn ? 1 : 0) };
+  return { entries, damages: scan.damage.length + (scan.torn ? 1 : 0) };
 }
 
-/** Entries with values that they never had: another key, body or host, or a state of none of their records. */
-function wrong(entries: readonly Entry[]): Entry[] {
+/** Entries that equal none of their own records: with another key, body or host, or a state that they never had. */
+function inventedEntries(entries: readonly Entry[]): Entry[] {
   return entries.filter((entry) => !(history.get(entry.id) ?? []).some((shown) => textOf(shown) === textOf(entry)));
 }
 
@@ -77,8 +77,8 @@ function normal(entries: readonly Entry[]): string[] {
   return entries.map(textOf).sort();
 }
 
-/** The expected entries if the bytes from `from` to `to` are lost: each at its last record outside. */
-function expected(from: number, to: number): Map<string, Entry[]> {
+/** The records that each entry still has if the bytes from `from` to `to` are lost, oldest first. */
+function recordsWithout(from: number, to: number): Map<string, Entry[]> {
   const left = new Map<string, Entry[]>();
   let offset = 0;
   const seen = new Map<string, number>();
@@ -104,18 +104,18 @@ function lastOf(left: Map<string, Entry[]>): Entry[] {
 test("the undamaged journal is read completely", async () => {
   expect(normal(survey(whole).entries)).toEqual(normal([...history.values()].flatMap((shown) => shown.slice(-1))));
   expect(normal(await open().entries())).toEqual(normal(survey(whole).entries));
-  expect(survey(whole).told).toBe(0);
+  expect(survey(whole).damages).toBe(0);
 });
 
 test("every truncation loses only the truncated record", () => {
   let states = 0;
   let bad = 0;
   for (let length = 0; length <= whole.length; length += 1, states += 1) {
-    const { entries, told } = survey(whole.subarray(0, length));
-    bad += wrong(entries).length;
-    expect(normal(entries), `cut at ${length}`).toEqual(normal(lastOf(expected(length, whole.length))));
+    const { entries, damages } = survey(whole.subarray(0, length));
+    bad += inventedEntries(entries).length;
+    expect(normal(entries), `cut at ${length}`).toEqual(normal(lastOf(recordsWithout(length, whole.length))));
     const atEnd = length === 0 || whole[length - 1] === 10 || whole[length] === 10;
-    expect(told, `told at ${length}`).toBe(atEnd ? 0 : 1);
+    expect(damages, `damages if cut at ${length}`).toBe(atEnd ? 0 : 1);
   }
   recordFigure("journal damage", { states, violations: bad }, "truncations");
   expect(bad).toBe(0);
@@ -128,18 +128,18 @@ test("every flipped bit loses one record at most, and is reported", () => {
   for (let bit = 0; bit < whole.length * 8; bit += step, states += 1) {
     const flipped = Buffer.from(whole);
     flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-    const { entries, told } = survey(flipped);
-    bad += wrong(entries).length;
+    const { entries, damages } = survey(flipped);
+    bad += inventedEntries(entries).length;
     const at = bit >> 3;
-    expect(normal(entries), `bit ${bit}`).toEqual(normal(lastOf(expected(at, at + 1))));
-    expect(told, `told of bit ${bit}`).toBeGreaterThan(0);
+    expect(normal(entries), `bit ${bit}`).toEqual(normal(lastOf(recordsWithout(at, at + 1))));
+    expect(damages, `damages of bit ${bit}`).toBeGreaterThan(0);
   }
   recordFigure("journal damage", { states, violations: bad }, "flipped bits");
   expect(bad).toBe(0);
 });
 
-/** Lines of the damaged journal that are afterwards neither in it nor in the copy, whole or split once. */
-function lostBytes(damaged: Buffer, at: string): number {
+/** How many lines of the damaged journal are neither in the journal nor in a copy beside it, whole or split once. */
+function countLostLines(damaged: Buffer, at: string): number {
   const files = readdirSync(dirname(at)).map((name) => readFileSync(join(dirname(at), name)));
   const isKept = (bytes: Buffer): boolean => files.some((file) => file.includes(bytes));
   const lines = damaged
@@ -167,14 +167,14 @@ test("a damaged journal continues: the next record is safe, and nothing is throw
     const at = join(home, "journal.ndjson");
     writeFileSync(at, damaged, { mode: 0o600 });
     const before = await open(at).entries();
-    expect(wrong(before)).toEqual([]);
+    expect(inventedEntries(before)).toEqual([]);
     const { lease } = await open(at).admit(intent({ fingerprint: "after" }));
     await lease.record({ state: "done" });
     await lease.release();
     const after = await open(at).entries();
     expect(normal(after.filter((entry) => entry.id !== lease.entry.id))).toEqual(normal(before));
     expect(normal(after)).toContain(textOf(lease.entry));
-    expect(lostBytes(damaged, at)).toBe(0);
+    expect(countLostLines(damaged, at)).toBe(0);
     states += 1;
   }
   recordFigure("journal damage", { states, violations: 0 }, "continued after damage");

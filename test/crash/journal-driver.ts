@@ -20,7 +20,7 @@ export interface Task {
   readonly waitMs?: number;
   /** States to record after each admission, in order. */
   readonly states?: readonly ("unknown" | "done" | "refused")[];
-  /** Continues with the next state if one cannot be recorded. */
+  /** True to continue with the next state if a state cannot be recorded. */
   readonly stubborn?: boolean;
   /** A missing file that is looked up right before the work, as a marker in a trace of system calls. */
   readonly marker?: string;
@@ -58,7 +58,7 @@ async function admit(journal: Journal, task: Task): Promise<void> {
   }
 }
 
-/** Several simultaneous requests, each with its steps. */
+/** Admits several entries at the same time, each with its states. */
 async function together(journal: Journal, task: Task): Promise<void> {
   const each = Array.from({ length: task.times ?? 1 }, async (_, index) => {
     try {
@@ -72,7 +72,7 @@ async function together(journal: Journal, task: Task): Promise<void> {
   say({ released: "all" });
 }
 
-/** Takes the lock of each path on standard input once, in competition with others, and counts holders. */
+/** For each path on standard input, takes its lock in competition with other processes, and reports a second holder. */
 async function contend(means: LockMeans): Promise<void> {
   const { createInterface } = await import("node:readline");
   for await (const path of createInterface({ input: process.stdin })) {

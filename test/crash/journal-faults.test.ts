@@ -1,5 +1,5 @@
-// A process killed at each of its file calls, and each call failing once and permanently: sent requests were durable, nothing
-// is sent after a failed write or sync, and the next process continues without help.
+// Kills a process at each of its file calls: requests were durable when they were sent, and the next process continues without
+// help.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,12 +35,12 @@ function newTask(nativeLocks: boolean, more: Partial<Task> = {}): Task {
 }
 
 interface Calls {
-  /** Calls of the main thread, by name: before the work starts, and in total. */
+  /** How often the main thread makes a call: before the work starts, and until it ends. */
   readonly before: number;
   readonly until: number;
 }
 
-/** The calls of an undisturbed run, so that each can be hit, and a test that hits none fails. */
+/** The calls of an undisturbed run, by name. */
 function countCalls(task: Task, names: readonly string[], last = '"{\\"released\\"'): Map<string, Calls> {
   const trace = join(home, "trace");
   const { lines } = runTraced(driver, { task, strace: ["-o", trace, "-e", `trace=${["access", ...names].join(",")}`] });
@@ -75,10 +75,10 @@ function sentLine(run: Traced): Line | undefined {
   return run.lines.find((line) => line.sent !== undefined);
 }
 
-/** The driver's request in other bytes: a resumed entry must send the driver's. */
+/** The driver's intent with another request text: a resumed entry must send the driver's text. */
 const intentOf = (fingerprint: string): Intent => requestOf(fingerprint, "other bytes");
 
-/** Conditions for every journal that another process finds afterwards. */
+/** Checks the journal that a killed process left, and continues with it. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
   const means = { self: identify(process.pid), kernel: task.nativeLocks ? loadKernelLock() : undefined };
   const journal = fileJournal(task.path, { now: Date.now, actor: ada, locks: { means: () => means, waitMs: 300 } });
@@ -103,9 +103,9 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
 }
 
 /**
- * Kills a process right before one of its calls and checks what is left. One of Node's threads may wake the main one and shift
- * its count by a read or two: a missed point is tried again.
- * @returns 1 if it was hit.
+ * Kills a process right before one of its calls and checks the journal that it leaves. One of Node's threads may wake the main
+ * thread and shift its count by a read or two: a missed point is tried again.
+ * @returns 1 if the process was killed
  */
 async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {
   for (let tries = 0; tries < 4; tries += 1) {
@@ -125,7 +125,7 @@ const kinds = [
 
 describe.runIf(hasStrace)("file calls of the journal", () => {
   test.each(kinds)(
-    "a kill at any of them loses no sent request, %s",
+    "a kill at any call loses no sent request, %s",
     async (kind, native) => {
       const names = "mkdir,openat,read,pread64,write,pwrite64,fsync,ftruncate,link,unlink,rename,close,statx,fcntl";
       const points = pointsOf(countCalls(newTask(native), names.split(",")), isFull ? 1 : 29);
@@ -158,7 +158,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     600_000,
   );
 
-  test("a prune killed at any of them leaves the complete old or new journal", async () => {
+  test("a prune killed at any call leaves the complete old or new journal", async () => {
     const keeps = async (): Promise<Task> => {
       const task = newTask(true, { work: "prune" });
       const journal = fileJournal(task.path, { now: () => Date.now() - 1000, actor: ada });

@@ -1,7 +1,7 @@
 // The request of processes on one journal: `journal-driver.ts` in its own process, and the tests that continue after it.
 import type { Intent } from "../../src/journal/journal.ts";
 
-/** The same request for the same fingerprint. */
+/** The intent of a request: equal fingerprints mean equal requests. */
 export function requestOf(fingerprint: string, request_text: string): Intent {
   return {
     operation: "oauth_client.create",

@@ -1,5 +1,5 @@
-// The access-key commands that are disturbed, their preparation, and their recovery. The contract has no idempotency key, so
-// the conditions are: one POST, no orphan, no unreported loss of a secret.
+// The access-key commands that are disturbed, with their preparation and recovery. The legacy contract has no idempotency key,
+// so the conditions are: one POST, no orphan, no unreported loss of a secret.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -11,11 +11,11 @@ import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 
 const secretName = "key.secret";
 
-/** One run of a command: its home, its words, and the state before. */
+/** A prepared run of a command. */
 export interface Arranged {
   readonly at: Home;
   readonly words: readonly string[];
-  /** Every key that the run creates has a name with this prefix. */
+  /** The prefix of the names of all keys that the run creates. */
   readonly name: string;
   /** The key that is rotated or replaced. */
   readonly old?: { readonly id: string; readonly secret: string };
@@ -24,11 +24,11 @@ export interface Arranged {
 export interface KeyWork {
   readonly name: string;
   arrange(desk: KeysDesk, name: string): Promise<Arranged>;
-  /** The number of POSTs that the command itself may send. */
+  /** Paths of the POST that the command sends at most once. */
   readonly posts: RegExp;
   /** Further conditions right after the crash. @returns violations */
   atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
-  /** The same after recovery. */
+  /** Further conditions after recovery. @returns violations */
   inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
 }
 
@@ -36,8 +36,8 @@ function delivered(at: Home): string | undefined {
   return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
 }
 
-/** Exactly the keys whose secret is delivered or kept are live. */
-async function oneOwned(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
+/** Expects one live key with a delivered secret if the journal has created one, otherwise none. @returns violations */
+async function wrongKeys(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
   const secret = delivered(at);
@@ -54,7 +54,7 @@ export const create: KeyWork = {
   async arrange(desk, name) {
     return { at: desk.withToken(), name, words: ["keys", "create", "--name", name, "--secret-file", secretName] };
   },
-  inTheEnd: oneOwned,
+  inTheEnd: wrongKeys,
 };
 
 export const replace: KeyWork = {
@@ -71,7 +71,7 @@ export const replace: KeyWork = {
     return works ? [] : ["the old key is gone and the new one was not delivered"];
   },
   async inTheEnd(desk, arranged) {
-    const found = await oneOwned(desk, arranged);
+    const found = await wrongKeys(desk, arranged);
     const isOldLive = await desk.opens(arranged.old!.secret);
     const made = journalOf(arranged.at).some(
       ({ operation, state }) => operation === "access_key.rotate" && state === "done",
@@ -87,7 +87,7 @@ export const rotate: KeyWork = {
   posts: /\/rotate$/,
   async arrange(desk) {
     const { at, own } = await desk.withProfile();
-    // After the first time the profile knows its own key.
+    // The first rotation records in the profile which key is its own.
     const first = await undisturbed(at, ["keys", "rotate", own.id, "--update-profile", "--yes"]);
     if (first.code !== 0) throw new Error(first.stderr);
     return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile", "--yes"] };
@@ -108,14 +108,14 @@ export const recover: KeyWork = {
     const words = ["keys", "create", "--name", name, "--marker", "--secret-file", secretName, "--retry-for", "0"];
     const { code, stderr } = await undisturbed(at, words, { env: { INTEG_TIMEOUT: "1s" } });
     if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
-    // The key of a request is not looked up before its time limit is over.
+    // Recovery looks for the request's key only after the request's time limit.
     await wait(1200);
     return { at, name, words: ["journal", "recover", "--replace-lost-secret"] };
   },
-  inTheEnd: oneOwned,
+  inTheEnd: wrongKeys,
 };
 
-/** The recovery's steps, with the consents it needed. */
+/** How a recovery ended, with the consent that it needed. */
 type Path =
   | "nothing to do"
   | "finished"
@@ -126,8 +126,8 @@ type Path =
   | "confirmed";
 
 /**
- * Follows the program's next steps: recover, then what the exit code asks for.
- * @returns the steps, or a description of a dead end
+ * Follows the program's next steps: `journal recover`, then the command that its exit code calls for.
+ * @returns how the recovery ended, or an error that describes a dead end
  */
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;
@@ -146,14 +146,14 @@ async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | 
     const confirmed = await undisturbed(at, ["journal", "recover", "--yes"]);
     return confirmed.code === 0 ? "confirmed" : dead("recover --yes", confirmed);
   }
-  if (first.stderr.includes("This profile is locked out.")) return escape(desk, { at, id: old!.id });
+  if (first.stderr.includes("This profile is locked out.")) return unlockProfile(desk, { at, id: old!.id });
   const second = await undisturbed(at, ["journal", "recover", "--replace-lost-secret"]);
   if (second.code === 0) return first.code === 9 ? "replaced" : "rotated again";
   return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);
 }
 
-/** Recovers a profile whose own secret was revoked: another profile gives it a new one. */
-async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
+/** Recovers a profile whose own secret was revoked: another profile rotates its key. */
+async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
   const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.here;
   const words = [
     "profiles",
@@ -185,7 +185,7 @@ async function escape(desk: KeysDesk, { at, id }: { at: Home; id: string }): Pro
   return "locked out, told the way out";
 }
 
-/** Files of the home with a key's secret that are not its destination, or a reserve that was not freed. */
+/** Files of the home, other than destinations, that contain a key's secret or were reserved for one and not removed. */
 function strayFiles(at: Home): string[] {
   return readdirSync(at.folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -219,7 +219,7 @@ export class KeyStage implements Stage {
     if (posts > begun) findings.lostKeys.push(`${where}: ${posts} POSTs, ${begun} in the journal`);
     if (posts > 1) findings.duplicates.push(`${where}: ${posts} POSTs`);
     if (/a bug in integ/.test(ended.stderr)) findings.bugs.push(`${where}: ${ended.stderr}`);
-    // A delivered secret is a success even if its last record is not on disk, which is reported.
+    // A delivered secret is a success even if its last record is not on disk, but then a warning must say so.
     if (fault?.errno && ended.code === 0 && !ended.stderr.includes("could not be"))
       findings.falseSuccesses.push(`${where}: nothing was said`);
     for (const words of (await this.#work.atOnce?.(this.#desk, this.#arranged)) ?? [])
@@ -243,7 +243,7 @@ export class KeyStage implements Stage {
   }
 }
 
-/** The scenes of a test file, all at one desk. */
+/** Makes the scenes of a test file, which share one desk. */
 export function keyScenes(): (work: KeyWork) => Scene {
   let desk: KeysDesk;
   let number = 0;
@@ -253,7 +253,7 @@ export function keyScenes(): (work: KeyWork) => Scene {
   afterAll(() => desk.close());
   return (work) => ({
     name: work.name,
-    // Only a key that may not have been created is looked up in the list.
+    // Recovery looks in the list only for a key that may not have been created.
     settle: work === rotate ? undefined : () => desk.service.settle(),
     async stage({ through } = {}) {
       await desk.renew();

@@ -1,5 +1,5 @@
-// SIGKILL at every file and network call of `journal claim`: the secret is at its destination or still kept, and the same claim
-// typed again finishes. Typed again with another destination, nothing is left at the first.
+// SIGKILL at every file and network call of `journal claim`: the secret is at its destination or still kept, and a second claim
+// finishes. If that names another destination, nothing is left at the first.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
@@ -17,7 +17,7 @@ killTest(claiming, { sample: 3 });
 killTest(scene(claimUnnamed), { sample: 2 });
 killTest(scene(claimRotation), { sample: 2 });
 
-/** @param play returns the violation, or undefined if the command was not killed at the point */
+/** @param play returns the violations, or undefined if the command was not killed at the point */
 async function playAt(
   points: readonly Point[],
   play: (point: Point) => Promise<string[] | undefined>,
@@ -33,7 +33,7 @@ async function playAt(
   return { found, hit };
 }
 
-/** @returns the violation, or undefined if the claim was not killed there */
+/** Claims to another destination after a kill. @returns the violations, or undefined if the claim was not killed there */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
   const stage = await claiming.stage();
   const { at, account, words } = stage;
@@ -46,13 +46,13 @@ async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
     if (again && again.code !== 0) wrong.push(`claim again: exit ${again.code}: ${again.stderr}`);
     const recovered = await undisturbed(at, ["journal", "recover"]);
     if (recovered.code !== 0) wrong.push(`recover: ${recovered.stderr}`);
-    const rooms = readdirSync(at.folder).filter((name) => name.includes(".integ-"));
-    wrong.push(...rooms.map((name) => `${name} is left`));
+    const reserves = readdirSync(at.folder).filter((name) => name.includes(".integ-"));
+    wrong.push(...reserves.map((name) => `${name} is left`));
     const place = words[words.indexOf("--secret-file") + 1]!;
-    const whole = [place, "elsewhere"].filter((name) => existsSync(at.path(name)));
-    if (whole.length === 0) wrong.push("the secret is nowhere");
+    const written = [place, "elsewhere"].filter((name) => existsSync(at.path(name)));
+    if (written.length === 0) wrong.push("the secret is nowhere");
     const { client_id } = (await account.live())[0]!;
-    for (const name of whole)
+    for (const name of written)
       if (!(await account.opens(client_id!, readFileSync(at.path(name), "utf8").trimEnd())))
         wrong.push(`${name} holds no secret that works`);
     return wrong;
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("strace"))("a killed journal claim", () => {
   });
 });
 
-/** @returns the violation, or undefined if the command was not killed there */
+/** Forgets again after a kill. @returns the violations, or undefined if the command was not killed there */
 async function forgottenAgain(point: Point): Promise<string[] | undefined> {
   const stage = await scene(forget).stage();
   const { at, words } = stage;
@@ -84,7 +84,7 @@ async function forgottenAgain(point: Point): Promise<string[] | undefined> {
     const { state } = readJournal(at.path("state", "journal.ndjson"))[0]!;
     const wrong = kept.map((name) => `${name} is kept (${state}, typed again: exit ${again.code})`);
     if (state !== "abandoned") wrong.push(`it is ${state}`);
-    // It reported that nothing is left to forget, or it finished.
+    // The second command finished, or reported that nothing is left to forget.
     if (![0, 2].includes(again.code!)) wrong.push(`typed again: exit ${again.code}: ${again.stderr}`);
     return wrong;
   } finally {
@@ -96,7 +96,7 @@ describe.skipIf(isMissing("strace"))("a killed journal forget", () => {
   it("that is repeated leaves no copy of the secret", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(scene(forget)));
     if (countsOnly) return console.log(`count: journal forget: ${all.length}`);
-    // The last ones: between the record and the removal of the copy.
+    // The last six points are between the record and the removal of the copy.
     const points = isFull ? all : [...spread(all.slice(0, -6), 2), ...spread(all.slice(-6), 3)];
     const { found, hit } = await playAt(points, forgottenAgain);
     recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal forget, typed again");

@@ -1,5 +1,5 @@
-// SIGKILL at every call between the deliveries to three and to five destinations, secret stores among them, then recovery:
-// every destination has the current secret, Vault has each secret once, and the old client was not revoked before that.
+// SIGKILL at every call during deliveries to three and to five destinations, some of them secret stores, then recovery: every
+// destination has the current secret, Vault has each secret once, and the old client was not revoked too early.
 import { stayInThisProcess } from "../support/program.ts";
 import { isMissing } from "../support/tools.mjs";
 import { clientScenes, rotateTo } from "./client-scenes.ts";
@@ -10,7 +10,7 @@ const scene = clientScenes();
 const { withFile, withAll, withCluster } = storePlaces();
 const deliveries = { of: deliveryPoints, isDistinct: true };
 
-// The killed command had its own process; its recovery is judged by the result.
+// A killed command has its own process in any case; its recovery can run in this one.
 stayInThisProcess();
 
 if (!isMissing("libsodium")) {
@@ -20,4 +20,4 @@ if (!isMissing("libsodium")) {
 
 // kubectl alone makes more calls than all others, and has nothing to recover.
 if (!isMissing("kubectl", "openssl"))
-  killTest(scene({ ...rotateTo(withCluster), isOwn: true }), { sample: 2, ...deliveries });
+  killTest(scene({ ...rotateTo(withCluster), ownCallsOnly: true }), { sample: 2, ...deliveries });

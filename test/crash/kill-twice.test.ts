@@ -14,8 +14,8 @@ import { isMissing } from "../support/tools.mjs";
 const scene = clientScenes();
 
 /**
- * Recovery after the scene's command was killed at a point. How often a thread wakes another differs between runs and shifts
- * the count by a call: the kill is repeated until it leaves the same state as the first time.
+ * Recovery after the scene's command was killed at a point. The number of calls that wake threads differs between runs and may
+ * shift the point: the kill is repeated until it leaves the same state as the first time.
  */
 function recoveryAfter(work: ClientWork, first: Point): ClientWork {
   let remains: string | undefined;
@@ -40,7 +40,7 @@ function recoveryAfter(work: ClientWork, first: Point): ClientWork {
 
 const sample = { first: 1, second: 2 };
 
-/** The points of the first kill. The first few leave nothing to recover, so a sample has none of them. */
+/** The points of the first kill. A sample leaves out the first points, after which there is nothing to recover. */
 async function firstKillsOf(work: ClientWork): Promise<Point[]> {
   const points = changingPoints(await pointsOf(scene(work)));
   return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);

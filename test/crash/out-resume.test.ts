@@ -1,5 +1,5 @@
-// `--out --resume` killed at every file and network call, and killed again when it resumes: the resulting file must equal, byte
-// for byte, that of an undisturbed run.
+// Kills `--out` at every file and network call, and again when `--resume` continues: the resulting file must equal, byte for
+// byte, the file of an undisturbed run.
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ beforeAll(async () => {
   const pages = pagesOf([0, 3, 1, 0, 4, 2]);
   server = await startListServer((asked) => {
     const page = pages(asked);
-    // The offset is noted once a second: here a second passes, so that it is noted again halfway.
+    // The program notes its offset once a second: the delay makes it do so halfway.
     const delayMs = asked.token === "token-3" ? 1100 : 0;
     return (response) =>
       void wait(delayMs).then(() => response.writeHead(200, { "content-type": "application/json" }).end(page));
@@ -38,7 +38,7 @@ class WalkStage implements Stage {
     return Promise.resolve();
   }
 
-  /** Killed at the same point again, then resumed to the end. */
+  /** Resumes and is killed at the same point again, then resumes to the end. */
   async recover({ findings, where, fault }: Run): Promise<string> {
     const resume = [...this.words, "--resume"];
     const again = await this.at.integ(resume, { under: killedAt(fault!.point) });
@@ -59,7 +59,7 @@ class WalkStage implements Stage {
   }
 }
 
-/** Complete now, or since an earlier run: the file is compared. */
+/** True if the file is complete, by this run or an earlier one. */
 function hasEnded({ code, stderr }: Ended): boolean {
   return code === 0 || (code === 2 && stderr.includes("there is nothing to resume"));
 }

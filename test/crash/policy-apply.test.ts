@@ -1,5 +1,5 @@
-// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges; nothing is doubled or
-// lost, and no other item is stopped. Kills are in policy-killed.test.ts.
+// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges, nothing is doubled or
+// lost, and a failed item stops no other one. Kills are in policy-killed.test.ts.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -34,11 +34,11 @@ const creationFaults = ["drop=after", "secret=withheld", "drop=before", "status=
 
 describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty items with %s", (kind) => {
   const names = many(30);
-  // Five consecutive ones of thirty, at any position.
+  // The faults hit five consecutive creations of thirty, at any position.
   const at = isFull ? Array.from({ length: 26 }, (_, after) => after) : [2];
   const counted = { runs: 0, "items that failed": 0, "others unfinished": 0, "secrets outside": 0, wrong: 0 };
   afterAll(() => {
-    // Nothing is left of other tests' runs.
+    // A run of other tests only has nothing to report.
     if (counted.runs > 0) recordFigure("faults among thirty items", counted, `five creations, ${kind}`);
   });
 

@@ -1,6 +1,6 @@
-// `integ apply` of five items, killed before each of its system calls. A run is recorded once; a call that changes neither
-// disk nor wire leaves the state of the call before it, so only different states are played: each is restored on the disk and
-// in the service, finished by the program, and compared with the service.
+// `integ apply` of five items, killed before each of its system calls. A run is recordScene once. A call that neither changes the
+// disk nor sends anything leaves the previous state, so only different states are played: each is restored on the disk and in the
+// service, finished by the program, and compared with the service.
 //
 // INTEG_TEST_FULL=1 plays every state, in both ways of recovery, otherwise a sample. INTEG_TEST_RESULTS=<file> keeps a line
 // for each state and skips states that it already has, so that an interrupted run continues.
@@ -22,7 +22,7 @@ import {
   isAnyAboveSlots,
   keysOf,
   many,
-  type Names,
+  type PolicyOptions,
   policyText,
   resultsIn,
   strayFilesIn,
@@ -38,7 +38,7 @@ import { isMissing } from "../support/tools.mjs";
 const names = many(5);
 const { INTEG_TEST_RESULTS: resultsFile } = process.env;
 
-/** A person's possible commands after the crash. */
+/** The commands that a user may type after the crash. */
 const ways = ["apply", "journal recover, then apply"] as const;
 type Way = (typeof ways)[number];
 
@@ -68,11 +68,11 @@ const scenes: readonly Scene[] = [
   { name: "ends overlaps of three keys and two clients", work: "ends an overlap", ...mixedScene },
 ];
 
-/** Until then a list is too new to prove that a key is missing, and an apply leaves the item unfinished. */
+/** The age at which a list proves that a key is missing; an earlier apply leaves the item unfinished. */
 const settleMs = 16_000;
-/** An overlap of at most this length is over when the next run starts. */
+/** The length of the overlaps. */
 const shortOverlap = "1s";
-/** Then it has ended, by the service's clock, which its responses give in whole seconds. */
+/** The wait after which an overlap has ended by the service's clock, which its responses give in whole seconds. */
 const overlapMs = 2500;
 
 let service: RewindableService;
@@ -107,7 +107,7 @@ async function converge(at: Home, { work }: Scene, way: Way): Promise<string[]> 
   return wrong;
 }
 
-async function madeSoFar(): Promise<number> {
+async function countCreated(): Promise<number> {
   return (await account.clients()).length + (await keysOf(account)).length;
 }
 
@@ -118,10 +118,10 @@ async function wrongsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
   for (const name of await brokenFiles(account, at, names)) wrong.push(`${name} has nothing that works immediately`);
   if (scene.work !== "creates")
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
-  const before = await madeSoFar();
+  const before = await countCreated();
   wrong.push(...(await converge(at, scene, way)), ...(await wrongsOf(account, at, names)));
   // A client of an interrupted run is replaced only if its secret is lost; a missing one is created once.
-  const made = (await madeSoFar()) - before;
+  const made = (await countCreated()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
   const strayed = strayFilesIn(at);
   if (strayed.length > 0) wrong.push(`secrets in ${strayed.join(", ")}`);
@@ -130,7 +130,7 @@ async function wrongsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
   return wrong;
 }
 
-async function applied(at: Home, policy: Names): Promise<void> {
+async function applyPolicy(at: Home, policy: PolicyOptions): Promise<void> {
   writeFileSync(at.path("integ.yaml"), policyText(service, policy));
   const { code, stderr } = await undisturbed(at, applyWords);
   if (code !== 0) throw new Error(stderr);
@@ -141,9 +141,9 @@ async function stageOf({ work, parallel, keys }: Scene): Promise<{ at: Home; wor
   const at = await homeWithProfile(service, { names, keys });
   const wider = { names, keys, scopes: widerScopes, keyScope: widerKeyScope };
   const overlap = /overlap/.test(work) ? shortOverlap : "0s";
-  if (work !== "creates") await applied(at, { names, keys });
+  if (work !== "creates") await applyPolicy(at, { names, keys });
   if (work === "ends an overlap") {
-    await applied(at, { ...wider, overlap });
+    await applyPolicy(at, { ...wider, overlap });
     await sleep(overlapMs);
   } else if (work !== "creates") writeFileSync(at.path("integ.yaml"), policyText(service, { ...wider, overlap }));
   await service.calm();
@@ -157,7 +157,7 @@ interface RecordedScene {
   readonly endedAt: number;
 }
 
-async function recorded(scene: Scene): Promise<RecordedScene> {
+async function recordScene(scene: Scene): Promise<RecordedScene> {
   const { at, words } = await stageOf(scene);
   const { value, moments } = await service.record(() =>
     recordFiles(at.folder, (under) => at.spawned(words, { under })),
@@ -176,7 +176,7 @@ describe.skipIf(isMissing("strace"))("integ apply killed before any call", () =>
     stayInThisProcess();
     service = await RewindableService.start();
     account = new Account(service);
-    for (const scene of scenes) runs.set(scene, await recorded(scene));
+    for (const scene of scenes) runs.set(scene, await recordScene(scene));
   }, 300_000);
   afterAll(async () => {
     for (const { at } of runs.values()) at.remove();
@@ -189,7 +189,7 @@ describe.skipIf(isMissing("strace"))("integ apply killed before any call", () =>
     async (name, scene) => {
       const { at, steps, states, endedAt } = runs.get(scene)!;
       if (scene.keys.length > 0) await sleep(Math.max(0, endedAt + settleMs - performance.now()));
-      // The first state leaves nothing to do, and the last one is the end.
+      // A sample leaves out the first state, after which there is nothing to recover, and the last one, the end of the run.
       const chosen = isFull ? partOf(states) : spread(states, scene.sample + 2).slice(1, -1);
       const wrong: string[] = [];
       let played = 0;

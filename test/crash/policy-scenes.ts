@@ -1,4 +1,4 @@
-// Policies that are disturbed while `integ apply` runs, and the conditions for the account afterwards.
+// The policies whose `integ apply` is disturbed, and the conditions for the account afterwards.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -6,9 +6,9 @@ import { integHere } from "../support/program-here.ts";
 import type { Service } from "../support/service.ts";
 import { filesWithSecrets } from "./client-audit.ts";
 
-export interface Names {
+export interface PolicyOptions {
   readonly names: readonly string[];
-  /** Names of access keys; the others are OAuth clients. */
+  /** PolicyOptions of access keys; the others are OAuth clients. */
   readonly keys?: readonly string[];
   readonly scopes?: string;
   /** Items with more scopes than the others. */
@@ -24,8 +24,8 @@ export const widerKeyScope = "*";
 /** The prefix of every key's secret in the sandbox. */
 export const keySecretStart = "sbx_us_aks_";
 
-/** Alternating between two service accounts, so that thirty have slots. */
-export function policyText({ us }: Pick<Service, "us">, policy: Names): string {
+/** The text of a policy. Its clients alternate between two service accounts, so that thirty clients have slots. */
+export function policyText({ us }: Pick<Service, "us">, policy: PolicyOptions): string {
   const { names, keys = [], scopes = "entity:read", wider = [], keyScope = "push-ingest:*", overlap = "0s" } = policy;
   const accounts = [us.service_account_id, us.caller_service_account_id];
   const common = (name: string): string[] => [
@@ -59,14 +59,14 @@ export function policyText({ us }: Pick<Service, "us">, policy: Names): string {
   ].join("\n");
 }
 
-export function homeWith(service: Pick<Service, "us" | "env">, names: Names): Home {
+export function homeWith(service: Pick<Service, "us" | "env">, names: PolicyOptions): Home {
   const home = new Home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
   writeFileSync(home.path("integ.yaml"), policyText(service, names));
   return home;
 }
 
-/** A home whose profile has its own key and can exchange the secret of a new one, which the proof of keys needs. */
-export async function homeWithProfile(service: Pick<Service, "us">, names: Names): Promise<Home> {
+/** A home with a profile that has its own key and can exchange keys for tokens, which proves new keys. */
+export async function homeWithProfile(service: Pick<Service, "us">, names: PolicyOptions): Promise<Home> {
   const { us } = service;
   const home = new Home();
   const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
@@ -86,7 +86,7 @@ export function resultsIn({ stdout }: Ended): string[] {
 interface Delivered {
   readonly client_id?: string;
   readonly client_secret?: string;
-  /** Of a key. */
+  /** The id of a key. */
   readonly id?: string;
   readonly secret?: string;
 }
@@ -107,37 +107,37 @@ async function opens(account: Account, { client_id, client_secret, secret }: Del
   return answer.ok;
 }
 
-interface HeldKey {
+interface ListedKey {
   readonly id: string;
   readonly name: string;
   readonly status: string;
 }
 
-/** Keys of items, revoked ones too. The program marks the names of keys that it creates. */
-export async function keysOf(account: Account): Promise<HeldKey[]> {
-  const all = (await account.service.control("GET", "/access_keys")) as HeldKey[];
+/** The keys of items, including revoked ones. Keys that the program creates have a marker in their names. */
+export async function keysOf(account: Account): Promise<ListedKey[]> {
+  const all = (await account.service.control("GET", "/access_keys")) as ListedKey[];
   return all.filter(({ name }) => /^item-\d+(?:-[0-9a-f]{12})?$/.test(name));
 }
 
-/** No client and no key of an item is live. */
+/** Revokes all clients and all keys of items. */
 export async function clearAll(account: Account): Promise<void> {
   await account.clear();
   for (const { id, status } of await keysOf(account))
     if (status !== "revoked") await account.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
 }
 
-/** Violations after all was done: each item has one live client or key, which its file authenticates. */
+/** Violations after the last run: each item must have exactly one live client or key, whose secret is in its file. */
 export async function wrongsOf(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   const keys = (await keysOf(account)).filter(({ status }) => status === "active").map(({ id }) => id);
   const live = new Set([...(await account.live()).map(({ client_id }) => client_id), ...keys]);
   if (live.size !== names.length) found.push(`${live.size} live clients and keys of ${names.length} items`);
   for (const name of names) {
-    const held = deliveredTo(home, name);
-    const id = held?.client_id ?? held?.id;
-    if (held === undefined || id === undefined) found.push(`${name} has no secret`);
+    const delivered = deliveredTo(home, name);
+    const id = delivered?.client_id ?? delivered?.id;
+    if (delivered === undefined || id === undefined) found.push(`${name} has no secret`);
     else if (!live.delete(id)) found.push(`${name} has the secret of a client or key that is not live`);
-    else if (!(await opens(account, held))) found.push(`the secret of ${name} opens nothing`);
+    else if (!(await opens(account, delivered))) found.push(`the secret of ${name} opens nothing`);
   }
   return found;
 }
@@ -146,13 +146,13 @@ export async function wrongsOf(account: Account, home: Home, names: readonly str
 export async function brokenFiles(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
   for (const name of names) {
-    const held = deliveredTo(home, name);
-    if (held && !(await opens(account, held))) broken.push(name);
+    const delivered = deliveredTo(home, name);
+    if (delivered && !(await opens(account, delivered))) broken.push(name);
   }
   return broken;
 }
 
-/** Files with a secret that are not an item's own; the profile's own key is stored with the profiles. */
+/** Files with a secret that are neither an item's file nor the stored credential of the profile. */
 export function strayFilesIn(home: Home): string[] {
   return filesWithSecrets(home.folder, [keySecretStart]).filter(
     (file) => !/^(?:item-\d+\.json$|config\/credentials\/)/.test(file),

@@ -1,4 +1,4 @@
-// `integ apply`, and the recovery after it, as scenes that are disturbed.
+// Scenes in which `integ apply`, or the recovery after it, is disturbed.
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
@@ -12,7 +12,7 @@ export const names = ["first", "second"];
 export interface PolicyWork {
   readonly name: string;
   readonly words: readonly string[];
-  /** Requests of an earlier apply that are lost. */
+  /** How many requests of an earlier apply are lost. */
   readonly lost?: number;
 }
 
@@ -61,7 +61,7 @@ export class PolicyStage implements Stage {
   }
 }
 
-/** The scenes of a test file, all at one service, which is restarted now and then. */
+/** Makes the scenes of a test file, which share one service. It is restarted after 100 stages. */
 export function policyScenes(): (work: PolicyWork) => Scene {
   let service: Service | undefined;
   let used = 0;

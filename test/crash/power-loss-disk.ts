@@ -1,5 +1,5 @@
-// A folder as strict POSIX keeps it after a power cut: file contents up to the file's last sync, names up to the folder's last
-// sync; each unsynced change may be lost independently.
+// The content of a folder after a power cut, as strict POSIX allows: the file contents of the file's last sync and the names of
+// the folder's last sync. Each unsynced change may be lost independently.
 import { createHash } from "node:crypto";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ interface Node {
   readonly bytes: Buffer;
 }
 
-/** The content of a folder: paths are relative to it, the folder itself is "". Files have numbers. */
+/** The content of a folder. Files and folders have numbers; paths are relative to the folder, whose own path is "". */
 export interface Image {
   readonly nodes: ReadonlyMap<number, Node>;
   readonly names: ReadonlyMap<string, number>;
@@ -67,7 +67,7 @@ export function writeImage({ nodes, names }: Image, folder: string): void {
   }
 }
 
-/** Equal for two images that no program can distinguish. */
+/** A text that is equal for images that no program can distinguish. */
 export function fingerprintOf({ nodes, names }: Image): string {
   const links = new Map<number, number>();
   for (const number of names.values()) links.set(number, (links.get(number) ?? 0) + 1);
@@ -116,8 +116,8 @@ function folderOf(operation: Named): string {
   return folder === "." ? "" : folder;
 }
 
-/** The image after the operations, each with its outcome. */
-function played(start: Image, changes: readonly Change[], fateOf: (index: number) => Fate): Image {
+/** The image after the changes, each with its fate. */
+function imageWith(start: Image, changes: readonly Change[], fateOf: (index: number) => Fate): Image {
   const nodes = new Map(start.nodes);
   const names = new Map(start.names);
   for (const [index, { operation }] of changes.entries()) {
@@ -133,10 +133,10 @@ function played(start: Image, changes: readonly Change[], fateOf: (index: number
   return reachable({ nodes, names });
 }
 
-/** The image after one more operation of a killed process: done operations are there, synced or not. */
+/** The image after one more operation of a process that may be killed: a kill loses no completed operation. */
 export function imageAfter(image: Image, operation: FileOperation): Image {
   if (operation.kind === "sync") return image;
-  return played(image, [{ operation, isSynced: true }], () => "kept");
+  return imageWith(image, [{ operation, isSynced: true }], () => "kept");
 }
 
 function apply(
@@ -145,7 +145,7 @@ function apply(
 ): void {
   if (isWritten(operation)) {
     const node = nodes.get(operation.node)!;
-    nodes.set(operation.node, { ...node, bytes: sameBytesAfter(node.bytes, operation, fate) });
+    nodes.set(operation.node, { ...node, bytes: cachedBytesAfter(node.bytes, operation, fate) });
   } else if (operation.kind === "create") names.set(operation.path, operation.node);
   else if (operation.kind === "remove") names.delete(operation.path);
   else {
@@ -157,7 +157,7 @@ function apply(
 /** Cache of file contents after each write: thousands of states share all but the last few writes. */
 const written = new WeakMap<Buffer, Map<Written, Map<Fate, Buffer>>>();
 
-function sameBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
+function cachedBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
   const ofFile = written.get(before) ?? new Map<Written, Map<Fate, Buffer>>();
   written.set(before, ofFile);
   const ofWrite = ofFile.get(operation) ?? new Map<Fate, Buffer>();
@@ -177,12 +177,12 @@ function bytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
   const kept = fate === "torn" ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes;
   const after = Buffer.alloc(Math.max(before.length, at + kept.length));
   before.copy(after);
-  // Only bytes after the old end are new, and they read as zeros.
+  // With the fate `empty` only the length changes: bytes after the old end read as zeros.
   if (fate !== "empty") kept.copy(after, at);
   return after;
 }
 
-/** Without names whose folder is missing. */
+/** The image without names whose folder is missing. */
 function reachable({ nodes, names }: Image): Image {
   const there = new Map<string, number>();
   for (const [path, node] of [...names].toSorted(([a], [b]) => a.length - b.length)) {
@@ -192,7 +192,7 @@ function reachable({ nodes, names }: Image): Image {
   return { nodes, names: there };
 }
 
-/** The maximum of operations of which every pair is lost, or kept. */
+/** How many of the last unsynced operations are lost or kept in pairs. */
 const mostPaired = 10;
 
 /** A state of the disk after a power cut, with its description for messages. */
@@ -202,15 +202,15 @@ export interface State {
 }
 
 /**
- * The possible states after a power cut: of the unsynced operations none, all, each lost alone, each kept alone, each write
- * torn (the others kept or lost), and pairs.
+ * The possible states after a power cut. The unsynced operations are all kept, all lost, each lost alone, each kept alone, each
+ * write torn (the others kept or lost), or lost and kept in pairs.
  */
 export function* statesAfter(start: Image, operations: readonly FileOperation[]): Generator<State> {
   const changes = changesOf(operations, start);
   const open = changes.flatMap(({ isSynced }, index) => (isSynced ? [] : [index]));
   const state = (how: string, fateOf: (index: number) => Fate): State => ({
     how,
-    image: played(start, changes, (index) => (changes[index]!.isSynced ? "kept" : fateOf(index))),
+    image: imageWith(start, changes, (index) => (changes[index]!.isSynced ? "kept" : fateOf(index))),
   });
   const named = (index: number): string => describe(changes[index]!.operation);
   yield state("all is there", () => "kept");

@@ -4,12 +4,12 @@ import { powerCuts } from "./power-loss.ts";
 import { clientWork } from "./power-loss-scenes.ts";
 import { afterKill, type CutState } from "./power-loss-states.ts";
 
-/** The secret was written and its file truncated to its length: it gets its name in the step after the next. */
+/** True if the secret's file was just truncated to the secret's length: the next operations sync it and give it its name. */
 function isCutToLength({ last }: Pick<CutState, "last">): boolean {
   return last?.kind === "cut" && last.length < 1000;
 }
 
-function isFolderMade({ last }: Pick<CutState, "last">): boolean {
+function isFolderCreated({ last }: Pick<CutState, "last">): boolean {
   return last?.kind === "create" && last.path === "state";
 }
 
@@ -24,7 +24,7 @@ powerCuts("recovery", [
   afterKill({ name: "journal recover (the name was given)", first: clientWork(create) }, isNamed),
   afterKill(
     { name: "oauth-clients create (the folder was made)", first: clientWork(create), words: "again" },
-    isFolderMade,
+    isFolderCreated,
   ),
   clientWork(claim),
 ]);

@@ -1,5 +1,5 @@
-// The commands that lose power, each with its preparation and the conditions for every possible state, immediately and after
-// recovery.
+// The commands during which the power is cut, each with its preparation and the conditions for every possible state, immediately
+// and after recovery.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { KeysDesk } from "../e2e/keys-desk.ts";
 import { Account } from "../support/account.ts";
@@ -15,13 +15,13 @@ import type { FileOperation, Image } from "./power-loss-disk.ts";
 import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
-/** The state after a cut. */
-export interface Cut {
+/** One state after a power cut: how the command ended, and where to report violations. */
+export interface PowerLossCase {
   readonly findings: Findings;
   readonly where: string;
-  /** The command's result; absent if the power was lost before. */
+  /** The command's result; undefined if the power was lost before its end. */
   readonly ended: Ended | undefined;
-  /** The secret was on the disk, complete and synced. */
+  /** True if the secret was on the disk, complete and synced. */
   readonly isSecretSynced: boolean;
 }
 
@@ -38,8 +38,8 @@ export interface PowerStage {
     readonly image: Image;
     readonly operations: readonly FileOperation[];
   };
-  /** Checks a state, recovers it as a person would, and checks again. */
-  check(cut: Cut): Promise<void>;
+  /** Checks a state, recovers it like a user, and checks again. */
+  check(cut: PowerLossCase): Promise<void>;
 }
 
 export interface PowerScene {
@@ -54,24 +54,24 @@ function journalText(at: Home): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-/** Conditions for every state after recovery. */
-/** Reported as finished: no secret and no reserve is on the disk outside its destination. */
-function auditTidy(at: Home, { findings, where, ended }: Cut, isPlace: (file: string) => boolean): void {
+/** Checks that a command that has ended left no secret and no reserve outside its destination. */
+function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace: (file: string) => boolean): void {
   if (ended === undefined) return;
-  // The key of a digest is useless alone, and recovery removes it.
+  // The key of a digest is useless without the digest, and recovery removes it.
   const strayed = filesWithSecrets(at.folder).filter((file) => !isPlace(file) && !file.endsWith(".key"));
   if (strayed.length > 0) findings.strayedSecrets.push(`${where}: at once, in ${strayed.join(", ")}`);
 }
 
 /**
- * If one sync covers several writes, unsynced data may be lost before data that is kept: damage in the middle of the journal,
- * of a record whose request was never sent.
+ * True if a record in the middle of the journal is lost. This is allowed if one sync covers several writes: the request of such
+ * a record was never sent.
  */
 function hasHole(at: Home): boolean {
   return /\0[^\0]/.test(journalText(at));
 }
 
-async function auditJournal(at: Home, { findings, where }: Cut, { isHoled = false } = {}): Promise<void> {
+/** Checks that a second recovery changes nothing and that `journal verify` finds only an expected hole. */
+async function auditJournal(at: Home, { findings, where }: PowerLossCase, { isHoled = false } = {}): Promise<void> {
   const before = journalText(at);
   const again = await undisturbed(at, ["journal", "recover"]);
   if (again.code !== 0) findings.unfinished.push(`${where}: recovered again: ${again.code} ${again.stderr}`);
@@ -93,7 +93,7 @@ export function clientWork(work: ClientWork): PowerScene {
       const arranged = await work.arrange(at, account);
       await service.calm();
       const { old, delivered, printed = "" } = arranged;
-      const check = async (cut: Cut): Promise<void> => {
+      const check = async (cut: PowerLossCase): Promise<void> => {
         const { findings, where, ended = killed } = cut;
         const place = work.place ?? rawFile;
         const watched: Watched = { at, account, findings, where, old, place, printed: printed + ended.stdout };
@@ -123,7 +123,7 @@ export function keyWork(work: KeyWork, number: number): PowerScene {
       const arranged = await work.arrange(desk, `cut-${number}-`);
       await service.calm();
       const stage = new KeyStage(desk, work, arranged);
-      const check = async (cut: Cut): Promise<void> => {
+      const check = async (cut: PowerLossCase): Promise<void> => {
         await desk.renew();
         const { findings, where, ended = killed } = cut;
         const run = { findings, where, ended };
@@ -146,7 +146,7 @@ export const revocation: PowerScene = {
     const { id } = await account.make(["entity:read"]);
     await service.calm();
     const isLive = async (): Promise<boolean> => (await account.live()).some((client) => client.id === id);
-    const check = async (cut: Cut): Promise<void> => {
+    const check = async (cut: PowerLossCase): Promise<void> => {
       const { findings, where, ended } = cut;
       if (ended && (await isLive())) findings.falseSuccesses.push(`${where}: revoked, it said`);
       const isBegun = readJournal(at.path("state", "journal.ndjson")).length > 0;
@@ -169,7 +169,7 @@ export const together: PowerScene = {
     const at = homeWith(service, { names });
     await service.calm();
     const stage = new PolicyStage(at, applyWords, account);
-    const check = async (cut: Cut): Promise<void> => {
+    const check = async (cut: PowerLossCase): Promise<void> => {
       const { findings, where, ended = killed } = cut;
       const isHoled = hasHole(at);
       await stage.audit({ findings, where, ended });
@@ -196,7 +196,7 @@ export const exported: PowerScene = {
     if (made.code !== 0 || whole.length < 3) throw new Error(`${made.stderr}${whole.join("\n")}`);
     const words = ["journal", "export", "--out", "changes.ndjson"];
     const file = at.path("changes.ndjson");
-    const check = async (cut: Cut): Promise<void> => {
+    const check = async (cut: PowerLossCase): Promise<void> => {
       const { findings, where, ended } = cut;
       if (ended && !existsSync(file)) findings.falseSuccesses.push(`${where}: there is no file`);
       const again = existsSync(file) ? undefined : await undisturbed(at, words);
@@ -213,7 +213,7 @@ interface ShownProfile {
   readonly organization_id: string;
 }
 
-/** A profile is the old or the new one, never damaged, and its credential works. */
+/** The profile is unchanged or changed, never damaged, and its credential works. */
 export const profileEdit: PowerScene = {
   name: "profiles edit",
   async stage(service) {
@@ -224,7 +224,7 @@ export const profileEdit: PowerScene = {
     const added = await undisturbed(at, words, { input: us.api_key });
     if (added.code !== 0) throw new Error(added.stderr);
     const other = us.other_organization_id;
-    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+    const check = async ({ findings, where, ended }: PowerLossCase): Promise<void> => {
       const shown = await undisturbed(at, ["profiles", "show", "prod", "--json"]);
       if (shown.code !== 0) return void findings.tornFiles.push(`${where}: ${shown.code} ${shown.stderr}`);
       const { organization_id: now } = JSON.parse(shown.stdout) as ShownProfile;
@@ -246,7 +246,7 @@ export const profileAdd: PowerScene = {
     const at = new Home();
     const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
     const words = ["profiles", "add", "prod", ...address, "--api-key-stdin", "--no-verify"];
-    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+    const check = async ({ findings, where, ended }: PowerLossCase): Promise<void> => {
       const { code, stdout, stderr } = await undisturbed(at, ["profiles", "list", "--json"]);
       if (code !== 0) return void findings.tornFiles.push(`${where}: ${code} ${stderr}`);
       const isThere = stdout.includes('"prod"');
@@ -260,13 +260,13 @@ export const profileAdd: PowerScene = {
   },
 };
 
-/** A credential that is reported as removed is on no disk any more. */
+/** A credential that is reported as removed is no longer on the disk. */
 export const profileRemove: PowerScene = {
   name: "profiles remove",
   async stage(service) {
     const { at } = await profileEdit.stage(service);
     const words = ["profiles", "remove", "prod", "--yes"];
-    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+    const check = async ({ findings, where, ended }: PowerLossCase): Promise<void> => {
       const { us } = service;
       const holding = textsIn(at).filter(([, text]) => text.includes(us.api_key));
       if (ended && holding.length > 0)
@@ -295,7 +295,7 @@ export const refusal: PowerScene = {
     await account.clear();
     const at = new Home(service.env);
     const words = createWords(account).map((word) => (word === "entity:read" ? "nothing:read" : word));
-    const check = async (cut: Cut): Promise<void> => {
+    const check = async (cut: PowerLossCase): Promise<void> => {
       const { findings, where } = cut;
       auditTidy(at, cut, () => false);
       const { code, stderr } = await undisturbed(at, ["journal", "recover"]);
@@ -321,7 +321,7 @@ export const prune: PowerScene = {
     const made = await undisturbed(at, createWords(account));
     if (revoked.code !== 0 || made.code !== 0) throw new Error(`${revoked.stderr}${made.stderr}`);
     const staying = readJournal(at.path("state", "journal.ndjson")).find((entry) => entry.resource_id !== id)!;
-    const check = async (cut: Cut): Promise<void> => {
+    const check = async (cut: PowerLossCase): Promise<void> => {
       const { findings, where, ended } = cut;
       const entries = readJournal(at.path("state", "journal.ndjson"));
       if (!entries.some((entry) => entry.id === staying.id && entry.state === "done"))
@@ -339,9 +339,7 @@ export const prune: PowerScene = {
   },
 };
 
-/**
- * A list's file that is reported as finished is complete, and an interrupted one is resumed without losing or repeating a row.
- */
+/** A list's file that is reported as finished is complete; an interrupted one is resumed without losing or repeating a row. */
 export const outFile: PowerScene = {
   name: "entities list --out",
   async stage(service) {
@@ -349,7 +347,7 @@ export const outFile: PowerScene = {
     const words = ["entities", "list", "--all", "--limit", "50", "-o", "ndjson"];
     const { stdout: whole } = await undisturbed(at, words);
     const file = at.path("rows.ndjson");
-    const check = async ({ findings, where, ended }: Cut): Promise<void> => {
+    const check = async ({ findings, where, ended }: PowerLossCase): Promise<void> => {
       const isWhole = (): boolean =>
         statSync(file, { throwIfNoEntry: false }) !== undefined && readFileSync(file, "utf8") === whole;
       if (ended && !isWhole()) findings.falseSuccesses.push(`${where}: it said that the file is finished`);

@@ -1,4 +1,4 @@
-// A recorded command, and every state that a power cut may leave: the disk together with the service.
+// Records a command, and lists every state of the disk and the service that a power cut or a kill may leave.
 import { expect } from "vitest";
 import type { Ended } from "../support/program.ts";
 import {
@@ -16,7 +16,7 @@ import { type Recording, recordFiles, type Step } from "./power-loss-trace.ts";
 
 export interface CutState extends State {
   readonly moment: Moment;
-  /** The command's result; absent if the power was lost before. */
+  /** The command's result; undefined if the power was lost before its end. */
   readonly ended: Ended | undefined;
   /** The last step before the cut. */
   readonly last: Step | undefined;
@@ -83,12 +83,12 @@ function* statesOf(
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
       // A request in flight may have arrived, in the order of the service's responses.
-      for (let met = answered; met === answered || sent.has(met); met += 1) {
-        const moment = moments[met]!;
-        const fingerprint = `${disk} ${sameState[met]} ${rest}`;
+      for (let received = answered; received === answered || sent.has(received); received += 1) {
+        const moment = moments[received]!;
+        const fingerprint = `${disk} ${sameState[received]} ${rest}`;
         if (seen.has(fingerprint)) continue;
         seen.add(fingerprint);
-        const when = isEnded ? "after its end" : `before step ${done + 1}, ${met} requests met`;
+        const when = isEnded ? "after its end" : `before step ${done + 1}, ${received} requests received`;
         yield { ...state, ...at, how: `${when}: ${state.how}`, moment };
       }
     }
@@ -100,15 +100,15 @@ function* statesOf(
   }
 }
 
-/** A kill's state, and the number of steps of the trace with the same state. */
+/** A state after a kill. */
 export interface KilledState extends Omit<CutState, "operations"> {
   /** The step before which the process was killed, from 1. */
   readonly step: number;
 }
 
 /**
- * The possible states after a kill before each step, without repetitions. A call that changes neither disk nor wire leaves the
- * state of the call before it, as does one that restores an earlier state.
+ * The possible states after a kill before each step, without repetitions: a call that changes nothing, or restores an earlier
+ * state, adds none.
  */
 export function* killedStates(
   { start, steps, ended }: Recording,
@@ -124,12 +124,12 @@ export function* killedStates(
     const isEnded = done === steps.length;
     const disk = fingerprintOf(image);
     // A request in flight may have arrived, in the order of the service's responses.
-    for (let met = answered; met === answered || sent.has(met); met += 1) {
-      const moment = moments[met]!;
-      const fingerprint = `${disk} ${sameState[met]} ${isEnded}`;
+    for (let received = answered; received === answered || sent.has(received); received += 1) {
+      const moment = moments[received]!;
+      const fingerprint = `${disk} ${sameState[received]} ${isEnded}`;
       if (seen.has(fingerprint)) continue;
       seen.add(fingerprint);
-      const how = isEnded ? "after its end" : `killed before step ${done + 1}, ${met} requests met`;
+      const how = isEnded ? "after its end" : `killed before step ${done + 1}, ${received} requests received`;
       yield { image, moment, how, ended: isEnded ? ended : undefined, last: steps[done - 1], step: done + 1 };
     }
     const step = steps[done];
@@ -140,7 +140,7 @@ export function* killedStates(
   }
 }
 
-/** The service's state after each request: of several in flight, the first one sent may get the last response. */
+/** The number of the service's moment for each request: the service may handle simultaneous requests in another order. */
 function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<number, number> {
   const places = new Map<number, number>();
   for (const step of steps) {
@@ -153,19 +153,19 @@ function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<numbe
 }
 
 /**
- * A command that loses power after a killed one, whose unsynced operations may still be lost.
- * @param isIt the moment at which the first one is killed
+ * A scene in which the power is cut during the command after a killed one, whose unsynced operations may still be lost.
+ * @param isKill true for the state in which the first command is killed
  * @param words `journal recover` by default; "again" for the same command
  */
 export function afterKill(
   { name, first, words }: { readonly name: string; readonly first: PowerScene; readonly words?: "again" },
-  isIt: (state: Pick<CutState, "last">) => boolean,
+  isKill: (state: Pick<CutState, "last">) => boolean,
 ): PowerScene {
   return {
     name,
     async stage(service) {
       const { stage, states, start } = await record(first, service);
-      const state = states.find((one) => one.how.endsWith("all is there") && isIt(one));
+      const state = states.find((one) => one.how.endsWith("all is there") && isKill(one));
       if (!state) throw new Error(`${name}: ${first.name} has no such state`);
       await enter(state, stage, service);
       const after = { start, image: state.image, operations: state.operations };
@@ -174,7 +174,7 @@ export function afterKill(
   };
 }
 
-/** True once the secret is complete on the disk, under any name. */
+/** True if the complete secret was synced, under any name. */
 export function isSecretSynced({ operations }: Pick<CutState, "operations">): boolean {
   const cut = operations.findIndex((one) => one.kind === "cut" && one.length < 1000);
   if (cut < 0) return false;

@@ -1,5 +1,5 @@
-// A command's file operations in order, recorded by strace, with the requests between them: what a power cut may keep or undo,
-// and what the service had received by then.
+// Records with strace a command's file operations, which a power cut may undo, and the requests between them, which the service
+// may have received.
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -13,7 +13,7 @@ export type Step =
   /** The response to the nth request arrived. */
   | { readonly kind: "answered"; readonly nth: number; readonly requestId: string | undefined };
 
-/** Calls without a power-cut model are traced too, so that they cause an error. */
+/** The traced calls. Calls without a model of a power cut are among them, so that they cause an error. */
 const calls =
   "open openat openat2 creat write pwrite64 writev pwritev pwritev2 fsync fdatasync rename renameat renameat2 link linkat " +
   "unlink unlinkat ftruncate truncate mkdir mkdirat rmdir close read recvfrom recvmsg sendto sendmsg symlink symlinkat " +
@@ -27,8 +27,8 @@ export interface Recording {
 }
 
 /**
- * Runs a command under strace.
- * @param run starts it under the given words, to its end
+ * Runs a command under strace. @returns its file operations and requests
+ * @param run runs the command with this strace command line in front, and waits until it ends
  * @param before the folder's content, if its files must keep the numbers of an earlier recording
  */
 export async function recordFiles(
@@ -92,12 +92,12 @@ class Reader {
   readonly steps: Step[] = [];
   readonly #folder: string;
   readonly #open = new Map<number, Open>();
-  /** The folder as the program sees it. */
+  /** The current names in the folder. */
   readonly #names: Map<string, number>;
   readonly #lengths = new Map<number, number>();
   #nodes: number;
   #sent = 0;
-  /** By socket: the request that was sent there and has no response yet. */
+  /** The request without a response on each socket. */
   readonly #waiting = new Map<number, number>();
 
   constructor(folder: string, start: Image) {

@@ -1,7 +1,7 @@
-// Plays power cuts: every file operation of a command is recorded; every state that strict POSIX allows is created, recovered
-// with `recover`, and compared with the service.
-// INTEG_TEST_FULL=1 plays some hundred states of each command, otherwise a few, always the same; INTEG_TEST_STATES=<n> plays
-// that many. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, up to a violation.
+// Plays power cuts: records every file operation of a command, creates the states that strict POSIX allows, recovers each, and
+// compares it with the service.
+// INTEG_TEST_FULL=1 plays up to 400 states of each command, any other run a few, always the same ones; INTEG_TEST_STATES=<n> sets
+// the number. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, up to a violation.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";
@@ -21,7 +21,7 @@ const chosen = (scenes: readonly PowerScene[]): PowerScene[] =>
 /** The number of states per scene. */
 const sample = Number(wanted ?? (isFull ? 400 : 2));
 
-function chosenOf(states: readonly CutState[]): readonly CutState[] {
+function statesToPlay(states: readonly CutState[]): readonly CutState[] {
   if (pattern === undefined) return spread(states, sample);
   const lostMost = states.filter(({ how }) => how.endsWith("nothing unsynced is there"));
   return [
@@ -34,9 +34,8 @@ function chosenOf(states: readonly CutState[]): readonly CutState[] {
 }
 
 /**
- * The tests of some scenes.
- * @param options.settles the service's lists are accepted some seconds after a request, so all scenes are recorded before the
- * first is played
+ * Defines the tests of some scenes.
+ * @param options.settles advance the service's clock after all scenes are recorded, so that recovery accepts its lists
  */
 export function powerCuts(name: string, scenes: readonly PowerScene[], { settles = false } = {}): void {
   const isTraced = !isMissing("strace");
@@ -72,7 +71,7 @@ function playAll(group: string, scenes: readonly PowerScene[], settles: boolean)
       const { stage, states, steps } = recorded.get(scene)!;
       const findings = new Findings();
       let played = 0;
-      for (const state of chosenOf(states)) {
+      for (const state of statesToPlay(states)) {
         await enter(state, stage, service);
         await stage.check({
           findings,

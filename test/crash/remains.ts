@@ -1,5 +1,5 @@
-// The state after a killed command, on the disk and at the service, without parts that differ between runs: equal states are
-// equal for every later command.
+// Describes the state after a killed command, on the disk and at the service, without parts that differ between runs: a later
+// command cannot distinguish states with equal descriptions.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Account } from "../support/account.ts";
@@ -8,14 +8,14 @@ import type { Home } from "../support/program.ts";
 import { killedAt, nameOf, type Point, wasKilled } from "../support/strace.ts";
 import type { ClientScene } from "./client-scenes.ts";
 
-/** Ids of clients and of entries, and keys. */
-const passing = /oac_us_\w+|\b1[0-9a-z]{9}\b|[0-9a-f]{8}-[0-9a-f-]{27}/g;
+/** Ids of clients and entries, and idempotency keys. */
+const randomIds = /oac_us_\w+|\b1[0-9a-z]{9}\b|[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
 /** @returns a text that is equal for indistinguishable homes and accounts */
 export async function remainsOf(at: Home, account: Account): Promise<string> {
   const clients = await account.live();
   const requests = await account.requests();
-  const told = JSON.stringify({
+  const description = JSON.stringify({
     entries: journalOf(at).map(
       ({ operation, state, attempts, resource_id, replaced_by, replaces, parent, destination }) => {
         const place = destination && Object.keys(destination);
@@ -27,15 +27,15 @@ export async function remainsOf(at: Home, account: Account): Promise<string> {
     files: filesOf(at.folder),
   });
   const names = new Map<string, string>();
-  return told.replace(passing, (name) => {
+  return description.replace(randomIds, (name) => {
     names.set(name, names.get(name) ?? `#${names.size}`);
     return names.get(name)!;
   });
 }
 
 /**
- * Every file with its size, and whether it is a reserve (only zeros), ends in a torn line, or has content. Nearly every state
- * has an ended process's locks, which mean the same everywhere: kill-recover.test.ts has each of them.
+ * Every file with its number of zeros if it is a reserve, otherwise with its number of lines and if the last one is torn. Lock
+ * files are omitted: nearly every state has the locks of an ended process.
  */
 function filesOf(folder: string): string[] {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
@@ -44,8 +44,8 @@ function filesOf(folder: string): string[] {
     if (!lstatSync(path).isFile() || name.includes(".lock")) return [];
     const bytes = readFileSync(path);
     const lines = bytes.toString("latin1").split("\n");
-    const isRoom = bytes.every((byte) => byte === 0);
-    return [`${name}: ${isRoom ? `${bytes.length} zeros` : `${lines.length} lines, torn: ${lines.at(-1) !== ""}`}`];
+    const isReserve = bytes.every((byte) => byte === 0);
+    return [`${name}: ${isReserve ? `${bytes.length} zeros` : `${lines.length} lines, torn: ${lines.at(-1) !== ""}`}`];
   });
 }
 

@@ -1,4 +1,4 @@
-// Removes each listed sync in a copy of the sources, and runs the scenes that must turn red: `node
+// Removes each sync of syncs.ts in a copy of the sources, and runs the scenes that must fail without it: `node
 // test/crash/remove-syncs.mjs`, or `node test/crash/remove-syncs.mjs <part of a file's name>`.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ async function listOf() {
   return syncs.filter(({ file }) => file.includes(wanted));
 }
 
-/** The file without the nth statement with that text. */
+/** The file's text without the nth statement `call`. */
 function without(text, { call, nth = 1 }) {
   let at = -1;
   const lines = text.split("\n");
@@ -39,29 +39,32 @@ function run(copy, { scenes, test = "test/crash/power-loss" }) {
     encoding: "utf8",
     maxBuffer: 2 ** 28,
   });
-  const said = /power loss: (\w+: .*(?:before step|after its end).*)/.exec(stderr + stdout)?.[1];
-  if (status !== 0 && said === undefined) throw new Error(`the tests do not run: ${(stdout + stderr).slice(-2000)}`);
-  return { isRed: status !== 0, said };
+  const violation = /power loss: (\w+: .*(?:before step|after its end).*)/.exec(stderr + stdout)?.[1];
+  if (status !== 0 && violation === undefined)
+    throw new Error(`the tests do not run: ${(stdout + stderr).slice(-2000)}`);
+  return { isRed: status !== 0, violation };
 }
 
 const copy = sourceCopy("syncs");
-let taken = 0;
+let removed = 0;
 let green = 0;
 let unseen = 0;
 try {
   for (const sync of await listOf()) {
-    const back = copy.rewrite(sync.file, (text) => without(text, sync));
-    const { isRed, said } = run(copy.folder, sync);
-    back();
-    taken += 1;
+    const restore = copy.rewrite(sync.file, (text) => without(text, sync));
+    const { isRed, violation } = run(copy.folder, sync);
+    restore();
+    removed += 1;
     if (!isRed && sync.unseen === undefined) green += 1;
     if (!isRed && sync.unseen !== undefined) unseen += 1;
     const name = `${sync.file}: ${sync.call}${sync.nth ? ` (${sync.nth})` : ""}`;
     const how = isRed ? "red  " : sync.unseen === undefined ? "GREEN" : "kept ";
-    console.log(`${how} ${name}\n      ${sync.keeps}\n      ${(isRed ? said : (sync.unseen ?? "")).slice(0, 240)}`);
+    console.log(
+      `${how} ${name}\n      ${sync.keeps}\n      ${(isRed ? violation : (sync.unseen ?? "")).slice(0, 240)}`,
+    );
   }
 } finally {
   copy.remove();
 }
-recordFigure("syncs", { "taken away": taken, "without a failing test": green, unseen });
+recordFigure("syncs", { "removed away": removed, "without a failing test": green, unseen });
 process.exitCode = green === 0 ? 0 : 1;

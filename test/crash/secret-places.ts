@@ -1,4 +1,4 @@
-// The destinations of a secret, inspected from outside: what must be there, and what must not.
+// Destinations of a secret, and how to inspect them without the program.
 import { existsSync, readFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
@@ -15,13 +15,13 @@ export interface Place {
   /** Options that recovery needs again, because the journal does not record them. */
   readonly again?: readonly string[];
   arrange?(at: Home, account: Account): Promise<void>;
-  /** The secret that a person finds there; "" for other content. @param printed standard output of all commands so far */
+  /** The secret at the destination; "" for other content. @param printed standard output of all commands so far */
   delivered(at: Home, printed: string): string | undefined;
-  /** Whether a file (relative to the home) is the destination, or belongs to it. */
+  /** True if a file (relative to the home) is the destination, or belongs to it. */
   holds(at: Home, file: string): boolean;
   /** Violations other than a missing secret: it was written twice, or someone else's content changed. */
   wrong?(): string[];
-  /** Credentials for the destination, which may be stored nowhere. */
+  /** Credentials for the destination, which the program must not store. */
   tokens?(): string[];
   /** False if the program cannot verify later that the secret arrived. */
   readonly keepsTrace: boolean;
@@ -128,7 +128,7 @@ export const profile: Place = {
 const ciName = "ci.secret";
 const ciStore = `cat > ${ciName}.part && mv ${ciName}.part ${ciName}`;
 
-/** Three destinations with possible crashes in between: the secret is delivered once all hold it. */
+/** Three destinations, so that a crash can come between them: the secret is delivered when all hold it. */
 export const three: Place = {
   name: "a file, a command and a profile",
   words: [...rawFile.words, "--secret-command", ciStore, ...profile.words],
@@ -143,7 +143,7 @@ export const three: Place = {
   keepsTrace: true,
 };
 
-/** Two destinations that survive a power cut. */
+/** Two destinations that integ itself syncs. */
 export const fileAndProfile: Place = {
   name: "a file and a profile",
   words: [...rawFile.words, ...profile.words],

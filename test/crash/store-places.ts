@@ -1,4 +1,4 @@
-// Secret stores as destinations, with their own servers, on which each is inspected.
+// Secret stores as destinations. Tests inspect them on the stores' servers.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,8 +20,8 @@ export class Stores {
   #github: GitHubServer | undefined;
   #cluster: KubernetesServer | undefined;
   #config: string | undefined;
-  /** Replaces a server's own address, such as with a proxy's. */
-  readonly leads = new Map<StoreName, (origin: string) => Promise<string>>();
+  /** Functions that return the address to use instead of a server's, such as a proxy's. */
+  readonly proxies = new Map<StoreName, (origin: string) => Promise<string>>();
 
   get vault(): VaultServer {
     return this.#vault!;
@@ -31,7 +31,7 @@ export class Stores {
     return this.#github!;
   }
 
-  /** Empty stores, and an environment for them. */
+  /** Empties the stores, and sets the home's variables for them. */
   async arrange(at: Home): Promise<void> {
     this.#vault ??= await startVault();
     this.#github ??= await startGitHub();
@@ -42,20 +42,20 @@ export class Stores {
     github.calm();
     github.forgetSecrets();
     Object.assign(at.env, {
-      VAULT_ADDR: await this.#leadTo("vault", vault),
+      VAULT_ADDR: await this.#addressOf("vault", vault),
       VAULT_TOKEN: vault.root,
-      GITHUB_API_URL: await this.#leadTo("github", github),
+      GITHUB_API_URL: await this.#addressOf("github", github),
       GH_ENTERPRISE_TOKEN: github.token,
     });
   }
 
-  async #leadTo(name: StoreName, server: VaultServer | GitHubServer | KubernetesServer): Promise<string> {
+  async #addressOf(name: StoreName, server: VaultServer | GitHubServer | KubernetesServer): Promise<string> {
     const { origin } = server;
-    server.closesEach = this.leads.has(name);
-    return (await this.leads.get(name)?.(origin)) ?? origin;
+    server.closesEach = this.proxies.has(name);
+    return (await this.proxies.get(name)?.(origin)) ?? origin;
   }
 
-  /** The same with a cluster, whose Secret also has someone else's key. */
+  /** Does the same as `arrange`, with a cluster whose Secret also has someone else's key. */
   async arrangeCluster(at: Home): Promise<void> {
     await this.arrange(at);
     this.#cluster ??= await startKubernetes();
@@ -64,7 +64,7 @@ export class Stores {
     cluster.calm();
     cluster.forgetSecrets();
     cluster.put(secretName, "other", "kept", "argocd");
-    cluster.through(await this.#leadTo("k8s", cluster));
+    cluster.through(await this.#addressOf("k8s", cluster));
     const config = join(this.#config, "config");
     writeFileSync(config, cluster.config);
     Object.assign(at.env, briefKubectl, { KUBECONFIG: config });
@@ -81,7 +81,7 @@ export class Stores {
     await this.#github?.close();
   }
 
-  /** A field of Vault. */
+  /** The secret in Vault. */
   inVault(): string | undefined {
     const held = this.vault.current(path)?.client_secret;
     return typeof held === "string" ? held : undefined;
@@ -113,7 +113,7 @@ export class Stores {
 const vaultWords = ["--secret-to", `vault:${path}#client_secret`];
 const storeWords = [...vaultWords, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 
-/** The common secret: undefined if one has nothing, "" if they differ. */
+/** The secret that all places hold: undefined if a place has none, "" if the places hold different ones. */
 function commonSecret(secrets: readonly (string | undefined)[]): string | undefined {
   if (secrets.includes(undefined)) return undefined;
   return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";

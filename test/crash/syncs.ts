@@ -1,11 +1,11 @@
-// Every sync in src/ with the loss it prevents in a power cut and the scene of power-loss-*.test.ts that turns red without it
-// (`node test/crash/remove-syncs.mjs` proves it). A sync that no promise needs is removed.
+// Every sync in src/, with the data that it saves in a power cut and the scenes of power-loss-*.test.ts that fail without it
+// (`node test/crash/remove-syncs.mjs` proves this). A sync that no promise needs must not stay in src/.
 export interface Sync {
   /** Relative to src/. */
   readonly file: string;
   /** The text of the statement. */
   readonly call: string;
-  /** Which of the equal statements in the file; the first by default. */
+  /** The number of this statement among equal ones in the file, from 1; the first by default. */
   readonly nth?: number;
   readonly keeps: string;
   /** Scenes whose states reveal its absence, in the form of `INTEG_TEST_SCENES`. */

@@ -38,7 +38,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     "a policy's recovery": policy(policies.recoverApply),
   };
 
-  /** The number of messages of each in a sample; scenes with none are only in a full run. */
+  /** How many messages of each scene a sample disturbs; a scene with 0 is only in a full run. */
   const samples: Readonly<Record<string, readonly [killed: number, cut: number]>> = {
     "a creation": [1, 1],
     "a rotation": [1, 1],

@@ -1,6 +1,6 @@
 // `journal move` into a team's journal and out of it, killed or cut off before any message to PostgreSQL and typed again: the
-// copy is complete, the old journal refuses changes, and no change is lost. Until then no entry is in two journals that accept
-// changes.
+// copy is complete, the old journal refuses changes, and no change is lost. After the first move, no entry is in two journals that
+// accept changes.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,10 +13,10 @@ import { type Service, startService } from "../support/service.ts";
 import { spread } from "../support/strace.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** Without the first line, which has the time of the export. */
+/** The export without its first line, which has the time of the export. */
 const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
 
-/** The fault before a message: for the program, or only its connection. */
+/** The fault before a message: the program is killed, or only its connection is cut. */
 type End = (typeof ends)[number];
 const ends = ["killed", "cut"] as const;
 
@@ -54,14 +54,14 @@ describe.skipIf(isMissing("PostgreSQL"))("a killed move loses nothing", () => {
     return [...words, "--scope", "entity:read", "--new", "--secret-file", file];
   };
 
-  /** Whether a journal has the entries and accepts changes of them. */
+  /** True if a journal has entries and accepts changes of them. */
   async function mayChange(at: Home, where: { env: Record<string, string> }): Promise<boolean> {
     const { code } = await at.integ(["journal", "prune", "--older-than", "0", "--dry-run"], where);
     const { stdout } = await at.integ(["journal", "list", "--all", "--json"], where);
     return code === 0 && (JSON.parse(stdout) as { data: unknown[] }).data.length > 0;
   }
 
-  /** @returns the number of messages it exchanged, and violations */
+  /** Moves a journal with a fault, and again. @returns the number of messages of the first move, and violations */
   async function move(
     direction: Direction,
     { point, end = "killed" }: { readonly point?: number; readonly end?: End } = {},

@@ -16,7 +16,7 @@ import { endOf, Findings, type Scene, type Stage } from "./harness.ts";
 const shortLease = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
 const leaseMs = 3500;
 
-/** A key's scene: before its recovery the lease has ended, and a list is old enough to prove something. */
+/** A key's scene whose recovery waits until the lease has ended and a list is old enough to prove something. */
 export function afterLease(scene: Scene): Scene {
   const settle = async (): Promise<void> => {
     await wait(leaseMs);
@@ -28,13 +28,13 @@ export function afterLease(scene: Scene): Scene {
 export interface Disturbance {
   /** For the figures, such as `killed`. */
   readonly name: string;
-  /** The messages with the fault; all by default. */
+  /** The links on which messages are disturbed; all by default. */
   readonly links?: readonly Passage["link"][];
-  /** The program survives, so it may run in the test's process. */
+  /** True if the program survives, so that it may run in the test's process. */
   readonly isSurvived?: boolean;
-  /** Counts each message of PostgreSQL's protocol, instead of messages sent together. */
+  /** True to count each message of PostgreSQL's protocol, instead of each change of direction. */
   readonly byMessage?: boolean;
-  /** @returns whether the message is forwarded */
+  /** Causes the fault. @returns what happens to the message */
   act(process: { kill(signal: NodeJS.Signals): unknown } | undefined): Verdict | Promise<Verdict>;
   /** Called after the command ended. */
   after?(): Promise<void>;
@@ -43,7 +43,7 @@ export interface Disturbance {
 export interface TeamDeskOptions {
   /** Lines of postgresql.conf. */
   readonly settings?: readonly string[];
-  /** With a synchronous standby, which takes over in a failover. */
+  /** True for a synchronous standby, which takes over in a failover. */
   readonly hasStandby?: boolean;
 }
 
@@ -53,7 +53,7 @@ export class TeamDesk {
   readonly #settings: readonly string[];
   #server: PostgresServer | undefined;
   #standby: PostgresServer | undefined;
-  /** Replaced by its standby. */
+  /** The server that its standby has replaced. */
   #former: PostgresServer | undefined;
 
   constructor({ settings = [], hasStandby = false }: TeamDeskOptions = {}) {
@@ -92,7 +92,7 @@ export class TeamDesk {
     await this.server.sql("SELECT pg_reload_conf()");
   }
 
-  /** The server's machine crashes, and its standby takes over. */
+  /** Crashes the server, and lets its standby take over. */
   async failOver(): Promise<void> {
     const standby = this.#standby;
     if (standby === undefined) throw new Error("there is no standby");
@@ -117,7 +117,7 @@ export class TeamDesk {
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
     // The tables are created first, so that all later messages are the command's.
     await at.integ(["journal", "init"]);
-    // The preparation's lease was released without waiting for the disk; its process, unlike a user's, has not ended.
+    // The preparation, which ran in this process, released its lease without waiting for the disk.
     if (this.#settings.length > 0) await this.server.sql("CHECKPOINT");
     if (this.#former !== undefined) await this.#addStandby();
     const port = await this.#crossing.portTo("journal", this.server.port);
@@ -138,7 +138,7 @@ export class TeamDesk {
     return { ended: end, passed: isDone ? passed : [] };
   }
 
-  /** The numbers of the messages of an undisturbed run. */
+  /** The messages of an undisturbed run. */
   async passages(scene: Scene, what: Disturbance): Promise<Passage[]> {
     const stage = await this.stage(scene);
     try {
@@ -202,7 +202,7 @@ export class TeamDesk {
       if (end.code === 0 && open.length > 0 && !/warning/.test(end.stderr))
         findings.falseSuccesses.push(`${run.where}: done, and the journal has it as ${open[0]!.state}`);
       const go = (): Promise<string> => {
-        // Another server may have replaced this one meanwhile.
+        // A standby may have replaced the server since this run.
         stage.at.env.INTEG_JOURNAL = atHosts(stage.at, `127.0.0.1:${this.server.port}`);
         return stage.recover(run).finally(() => stage.remove());
       };
@@ -218,7 +218,7 @@ function atHosts({ env }: Pick<Home, "env">, hosts: string): string {
   return env.INTEG_JOURNAL!.replace(/@[^/]*\//, `@${hosts}/`);
 }
 
-/** A sample has no message of the connection's start, when nothing is done yet. */
+/** The messages near those of the service: a sample leaves out the start of the connection, when nothing is done yet. */
 function aroundService(passages: readonly Passage[], all: readonly number[]): number[] {
   const [first, last] = [
     passages.findIndex(({ link }) => link === "service"),

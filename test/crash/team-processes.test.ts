@@ -1,5 +1,5 @@
-// Machines with their own host names on one journal, all at the same time, round after round: same and different requests, lost
-// requests, and everyone recovers others' work. `npm test` plays a few rounds, a full run 500.
+// Machines with their own host names use one journal at the same time, round after round: with equal and different requests, with
+// lost requests, and in recovery of each other's work. A plain run plays a few rounds, a full run 500.
 import { readFileSync } from "node:fs";
 import { type ChildProcess, spawn } from "node:child_process";
 import { join, resolve } from "node:path";
@@ -15,7 +15,7 @@ import { type Service, startService } from "../support/service.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { isMissing } from "../support/tools.mjs";
 
-/** A running machine, so that a round starts no program. */
+/** A process that runs all commands of one machine, because starting a process for each would be slow. */
 class Machine {
   readonly #home: Home;
   readonly #child: ChildProcess;
@@ -36,7 +36,7 @@ class Machine {
     return JSON.parse(String(value)) as RunEnd;
   }
 
-  /** The secret that was last delivered to it. */
+  /** The secret that was last delivered to the machine. */
   secret(): string {
     return readFileSync(this.#home.path("s"), "utf8");
   }
@@ -49,7 +49,7 @@ class Machine {
   }
 }
 
-/** The service is replaced now and then, so that its state stays small. */
+/** The service is replaced after this many rounds, so that its state stays small. */
 const roundsOfService = 25;
 
 const [processes, rounds] = isFull ? [16, 500] : [8, 5];
@@ -87,7 +87,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const all = (words: (index: number) => readonly string[]): Promise<RunEnd[]> =>
     Promise.all(machines.map((machine, index) => machine.run(words(index), service.env)));
 
-  /** Half of them request the same. */
+  /** The command of a machine: every second machine sends the same request. */
   const creation = (index: number): string[] => {
     const scopes = ["--scope", "entity:read", ...(index % 2 ? ["--scope", "organization:read"] : [])];
     const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id, ...scopes];
@@ -100,7 +100,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const entries = (): number => Number(ask("SELECT count(*) FROM integ_entries")[0]);
   const unsettled = "SELECT id FROM integ_entries WHERE NOT about && ARRAY['state done', 'state refused']";
 
-  /** @param lost how many requests are lost */
+  /** All machines create at the same time. @param lost how many requests are lost @returns violations */
   async function create(lost: number): Promise<string[]> {
     await account.clear();
     const [begun, old] = [ask(unsettled).length, entries()];
@@ -122,7 +122,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     return wrong;
   }
 
-  /** All machines recover the lost requests, simultaneously. */
+  /** All machines recover the lost requests at the same time. @returns violations */
   async function recover(): Promise<string[]> {
     await account.clear();
     const lost = ask(unsettled).length;
@@ -147,7 +147,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       const wrong: string[] = [];
       let recoveries = 0;
       for (let round = 0; round < rounds && wrong.length === 0; round += 1) {
-        // Then nothing is unfinished, because work of one service cannot be finished at another.
+        // After a recovery nothing is unfinished; work of one service could not be finished at another.
         if (round > 0 && round % roundsOfService === 0) await serve();
         // Lost requests of a round are resumed by the same request in the next, or recovered by all.
         const isLost = round % 5 === 1 || round % 5 === 3;

@@ -1,5 +1,5 @@
-// A hosted runner that is killed at each message after the service's response, and loses its disk: with an escrow, another
-// machine claims the secret, and a secret whose ciphertext is committed is never lost.
+// A hosted runner is killed at each message after the service's response, and loses its disk. With escrow, another machine claims
+// the secret: a secret whose ciphertext is committed is never lost.
 import { readFileSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     recipient = await identityToRecipient(identity);
   });
 
-  /** A separate machine on the same journal, if one is given. */
+  /** A new machine, with its own journal unless `env` names one. */
   async function machine(env: Readonly<Record<string, string>> = {}): Promise<Home> {
     const { origin } = new URL(machines.service.us.base_url);
     const home = new Home({ ...machines.service.env, INTEG_BASE_URL: await machines.crossing.through(origin), ...env });
@@ -60,7 +60,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     return claimed.code === 0 ? "claimed" : `claim: ${claimed.stderr}`;
   }
 
-  /** The steps on another machine. @returns the steps */
+  /** Finishes the work on another machine. @returns how */
   async function finish(other: Home): Promise<string> {
     const first = await other.integ(["journal", "recover", ...words]);
     if (first.code === 0) return "recovered";

@@ -1,5 +1,5 @@
-// The server of a team's journal is killed before each statement and each response, and restarted; or its synchronous standby
-// takes over. Acknowledged records are there, and recovery finishes the work.
+// The server of a team's journal is killed before each statement and each response, and restarts or is replaced by its
+// synchronous standby. Acknowledged records are there, and recovery finishes the work.
 import { describe, it } from "vitest";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
@@ -8,8 +8,8 @@ import type { Verdict } from "../support/crossing.ts";
 import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
 import { isMissing } from "../support/tools.mjs";
 
-// Both servers would lose the newest commits if integ did not change this setting.
-const careless = {
+// With these settings the server would lose the newest commits if integ did not change them for its connection.
+const unsafeSettings = {
   killed: ["synchronous_commit = off", "wal_writer_delay = 10s"],
   promoted: ["synchronous_commit = local"],
 };
@@ -19,7 +19,7 @@ const key = keys.keyScenes();
 const keyCreation = afterLease(key(keys.create));
 
 describe.skipIf(isMissing("PostgreSQL"))("a server that is killed", () => {
-  const desk = new TeamDesk({ settings: careless.killed });
+  const desk = new TeamDesk({ settings: unsafeSettings.killed });
   let up = Promise.resolve();
   const killed: Disturbance = {
     name: "its server killed",
@@ -41,7 +41,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a server that is killed", () => {
 });
 
 describe.skipIf(isMissing("PostgreSQL"))("a standby that is promoted", () => {
-  const desk = new TeamDesk({ settings: careless.promoted, hasStandby: true });
+  const desk = new TeamDesk({ settings: unsafeSettings.promoted, hasStandby: true });
   const promoted: Disturbance = {
     name: "its standby promoted",
     links: ["journal"],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, type Home, isOtherBinary } from "../support/program.ts";
-import type { Heard, HostileResponse } from "../support/recording-relay.ts";
+import type { Exchange, HostileResponse } from "../support/recording-relay.ts";
 import { killedAt } from "../support/strace.ts";
 import { type Allowed, canariesOfTests, type CanaryWorld } from "./canary-world.ts";
 import { isFull } from "../support/sample.ts";
@@ -233,7 +233,7 @@ describe("canary secrets of any endpoint", () => {
 });
 
 /** An error that repeats all it received, in every field and in headers that are shown. */
-function echo(status: number): (heard: Heard) => HostileResponse {
+function echo(status: number): (heard: Exchange) => HostileResponse {
   return ({ credentials, answer }) => {
     const echoed = `you sent ${credentials.join(" and ")}`;
     const secret = /"(?:client_secret|secret)":"([^"]+)"/.exec(answer)?.[1];

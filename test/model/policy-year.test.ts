@@ -2,7 +2,7 @@
 // night, none is lost or doubled; without faults there are exactly the calculated rotations.
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { rotationsOf, simulateYear, type YearFigures, type YearItem } from "../support/policy-year.ts";
+import { expectedRotations, simulateYear, type YearFigures, type YearItem } from "../support/policy-year.ts";
 import { startGitHub } from "../support/github-server.ts";
 import type { Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
@@ -82,7 +82,7 @@ describe("a year of nights", () => {
     const figures = await simulateYear({ nights, items, faultOf: () => undefined });
     report("without faults", figures);
     expect(figures).toMatchObject({ ...nothingBad, failedRuns: 0 });
-    expect(figures.rotations).toBe(items.reduce((sum, item) => sum + rotationsOf(item, nights), 0));
+    expect(figures.rotations).toBe(items.reduce((sum, item) => sum + expectedRotations(item, nights), 0));
   });
 
   it.each(isFull ? [0, 36] : [36])(
@@ -115,7 +115,7 @@ describe("a year of nights", () => {
         const figures = await simulateYear({ nights, items: years, faultOf: () => undefined, env });
         report(`each kind of destination, overlap ${overlapHours} h`, figures);
         expect(figures).toMatchObject({ ...nothingBad, failedRuns: 0 });
-        expect(figures.rotations).toBe(years.reduce((sum, item) => sum + rotationsOf(item, nights), 0));
+        expect(figures.rotations).toBe(years.reduce((sum, item) => sum + expectedRotations(item, nights), 0));
       } finally {
         await Promise.all([vault.close(), github.close()]);
       }

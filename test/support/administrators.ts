@@ -6,11 +6,11 @@ import type { Service } from "./service.ts";
 
 let schemas = 0;
 
-interface Account {
+interface ProfileOptions {
   readonly region?: "us" | "eu";
   readonly name?: string;
   readonly key?: string;
-  /** It has no source of bearer tokens for the legacy contract. */
+  /** True for a profile without an endpoint that exchanges its key for bearer tokens. */
   readonly isWithoutBearer?: boolean;
 }
 
@@ -25,14 +25,14 @@ export class Team {
     this.#service = service;
   }
 
-  /** A new journal. */
+  /** Creates a new journal with its tables. */
   static async of(server: PostgresServer, service: Service): Promise<Team> {
     const team = new Team({ server, service, schema: `team_${process.pid}_${(schemas += 1)}` });
     expect((await team.home().integ(["journal", "init"])).code).toBe(0);
     return team;
   }
 
-  /** A machine without a profile, until the end of the test. */
+  /** A machine without a profile, removed after the test. */
   home(env: Readonly<Record<string, string>> = {}): Home {
     const home = new Home({ INTEG_JOURNAL: this.#server.address(this.schema), ...teamAccess, ...env });
     onTestFinished(() => home.remove());
@@ -40,13 +40,13 @@ export class Team {
   }
 
   /** A machine with one profile. */
-  async administrator(account: Account = {}): Promise<Home> {
+  async administrator(account: ProfileOptions = {}): Promise<Home> {
     const home = this.home();
     await this.addProfile(home, account);
     return home;
   }
 
-  async addProfile(home: Home, { region = "us", name = "prod", key, isWithoutBearer }: Account): Promise<void> {
+  async addProfile(home: Home, { region = "us", name = "prod", key, isWithoutBearer }: ProfileOptions): Promise<void> {
     const { base_url, organization_id, access_token_endpoint, api_key } = this.#service[region];
     const words = ["--region", region, "--base-url", base_url, "--organization-id", organization_id];
     const exchange = isWithoutBearer ? [] : ["--access-token-endpoint", access_token_endpoint];

@@ -1,5 +1,5 @@
-// Canaries: every secret of a run, in every encoding, is searched for in all places. A place is a named text; the test says
-// what it may contain.
+// Searches texts and files for every secret of a run (the canaries), in several encodings. The test decides which of these
+// places may contain a secret.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
@@ -16,7 +16,7 @@ interface Form {
   readonly bytes: Buffer;
 }
 
-/** Encodings of a secret: base64 at each of its three offsets finds it within any longer text (Basic, a dump). */
+/** The encodings to search for. Base64 at three offsets finds a secret within any longer encoded text (Basic, a dump). */
 function formsOf(secret: string): Form[] {
   const raw = Buffer.from(secret);
   const inBase64 = [0, 1, 2].map((offset) => {
@@ -75,8 +75,8 @@ export class Canaries {
   }
 
   /**
-   * Every file below a folder, with its name. A link is searched as its text, not its target.
-   * @param mayHold true for a file, by its name relative to the folder, that is a destination
+   * Searches the names and contents of all files below a folder, but not the targets of links.
+   * @param mayHold true if a file, named relative to the folder, may contain a secret: its content is not searched
    */
   searchFiles(folder: string, mayHold: (file: string) => boolean): Sighting[] {
     const found: Sighting[] = [];
@@ -90,7 +90,7 @@ export class Canaries {
   }
 }
 
-/** Files with a secret that others can read, among those that may hold one. */
+/** Those of the files that other users can access. */
 export function readableByOthers(folder: string, files: readonly string[]): string[] {
   return files.filter((file) => (lstatSync(join(folder, file)).mode & 0o077) !== 0);
 }

@@ -7,7 +7,7 @@ import type { Said } from "./record-steps.ts";
 
 const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
-/** Number of outputs compared, for a report. */
+/** How many values were compared with each schema. */
 export const seen = new Map<string, number>();
 
 /** @returns the error, or undefined */
@@ -25,24 +25,24 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The schemas of a command's output. @param isChecked include the service's own objects */
+/** The names of the schemas of a command's output. @param isService include the service's own objects */
 function namesOf(
   words: readonly string[],
-  isChecked: boolean,
+  isService: boolean,
 ): { readonly rows: string[]; readonly document?: string } {
   if (words.includes("--dry-run")) return { rows: ["step"] };
   const command = `${knownWords(words).join(" ")}${words.includes("--fix") ? " --fix" : ""}`;
   const printed = Object.entries(outputs).filter(([, { printedBy }]) => printedBy.includes(command));
   const rows = printed.filter(([, of]) => !of.isDocument);
   return {
-    rows: isChecked || !rows.every(([, of]) => of.isOfService) ? rows.map(([name]) => name) : [],
+    rows: isService || !rows.every(([, of]) => of.isOfService) ? rows.map(([name]) => name) : [],
     document: printed.find(([, of]) => of.isDocument)?.[0],
   };
 }
 
 /**
  * Errors in the JSON that a command printed: its result, and the error on its last line.
- * @param options.isService the service is correct, so its objects must match its document
+ * @param options.isService true if the service is correct, so that its objects must match its document
  */
 export function outputFaults(
   words: readonly string[],

@@ -15,7 +15,7 @@ function untrackedFiles(): string[] {
   return paths.filter((path) => !expected.test(path));
 }
 
-/** Before the first test. @returns a function to run after the last one */
+/** Runs before the first test. @returns a function to run after the last test, which throws if files were added */
 export default function watchTree(): (() => void) | undefined {
   if (!existsSync(join(root, ".git"))) return undefined;
   const before = new Set(untrackedFiles());

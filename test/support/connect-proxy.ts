@@ -7,8 +7,8 @@ import type { Duplex } from "node:stream";
 import type { Certificate } from "./certificates.ts";
 
 /**
- * `tunnel`: as requested; a number: that status instead; `close`: the connection ends without a response; `hang`: no response;
- * `cut`: the tunnel ends at the first byte of a response.
+ * `tunnel`: as requested; a number: a response with this status; `close`: the connection ends without a response; `hang`: no
+ * response; `cut`: the tunnel ends at the first byte of a response.
  */
 export type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
 
@@ -52,7 +52,7 @@ export async function startConnectProxy(certificate?: Certificate): Promise<Conn
   return Object.assign(proxy, { port, close: () => end(server, open) });
 }
 
-/** @param isCut close both sides the second time that the server sends data after the handshake */
+/** @param isCut close both sides when the first response starts */
 function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
   const [host = "", port = ""] = target.split(/:(?=\d+$)/);
   const far = connect(Number(port), host, () => {
@@ -60,16 +60,16 @@ function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
     near.pipe(far);
     if (!isCut) far.pipe(near);
   });
-  if (isCut) cutAnswer(near, far);
+  if (isCut) cutAtFirstResponse(near, far);
   far.on("error", () => near.destroy()).on("close", () => near.destroy());
   near.on("close", () => far.destroy());
   return far;
 }
 
 /** Passes the handshake, and closes both sides when the first response after it starts. */
-function cutAnswer(near: Duplex, far: Socket): void {
+function cutAtFirstResponse(near: Duplex, far: Socket): void {
   let isRequestSent = false;
-  // TLS record type 23 is application data: in TLS 1.2, which the front then uses, the request itself.
+  // TLS record type 23 is application data. Only in TLS 1.2, which the test's front uses, is it always the request.
   near.on("data", (chunk: Buffer) => (isRequestSent ||= chunk[0] === 23));
   far.on("data", (chunk: Buffer) => {
     if (isRequestSent) far.destroy();

@@ -1,5 +1,5 @@
-// A relay between the program and PostgreSQL and the service that counts messages, so that a fault can occur exactly before any
-// of them. The message at the fault is lost with its connection, or waits.
+// A relay between the program and both PostgreSQL and the service. It counts messages, so that a test can act exactly before
+// any of them: it ends the connection, or does something while the message waits.
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
@@ -10,7 +10,7 @@ export interface Passage {
   readonly side: Side;
 }
 
-/** `cut`: the connection ends before it; `pass`: it is forwarded. */
+/** `cut`: the connection ends before the message; `pass`: the message is forwarded. */
 export type Verdict = "cut" | "pass";
 
 interface Plan {
@@ -36,7 +36,7 @@ export class Crossing {
     return (server.address() as AddressInfo).port;
   }
 
-  /** A local origin that forwards to a service's. */
+  /** A local origin that forwards to the service's origin. */
   readonly through = async (origin: string): Promise<string> =>
     `http://127.0.0.1:${await this.portTo("service", Number(new URL(origin).port))}`;
 
@@ -56,7 +56,7 @@ export class Crossing {
     this.#byMessage = byMessage;
   }
 
-  /** Ends the plan. @returns the messages since */
+  /** Ends the plan. @returns the messages since `watch` */
   passed(): Passage[] {
     this.#plan = undefined;
     return this.#passages;
@@ -78,7 +78,7 @@ export class Crossing {
       for (const socket of both) socket.destroy();
     };
     for (const socket of both) {
-      // Messages that are forwarded one by one would otherwise wait for each other.
+      // Nagle's algorithm would delay messages that are forwarded one by one.
       socket.setNoDelay(true);
       this.#open.add(socket);
       socket.on("error", () => {});
@@ -92,7 +92,7 @@ export class Crossing {
     const pass = (from: Socket, to: Socket, side: Side): void => {
       const parts = isSplit ? messages(side) : (bytes: Buffer) => [bytes];
       let before = Promise.resolve();
-      const one = async (part: Buffer): Promise<void> => {
+      const forward = async (part: Buffer): Promise<void> => {
         const isCounted = isSplit || last !== side;
         last = side;
         const verdict = isCounted ? await this.#count({ link, side }) : "pass";
@@ -100,7 +100,7 @@ export class Crossing {
         else if (!to.destroyed) to.write(part);
       };
       from.on("data", (bytes: Buffer) => {
-        for (const part of parts(bytes)) before = before.then(() => one(part));
+        for (const part of parts(bytes)) before = before.then(() => forward(part));
       });
       from.on("end", () => void before.then(() => to.end()));
     };
@@ -117,7 +117,7 @@ export class Crossing {
   }
 }
 
-/** Splits a PostgreSQL connection into its messages; a client's first one has no letter before its length. */
+/** Splits the bytes of a PostgreSQL connection into messages; a client's first message has no letter before its length. */
 function messages(side: Side): (bytes: Buffer) => Buffer[] {
   let rest = Buffer.alloc(0);
   let isFirst = side === "request";

@@ -18,8 +18,8 @@ export interface PlannedCut extends Cut {
 }
 
 /**
- * Cuts after each byte, closed and reset; in a sample, after this many of them, alternating: the first, others before the end,
- * and the last few. A response that lacks only its end is still readable.
+ * One cut by close and one by reset after each byte. A sample cuts once, by close or reset, at about `sample`
+ * evenly distributed places and at the last two: a response that lacks only its end can still be readable.
  * @param whole bytes of the request or response
  */
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {
@@ -35,12 +35,12 @@ export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample
 
 export interface CuttingProxy {
   readonly origin: string;
-  /** Cuts the next connections with these first bytes, after `skip` of them; the others pass completely. */
+  /** Cuts the next `times` matching connections, but not the first `skip`; other connections pass completely. */
   cut(cut: Cut | undefined, times?: number, skip?: number): void;
-  /** Bytes of the last such connection that passed completely. */
+  /** Bytes of the last matching connection that passed completely. */
   readonly passed: { request: number; response: number };
-  /** Such connections since `cut` was called. */
-  readonly met: number;
+  /** Matching connections since `cut` was called. */
+  readonly matched: number;
   close(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export async function startCuttingProxy(target: string, start: string): Promise<
   const open = new Set<Socket>();
   const passed = { request: 0, response: 0 };
   let plan: { cut: Cut; left: number; skip: number } | undefined;
-  let met = 0;
+  let matched = 0;
   const server = createServer((near) => {
     const far = connect(Number(port), hostname);
     for (const socket of [near, far]) {
@@ -64,8 +64,8 @@ export async function startCuttingProxy(target: string, start: string): Promise<
   });
 
   function carry(near: Socket, far: Socket): void {
-    let mine: Cut | undefined;
-    let isMeant: boolean | undefined;
+    let ownCut: Cut | undefined;
+    let isMatching: boolean | undefined;
     const counts = { request: 0, response: 0 };
     const end = ({ how }: Cut): void => {
       if (how === "reset") near.resetAndDestroy();
@@ -73,43 +73,43 @@ export async function startCuttingProxy(target: string, start: string): Promise<
       far.destroy();
     };
     const pass = (of: "request" | "response", to: Socket, chunk: Buffer): void => {
-      const room = mine?.of === of ? mine.after - counts[of] : Infinity;
+      const room = ownCut?.of === of ? ownCut.after - counts[of] : Infinity;
       const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, room)));
       counts[of] += part.length;
-      const isOver = mine?.of === of && counts[of] >= mine.after;
-      // The end is sent once the last bytes were given to the kernel.
-      if (part.length > 0) to.write(part, () => isOver && mine && end(mine));
-      else if (isOver && mine) end(mine);
-      if (isMeant && !mine) Object.assign(passed, counts);
+      const isOver = ownCut?.of === of && counts[of] >= ownCut.after;
+      // End the connection only when the kernel has the last bytes.
+      if (part.length > 0) to.write(part, () => isOver && ownCut && end(ownCut));
+      else if (isOver && ownCut) end(ownCut);
+      if (isMatching && !ownCut) Object.assign(passed, counts);
     };
     near.on("data", (chunk: Buffer) => {
-      if (isMeant === undefined) {
-        isMeant = chunk.toString("latin1", 0, start.length) === start;
-        if (isMeant) met += 1;
-        if (isMeant && plan && plan.left > 0 && met > plan.skip) {
+      if (isMatching === undefined) {
+        isMatching = chunk.toString("latin1", 0, start.length) === start;
+        if (isMatching) matched += 1;
+        if (isMatching && plan && plan.left > 0 && matched > plan.skip) {
           plan.left -= 1;
-          mine = plan.cut;
+          ownCut = plan.cut;
         }
       }
       pass("request", far, chunk);
     });
     far.on("data", (chunk: Buffer) => pass("response", near, chunk));
     near.on("end", () => far.end());
-    far.on("end", () => mine?.of !== "response" && near.end());
+    far.on("end", () => ownCut?.of !== "response" && near.end());
     near.on("close", () => far.destroy());
-    far.on("close", () => mine?.of === "response" || near.destroySoon());
+    far.on("close", () => ownCut?.of === "response" || near.destroySoon());
   }
 
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     passed,
-    get met() {
-      return met;
+    get matched() {
+      return matched;
     },
     cut: (cut, times = 1, skip = 0) => {
       plan = cut && { cut, left: times, skip };
-      met = 0;
+      matched = 0;
     },
     close: () => {
       for (const socket of open) socket.destroy();

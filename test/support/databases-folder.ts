@@ -1,4 +1,4 @@
-// The folder of test servers' databases: in memory if possible. A caller that kills runs can name a folder that it removes.
+// The folder of test servers' databases: in memory if possible. A caller that kills runs sets and removes a folder of its own.
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 

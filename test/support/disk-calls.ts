@@ -1,4 +1,4 @@
-// The disk calls of a piece of work, and its behaviour if one of them fails: within this process.
+// Records the disk calls of a function in this process, and can make one of them fail.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { constants } from "node:os";
@@ -50,14 +50,14 @@ export function diskError(code: string, call: string): Error {
 type Answer = (call: DiskCall, at: number) => unknown;
 
 /**
- * Does the work, and records its disk calls.
- * @param answer called with each call and its number: a returned error is thrown in its place, a returned function called in
- * its place
+ * Runs `work` and records its disk calls.
+ * @param answer called before each disk call, with its number: an error that it returns is thrown in place of the call, and a
+ * function runs in its place
  */
 export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () => undefined): Promise<DiskWork<T>> {
   const real = { ...fs };
-  // A sync is recorded but not done: it takes longer than everything else.
-  const does = { ...real, fsyncSync: () => {} };
+  // A sync is recorded but does nothing: it takes longer than everything else.
+  const replaced = { ...real, fsyncSync: () => {} };
   const calls: DiskCall[] = [];
   const open = new Map<number, string>();
   const fileOf = (first: unknown): string =>
@@ -73,7 +73,7 @@ export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () 
         if (call === "close") real.closeSync(fd as number);
         throw instead;
       }
-      const value: unknown = typeof instead === "function" ? instead(...args) : Reflect.apply(does[name], fs, args);
+      const value: unknown = typeof instead === "function" ? instead(...args) : Reflect.apply(replaced[name], fs, args);
       if (call === "open") open.set(value as number, one.file);
       return value;
     };
@@ -98,7 +98,7 @@ export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () 
   }
 }
 
-/** A work's calls in short form: `open x`, `fsync x`. */
+/** The calls with the wanted names in short form: `open x`, `fsync x`. */
 export function wordsOf(calls: readonly DiskCall[], wanted: readonly string[]): string[] {
   return calls.filter(({ call }) => wanted.includes(call)).map(({ call, file }) => `${call} ${file}`);
 }

@@ -1,4 +1,4 @@
-/** Prints how many cases a test played. `of` distinguishes several, such as scenes. */
+/** Prints how many cases a test ran. `of` names a part of the test, such as a scene. */
 export function recordFigure(name, values, of) {
   const words = Object.entries(values).map(([what, value]) => `${value} ${what}`);
   console.log(`${of === undefined ? name : `${name}, ${of}`}: ${words.join(", ")}`);

@@ -14,18 +14,18 @@ export interface GitHubServer extends StoreServer {
   /** A token that may write secrets. */
   readonly token: string;
   readonly repository: { archived: boolean; push: boolean };
-  /** @returns a valid token without access to secrets */
+  /** A valid token without access to secrets. */
   readonly blindToken: string;
   /** Changes the key: values encrypted for the previous one are refused. */
   rotateKey(): void;
-  /** `CLIENT_SECRET`, or `<environment>#CLIENT_SECRET`; undefined if it does not exist. */
+  /** The value of `CLIENT_SECRET` or `<environment>#CLIENT_SECRET`; undefined if it does not exist. */
   secret(name: string): string | undefined;
-  /** How often it was written. */
+  /** How often a secret was written. */
   changes(name: string): number;
   forgetSecrets(): void;
   /** Which repositories may use a secret of the organization acme. */
   readonly access: Map<string, { readonly visibility: string; readonly ids: readonly number[] | undefined }>;
-  /** The `updated_at` of responses, in seconds from now. */
+  /** How many seconds `updated_at` is ahead of the time of the write. */
   skewSeconds: number;
 }
 
@@ -35,7 +35,7 @@ const refuse = (status: number, message: string): StoreResponse => ({
 });
 interface OrganizationRequest {
   readonly method: string;
-  readonly used: string | undefined;
+  readonly authorization: string | undefined;
   /** The path after `/orgs/`. */
   readonly path: readonly string[];
   readonly body: unknown;
@@ -63,12 +63,14 @@ export async function startGitHub(): Promise<GitHubServer> {
   let key = keyPair();
 
   function answer({ method, segments, headers, body }: StoreRequest): StoreResponse {
-    const used = headers.authorization;
-    if (used !== `Bearer ${token}` && used !== `Bearer ${blindToken}`) return refuse(401, "Bad credentials");
+    const { authorization } = headers;
+    if (authorization !== `Bearer ${token}` && authorization !== `Bearer ${blindToken}`)
+      return refuse(401, "Bad credentials");
     // A GitHub Enterprise server has its API below /api/v3.
     const isEnterprise = segments[0] === "api" && segments[1] === "v3";
     const [repos, owner, repository, ...rest] = isEnterprise ? segments.slice(2) : segments;
-    if (repos === "orgs") return ofOrganization({ method, used, body, path: segments.slice(isEnterprise ? 3 : 1) });
+    if (repos === "orgs")
+      return answerOfOrganization({ method, authorization, body, path: segments.slice(isEnterprise ? 3 : 1) });
     const id = repos === "repos" && owner === "acme" ? selectable.get(repository ?? "") : undefined;
     if (id !== undefined) return { status: 200, body: { id } };
     if (repos !== "repos" || owner !== "my-org" || repository !== "my-repo") return notFound;
@@ -81,7 +83,7 @@ export async function startGitHub(): Promise<GitHubServer> {
     const isSecrets =
       (first === "actions" && second === "secrets") || (first === "environments" && third === "secrets");
     if (!isSecrets) return notFound;
-    if (used !== `Bearer ${token}`) return refuse(403, "Resource not accessible by integration");
+    if (authorization !== `Bearer ${token}`) return refuse(403, "Resource not accessible by integration");
     const name = first === "actions" ? (third ?? "") : (fourth ?? "");
     const path = first === "actions" ? name : `${second}#${name}`;
     if (name === "public-key") return { status: 200, body: { key_id: key.id, key: key.public } };
@@ -94,11 +96,11 @@ export async function startGitHub(): Promise<GitHubServer> {
   }
 
   /** Secrets of the organization acme: each write sets their visibility. */
-  function ofOrganization({ method, used, path, body }: OrganizationRequest): StoreResponse {
+  function answerOfOrganization({ method, authorization, path, body }: OrganizationRequest): StoreResponse {
     const [organization, , , name, repositories] = path;
     if (organization !== "acme") return notFound;
     if (path.length === 1) return { status: 200, body: { login: "acme" } };
-    if (used !== `Bearer ${token}`) return refuse(403, "Resource not accessible by integration");
+    if (authorization !== `Bearer ${token}`) return refuse(403, "Resource not accessible by integration");
     if (name === "public-key") return { status: 200, body: { key_id: key.id, key: key.public } };
     const before = stored.get(`acme#${name}`);
     const { visibility, ids } = github.access.get(String(name)) ?? {};

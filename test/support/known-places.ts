@@ -1,4 +1,4 @@
-// Identities of a destination: digests under a fixed key, and a machine's id.
+// Fixed values for the identity of a destination: digests under a constant key, and a machine's id.
 import { keyRing } from "../../src/journal/keys.ts";
 import type { MachineId } from "../../src/disk/machine-id.ts";
 

@@ -1,5 +1,5 @@
-// The Kubernetes API as far as kubectl needs it for Secrets with server-side apply, whose fields have managers, and discovery.
-// Written from the public description of the API; the real kubectl uses it.
+// The part of the Kubernetes API that kubectl needs for Secrets: discovery, and server-side apply with field managers. Written
+// from the public description of the API; tests call it with the real kubectl.
 import { randomBytes } from "node:crypto";
 import { startTlsFront } from "./tls-front.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
@@ -7,17 +7,17 @@ import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServ
 /** Each kubectl is one short process, which needs neither threads nor garbage collection. */
 export const briefKubectl = { GOMAXPROCS: "1", GOGC: "off" } as const;
 
-interface Held {
+interface StoredSecret {
   /** Base64, by key. */
   readonly data: Record<string, string>;
-  /** Which manager owns a key. */
+  /** The field manager of each key. */
   readonly owners: Record<string, string>;
   isImmutable: boolean;
 }
 
 export interface KubernetesServer extends StoreServer {
   readonly token: string;
-  /** The token's verbs. */
+  /** The verbs that the token may use. */
   readonly may: Set<string>;
   /** The content of a kubeconfig, as YAML. */
   readonly config: string;
@@ -54,7 +54,7 @@ const resources = {
 
 export async function startKubernetes(): Promise<KubernetesServer> {
   const token = `token-${randomBytes(16).toString("hex")}`;
-  const held = new Map<string, Held>();
+  const stored = new Map<string, StoredSecret>();
   const may = new Set(["get", "patch", "create"]);
 
   function answer(request: StoreRequest): StoreResponse {
@@ -69,7 +69,7 @@ export async function startKubernetes(): Promise<KubernetesServer> {
     const verb = method === "GET" ? "get" : "patch";
     if (!may.has(verb))
       return status(403, "Forbidden", `secrets "${name}" is forbidden: User "ci" cannot ${verb} resource "secrets"`);
-    const found = held.get(`${namespace}/${name}`);
+    const found = stored.get(`${namespace}/${name}`);
     if (method === "GET")
       return found
         ? { status: 200, body: shown(namespace, name, found) }
@@ -79,7 +79,11 @@ export async function startKubernetes(): Promise<KubernetesServer> {
 
   function apply(
     { body, headers, query }: StoreRequest,
-    { namespace, name, found }: { readonly namespace: string; readonly name: string; readonly found: Held | undefined },
+    {
+      namespace,
+      name,
+      found,
+    }: { readonly namespace: string; readonly name: string; readonly found: StoredSecret | undefined },
   ): StoreResponse {
     if (headers["content-type"] !== "application/apply-patch+yaml")
       return status(415, "UnsupportedMediaType", "only server-side apply is here");
@@ -109,7 +113,7 @@ export async function startKubernetes(): Promise<KubernetesServer> {
         "Invalid",
         `Secret "${name}" is invalid: data: Forbidden: field is immutable when \`immutable\` is set`,
       );
-    const next: Held = { data: { ...found?.data }, owners: { ...found?.owners }, isImmutable: false };
+    const next: StoredSecret = { data: { ...found?.data }, owners: { ...found?.owners }, isImmutable: false };
     // Fields that the manager applied before and omits now are removed.
     for (const [key, owner] of Object.entries(next.owners))
       if (owner === manager && !(key in data)) {
@@ -121,13 +125,13 @@ export async function startKubernetes(): Promise<KubernetesServer> {
       next.owners[key] = manager;
     }
     if (query.get("dryRun") === null) {
-      held.set(`${namespace}/${name}`, next);
+      stored.set(`${namespace}/${name}`, next);
       kubernetes.writes += 1;
     }
     return { status: found ? 200 : 201, body: shown(namespace, name, next) };
   }
 
-  function shown(namespace: string, name: string, { data, isImmutable }: Held): object {
+  function shown(namespace: string, name: string, { data, isImmutable }: StoredSecret): object {
     const metadata = { name, namespace, uid: "u", resourceVersion: String(kubernetes.writes) };
     return { kind: "Secret", apiVersion: "v1", metadata, data, immutable: isImmutable, type: "Opaque" };
   }
@@ -161,18 +165,18 @@ export async function startKubernetes(): Promise<KubernetesServer> {
       users: [{ name: "ci", user: { token } }],
     }),
     put(name: string, key: string, text: string, manager: string) {
-      const { data = {}, owners = {}, isImmutable = false } = held.get(name) ?? {};
+      const { data = {}, owners = {}, isImmutable = false } = stored.get(name) ?? {};
       const value = Buffer.from(text).toString("base64");
-      held.set(name, { data: { ...data, [key]: value }, owners: { ...owners, [key]: manager }, isImmutable });
+      stored.set(name, { data: { ...data, [key]: value }, owners: { ...owners, [key]: manager }, isImmutable });
     },
-    freeze: (name: string) => void (held.get(name)!.isImmutable = true),
+    freeze: (name: string) => void (stored.get(name)!.isImmutable = true),
     secret(name: string) {
-      const found = held.get(name);
+      const found = stored.get(name);
       const decoded = (text: string): string => Buffer.from(text, "base64").toString("utf8");
       return found && Object.fromEntries(Object.entries(found.data).map(([key, text]) => [key, decoded(text)]));
     },
-    owner: (name: string, key: string) => held.get(name)?.owners[key],
-    forgetSecrets: () => held.clear(),
+    owner: (name: string, key: string) => stored.get(name)?.owners[key],
+    forgetSecrets: () => stored.clear(),
   });
   return kubernetes;
 }

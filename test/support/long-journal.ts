@@ -1,4 +1,4 @@
-// A long journal, written without a program: entries with links, steps apart from each other, some of them unfinished.
+// Writes a long journal without the program: linked entries, records of one entry far apart, and some unfinished entries.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { newEntry } from "../../src/journal/admission.ts";
@@ -20,8 +20,8 @@ interface LongJournalOptions {
   readonly padding?: string;
 }
 
-/** Entry `number` in its final state. */
-function lifeOf(number: number, { isSettled, padding }: LongJournalOptions): Partial<EntryProgress>[] {
+/** The steps of entry `number` after it was added. */
+function stepsOf(number: number, { isSettled, padding }: LongJournalOptions): Partial<EntryProgress>[] {
   const detail = { client_id: `cid_${number}`, ...(padding && { differs: padding }) };
   const made = { resource_id: `oac_${number}`, detail };
   if (!isSettled && number % 50 === 7) return [{ state: "unknown", attempts: 1 }];
@@ -32,7 +32,7 @@ function lifeOf(number: number, { isSettled, padding }: LongJournalOptions): Par
   ];
 }
 
-function firstOf(number: number): Entry {
+function firstRecord(number: number): Entry {
   const at = new Date(started + number * 60_000).toISOString();
   const links = {
     parent: number % 20 === 3 ? idAt(number - 2) : null,
@@ -42,7 +42,7 @@ function firstOf(number: number): Entry {
   return newEntry(intent({ fingerprint: `request ${number}`, profile: `p${number % 3}`, ...links }), made);
 }
 
-/** The lines of a journal with this many entries: the last step of every tenth comes a hundred entries later. */
+/** The lines of a journal: the last step of every tenth entry comes a hundred entries later, or never near the end. */
 export function longJournal(entries: number, options: LongJournalOptions = {}): string[] {
   const file = `long-${entries}`;
   const lines = [headerLine({ file: "long", createdAt: new Date(started).toISOString() })];
@@ -53,9 +53,9 @@ export function longJournal(entries: number, options: LongJournalOptions = {}): 
     return recordHash(content);
   };
   for (let number = 0; number < entries; number += 1) {
-    let entry = firstOf(number);
+    let entry = firstRecord(number);
     let prev = add(entry, undefined);
-    for (const [index, step] of lifeOf(number, options).entries()) {
+    for (const [index, step] of stepsOf(number, options).entries()) {
       const work = (): void => {
         const sequence = entry.sequence + 1;
         entry = { ...entry, ...step, sequence, updated_at: new Date(started + lines.length * 30_000).toISOString() };

@@ -1,4 +1,4 @@
-// The built program's main function without a process: words, environment and streams are passed in.
+// Runs the built program's main function in this process, with the test's words, environment and streams.
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -10,9 +10,9 @@ export interface Run {
   readonly env: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly cwd: string;
-  /** Interrupted after this many milliseconds, as by two Ctrl-C. */
+  /** Milliseconds after which the command is interrupted, as by two Ctrl-C. */
   readonly limitMs?: number | undefined;
-  /** Standard output is a terminal with this width. */
+  /** If set, standard output is a terminal of this width. */
   readonly columns?: number | undefined;
 }
 
@@ -39,7 +39,7 @@ function collect(): Collected {
   return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
 }
 
-/** Runs one command to its end in this process; only one at a time. */
+/** Runs one command to its end in this process. Only one command may run at a time. */
 export async function runMain({ dist, words, env, input = "", cwd, limitMs, columns }: Run): Promise<RunEnd> {
   const file = join(dist, "main.cjs");
   const { main } = createRequire(file)(file) as typeof import("../../src/main.ts");

@@ -1,4 +1,4 @@
-// Removes the pauses between attempts, for a test file with thousands of commands in this process.
+// Shortens every wait to 2 ms, for a test file with thousands of commands in this process.
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";
@@ -6,7 +6,7 @@ import { afterAll, beforeAll } from "vitest";
 const sleep = timers.setTimeout;
 const longestMs = 2;
 
-export function waitNoRealTime(): void {
+export function shortenWaits(): void {
   beforeAll(() => {
     timers.setTimeout = (ms, ...more) => sleep(Math.min(ms ?? 0, longestMs), ...more);
     syncBuiltinESMExports();

@@ -2,17 +2,17 @@
 import type { TestProject } from "vitest/node";
 import { missingTools } from "./tools.mjs";
 
-/** Before the first test. @returns a function to run after the last one */
-export default function sayWhatIsNotRun({ vitest }: TestProject): () => void {
-  const played = vitest.projects.map(({ name }) => name);
-  const left = played.includes("tools")
+/** Runs before the first test. @returns a function to run after the last test */
+export default function reportOmittedTests({ vitest }: TestProject): () => void {
+  const projects = vitest.projects.map(({ name }) => name);
+  const omitted = projects.includes("tools")
     ? []
     : [
         "crashes, terminals, a team's journal, stores and other real tools, commands of the documents (npm run test:all)",
       ];
   const missing = missingTools();
-  if (missing.length > 0) left.push(`what needs ${missing.join(", ")}, missing here`);
+  if (missing.length > 0) omitted.push(`what needs ${missing.join(", ")}, missing here`);
   return () => {
-    if (left.length > 0) console.log(`\nnot run: ${left.join("; ")}`);
+    if (omitted.length > 0) console.log(`\nnot run: ${omitted.join("; ")}`);
   };
 }

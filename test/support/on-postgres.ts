@@ -1,5 +1,5 @@
-// Before each file of the project `team`: homes have their journals in PostgreSQL. A run without a request for all of its tests
-// has every fourth, always the same.
+// Setup of each test file of the project `team`: homes have their journals in PostgreSQL. Unless the run is full or has
+// INTEG_TEST_ENGINE=postgres, it runs every fourth test, always the same ones.
 import { beforeEach, inject } from "vitest";
 import { isFull } from "./sample.ts";
 import { keepJournalsIn } from "./team-journal.ts";

@@ -28,7 +28,7 @@ export class MovedClock {
         return now();
       }
     } as DateConstructor;
-    // A server's own Date header would give the real time, and no entry's clock would be known.
+    // Node's own Date header would have the real time, which contradicts the moved clock.
     const emit = this.#emit;
     Server.prototype.emit = function (this: Server, event: string | symbol, ...given: unknown[]) {
       if (event === "request") (given[1] as ServerResponse).setHeader("date", new Date(now()).toUTCString());
@@ -58,7 +58,7 @@ export interface YearItem {
   readonly overlapHours: number;
   /** Its destination, as in a policy; by default a JSON file. */
   readonly to?: string;
-  /** The current secret there; by default the file's. */
+  /** Reads the current secret at the destination; by default from the file. */
   readonly secret?: (home: Home) => string | undefined;
 }
 
@@ -68,7 +68,7 @@ export interface YearFigures {
   polls: number;
   /** Polls in which a consumer had no working credential. */
   withoutWorking: number;
-  /** Nights after which an item's age exceeded its limit plus a night. */
+  /** How often an item was older than its limit plus a day after a night. */
   tooOld: number;
   /** Secrets that did not work at the end. */
   lost: number;
@@ -81,7 +81,7 @@ export interface YearFigures {
   readonly troubles: string[];
 }
 
-interface Held {
+interface ListedCredential {
   readonly id: string;
   readonly status: string;
   readonly client_id?: string | null;
@@ -92,7 +92,7 @@ interface Held {
 export interface YearOptions {
   readonly nights: number;
   readonly items: readonly YearItem[];
-  /** A night's fault, or undefined. */
+  /** The fault of a night; undefined for none. */
   readonly faultOf: (night: number) => string | undefined;
   /** Further variables of the job's environment. */
   readonly env?: Readonly<Record<string, string>>;
@@ -131,8 +131,11 @@ function policyOf(items: readonly YearItem[], account: string): string {
   ].join("\n");
 }
 
-/** Rotations of a year without faults: the first night creates, and an item is due once it is older than its limit. */
-export function rotationsOf({ everyDays }: YearItem, nights: number): number {
+/**
+ * How often an item rotates in this many nights without faults: it is created on the first night, and due on the first night
+ * on which it is older than `everyDays`.
+ */
+export function expectedRotations({ everyDays }: YearItem, nights: number): number {
   return Math.floor((nights - 1) / (everyDays + 1));
 }
 
@@ -148,7 +151,7 @@ function deployedAt(home: Home, { name, secret }: YearItem): Deployed | undefine
   return client_secret === undefined ? undefined : { client_secret };
 }
 
-/** A consumer's loaded secret. It reloads every few hours during an overlap, otherwise immediately. */
+/** A consumer of an item's secret. It reloads the secret after half of the overlap, without an overlap on each poll. */
 class Consumer {
   readonly item: YearItem;
   #loaded: Deployed | undefined;
@@ -193,17 +196,17 @@ export async function simulateYear({ nights, items, faultOf, env }: YearOptions)
   const sandbox = await startSandbox({ stateDir, now: () => Date.now() });
   try {
     const { us } = sandbox.describe() as unknown as { us: Record<string, string> };
-    const world = new Year({ clock, home, us, items, figures, env });
-    await world.begin();
+    const year = new Year({ clock, home, us, items, figures, env });
+    await year.begin();
     for (let night = 0; night < nights; night += 1) {
       clock.set(start + night * day);
-      await world.night(faultOf(night), night);
+      await year.night(faultOf(night), night);
       for (let part = 1; part <= 5; part += 1) {
         clock.set(start + night * day + part * 4 * hour);
-        await world.pollAll(`night ${night}, ${part * 4} h later`);
+        await year.pollAll(`night ${night}, ${part * 4} h later`);
       }
     }
-    await world.end(start + nights * day);
+    await year.end(start + nights * day);
   } finally {
     clock.release();
     await sandbox.close();
@@ -225,7 +228,7 @@ interface YearParts {
 class Year {
   readonly #parts: YearParts;
   readonly #consumers: readonly Consumer[];
-  readonly #made = new Set<string>();
+  readonly #seenIds = new Set<string>();
 
   constructor(parts: YearParts) {
     this.#parts = parts;
@@ -259,7 +262,7 @@ class Year {
       if (second.code !== 0) figures.troubles.push(`night ${night}: ${second.code} ${second.stderr}`);
     }
     await this.pollAll(`night ${night}, after the run`);
-    await this.#judgeAges(night);
+    await this.#recordAges(night);
   }
 
   async #apply(night: number, words: readonly string[] = []): Promise<Ended> {
@@ -269,7 +272,7 @@ class Year {
     const typed = ["apply", "--yes", "-o", "json", "-q", "--retry-for", "3s", "--wait", "2s", ...words];
     const running = runHere(home, typed, { env })!.finally(() => (job.isOver = true));
     if (night === 0) return running;
-    // Consumers work while the job runs.
+    // Consumers poll while the job runs.
     do {
       await this.pollAll(`night ${night}, during the run`);
       await new Promise((done) => setTimeout(done, 5));
@@ -284,7 +287,7 @@ class Year {
       if (credential === undefined && when.startsWith("night 0,")) continue;
       figures.polls += 1;
       if (credential !== undefined && (await this.#works(credential))) continue;
-      // Without an overlap the consumer loads the new one immediately.
+      // Without an overlap the consumer loads the new secret immediately.
       const again = consumer.item.overlapHours === 0 ? consumer.credential(home, clock.now) : undefined;
       if (again !== undefined && (await this.#works(again))) continue;
       figures.withoutWorking += 1;
@@ -294,16 +297,16 @@ class Year {
     if (length > 20) figures.aboveSlots += 1;
   }
 
-  /** Sent past the fault plan: a consumer's own problems with the service are not measured. */
+  /** True if the credential gets a token. A consumer's own problems with the service are not measured. */
   async #works(deployed: Deployed): Promise<boolean> {
-    if (deployed.client_id !== undefined || deployed.client_secret === undefined) return this.#opens(deployed);
+    if (deployed.client_id !== undefined || deployed.client_secret === undefined) return this.#getsToken(deployed);
     // A raw secret does not name its client.
     for (const { client_id, status } of await this.#clients())
-      if (status === "active" && (await this.#opens({ ...deployed, client_id: client_id ?? "" }))) return true;
+      if (status === "active" && (await this.#getsToken({ ...deployed, client_id: client_id ?? "" }))) return true;
     return false;
   }
 
-  async #opens({ client_id, client_secret, secret }: Deployed): Promise<boolean> {
+  async #getsToken({ client_id, client_secret, secret }: Deployed): Promise<boolean> {
     const { us } = this.#parts;
     for (let attempt = 0; ; attempt += 1) {
       const answer = await fetch(
@@ -326,11 +329,11 @@ class Year {
     }
   }
 
-  async #judgeAges(night: number): Promise<void> {
+  async #recordAges(night: number): Promise<void> {
     const { figures, clock, items } = this.#parts;
     const live = await this.#ownLive();
-    for (const { id } of live) if (!this.#made.has(id)) this.#made.add(id);
-    figures.rotations = this.#made.size - items.length;
+    for (const { id } of live) if (!this.#seenIds.has(id)) this.#seenIds.add(id);
+    figures.rotations = this.#seenIds.size - items.length;
     const journal = await this.#rows(["plan", "--json"]);
     for (const { name, age } of journal as { name: string; age: string | null }[]) {
       const { everyDays } = items.find((item) => item.name === name)!;
@@ -341,7 +344,7 @@ class Year {
     }
   }
 
-  /** The last overlaps end; then each item has one credential, which works. */
+  /** Ends the last overlaps, and counts surplus credentials and secrets that do not work. */
   async end(ms: number): Promise<void> {
     const { clock, figures, items, home } = this.#parts;
     clock.set(ms);
@@ -365,17 +368,17 @@ class Year {
     return (JSON.parse(stdout) as { data: unknown[] }).data;
   }
 
-  async #ownLive(): Promise<Held[]> {
+  async #ownLive(): Promise<ListedCredential[]> {
     const names = new Set(this.#parts.items.map(({ name }) => name));
-    const keys = (await this.#control("GET", "/access_keys")) as Held[];
+    const keys = (await this.#control("GET", "/access_keys")) as ListedCredential[];
     const ownKeys = keys.filter(
       ({ name = "", status }) => status === "active" && names.has(name.replace(/-[0-9a-f]{12}$/, "")),
     );
     return [...(await this.#clients()).filter(({ status }) => status !== "revoked"), ...ownKeys];
   }
 
-  async #clients(): Promise<Held[]> {
-    return (await this.#control("GET", "/oauth_clients")) as Held[];
+  async #clients(): Promise<ListedCredential[]> {
+    return (await this.#control("GET", "/oauth_clients")) as ListedCredential[];
   }
 
   async #control(method: string, path = "", body?: unknown): Promise<unknown> {

@@ -1,11 +1,11 @@
 // A folder for the initial state of a run's PostgreSQL servers, because initialization takes longer than most tests. The first
-// process that starts a server creates it (postgres.ts).
+// process that starts a server fills it (postgres.ts).
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { databasesFolder } from "./databases-folder.ts";
 
 /**
- * Before the first test. A project whose own setup starts a server names this too, because setups run in file order.
+ * Runs before the first test. A project whose setup starts a server lists this file first.
  * @returns a function to run after the last test
  */
 export default function keepTemplate(): (() => void) | undefined {

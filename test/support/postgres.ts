@@ -1,5 +1,5 @@
-// A real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback; and a PgBouncer before it. On a
-// machine without one, tests report that they skip.
+// Starts a real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback, and a PgBouncer in front of
+// it.
 import { teamKey } from "./team-journal.ts";
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import {
@@ -22,20 +22,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { databasesFolder } from "./databases-folder.ts";
 
-/** The tests' role and its password, for one folder that is removed again. */
+/** The role of the tests. Its password is valid only on servers in temporary folders. */
 export const role = { name: "integ", password: "of-a-test" } as const;
 
-/** A team machine's variables besides the journal's address. */
+/** Environment variables of a team's machine, without the journal's address. */
 export const teamAccess = { PGPASSWORD: role.password, INTEG_JOURNAL_KEY: teamKey } as const;
 
-function newestFolder(): string | undefined {
+function newestBinaries(): string | undefined {
   const base = "/usr/lib/postgresql";
   const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];
   const found = [...versions.map((version) => join(base, version, "bin")), ...(process.env.PATH ?? "").split(":")];
   return found.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
 }
 
-const binaries = newestFolder();
+const binaries = newestBinaries();
 const isRoot = process.geteuid?.() === 0;
 
 /** The output of `psql` for a query, one row per line. */
@@ -47,7 +47,7 @@ export function askPsql(
   return execFileSync(join(binaries!, "psql"), ["-X", "-A", "-t", "-c", text, address], { encoding: "utf8", env });
 }
 
-/** PostgreSQL refuses to run as root, so it runs as its own user. */
+/** PostgreSQL refuses to run as root: root starts it as the user `postgres`. */
 const account = isRoot ? accountOf("postgres") : undefined;
 
 function accountOf(name: string): { readonly uid: number; readonly gid: number } | undefined {
@@ -69,7 +69,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-function own(path: string): void {
+function giveToServer(path: string): void {
   if (account) chownSync(path, account.uid, account.gid);
 }
 
@@ -102,7 +102,7 @@ export class PostgresServer {
   }
 
   static async start({ settings = [], standbyOf, encoding = "UTF8" }: PostgresOptions = {}): Promise<PostgresServer> {
-    const server = await PostgresServer.#inFolder();
+    const server = await PostgresServer.#inNewFolder();
     if (standbyOf !== undefined) {
       const from = ["-h", "127.0.0.1", "-p", String(standbyOf.port), "-U", "postgres"];
       run([join(binaries!, "pg_basebackup"), "-D", server.data, "-R", "--checkpoint=fast", "--no-sync", ...from]);
@@ -114,11 +114,11 @@ export class PostgresServer {
     return server;
   }
 
-  static async #inFolder(): Promise<PostgresServer> {
+  static async #inNewFolder(): Promise<PostgresServer> {
     // In memory if possible, because the speed of syncs is not tested.
     const folder = mkdtempSync(join(databasesFolder(), "integ-pg-"));
     chmodSync(folder, 0o755);
-    own(folder);
+    giveToServer(folder);
     return new PostgresServer(folder, await freePort());
   }
 
@@ -126,7 +126,7 @@ export class PostgresServer {
   static async #template(): Promise<string> {
     const data = join(process.env.INTEG_TEST_POSTGRES!, "data");
     if (existsSync(data)) return data;
-    const server = await PostgresServer.#inFolder();
+    const server = await PostgresServer.#inNewFolder();
     server.#initialize("UTF8");
     server.#configure([]);
     await server.up();
@@ -181,11 +181,11 @@ export class PostgresServer {
       env: { PATH: process.env.PATH ?? "", LC_ALL: "C.UTF-8" },
       ...account,
     });
-    let said = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-4000)));
+    let stderr = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-4000)));
     this.#process = child;
     for (let round = 0; round < 400; round += 1) {
-      if (child.exitCode !== null) throw new Error(`postgres ended: ${said}`);
+      if (child.exitCode !== null) throw new Error(`postgres ended: ${stderr}`);
       if (
         await this.sql("SELECT 1").then(
           () => true,
@@ -195,7 +195,7 @@ export class PostgresServer {
         return;
       await sleep(25);
     }
-    throw new Error(`postgres does not answer: ${said}`);
+    throw new Error(`postgres does not answer: ${stderr}`);
   }
 
   /** Kills every process of the server, as a crash of its machine would. */
@@ -232,7 +232,7 @@ export class PostgresServer {
 
   /** Changes a file's owner to the server's user. */
   give(path: string): void {
-    own(path);
+    giveToServer(path);
   }
 
   async promote(): Promise<void> {
@@ -286,7 +286,7 @@ export class Bouncer {
     this.#folder = folder;
   }
 
-  /** PgBouncer, by default in transaction mode: each transaction may get another of few connections. */
+  /** Starts PgBouncer, by default in transaction mode: each transaction may get another of few connections. */
   static async start(server: PostgresServer, mode: PoolMode = "transaction"): Promise<Bouncer> {
     const folder = mkdtempSync(join(tmpdir(), "integ-bouncer-"));
     chmodSync(folder, 0o755);
@@ -307,7 +307,7 @@ export class Bouncer {
       "unix_socket_dir =",
     ];
     writeFileSync(join(folder, "pgbouncer.ini"), `${settings.join("\n")}\n`);
-    for (const name of ["", "run", "users.txt", "pgbouncer.ini"]) own(join(folder, name));
+    for (const name of ["", "run", "users.txt", "pgbouncer.ini"]) giveToServer(join(folder, name));
     const child = spawn(bouncer!, ["-q", join(folder, "pgbouncer.ini")], { stdio: "ignore", cwd: "/", ...account });
     const made = new Bouncer(port, child, folder);
     await sleep(300);

@@ -1,6 +1,6 @@
-// The built program inside this process: the same words, environment, streams and sockets, without a process for each command.
+// Runs the built program in this process, with its words, environment, streams and sockets, but no process for each command.
 import { resolve } from "node:path";
-import { askingOnce } from "./absent-keychain.ts";
+import { probingOnce } from "./absent-keychain.ts";
 import { runMain } from "./main-here.ts";
 import type { Ended, Home, RunOptions } from "./program.ts";
 import { recordSteps } from "./record-steps.ts";
@@ -9,13 +9,13 @@ const dist = resolve(import.meta.dirname, "../../dist");
 
 let isBusy = false;
 
-/** Like `home.integ`, which decides where a command runs. */
+/** `home.integ` with only those options that a command in this process supports. */
 export function integHere(home: Home, words: readonly string[], options: Options = {}): Promise<Ended> {
   return home.integ(words, options);
 }
 
 interface Options extends Pick<RunOptions, "env" | "input" | "cwd" | "columns"> {
-  /** Interrupted after this many milliseconds, as by two Ctrl-C. */
+  /** Milliseconds after which the command is interrupted, as by two Ctrl-C. */
   readonly limitMs?: number;
 }
 
@@ -23,7 +23,7 @@ interface Options extends Pick<RunOptions, "env" | "input" | "cwd" | "columns"> 
 export function runHere(home: Home, words: readonly string[], options: Options): Promise<Ended> | undefined {
   if (isBusy) return undefined;
   isBusy = true;
-  return inFolder(options.cwd ?? home.folder, () => askingOnce(() => runProgram(home, words, options)))
+  return inFolder(options.cwd ?? home.folder, () => probingOnce(() => runProgram(home, words, options)))
     .then((end) => {
       recordSteps(words, end);
       return end;
@@ -31,7 +31,7 @@ export function runHere(home: Home, words: readonly string[], options: Options):
     .finally(() => (isBusy = false));
 }
 
-/** A command's children start in the folder of the process. */
+/** Changes this process's folder during the action, because a command's children start there. */
 async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T> {
   const before = process.cwd();
   process.chdir(folder);

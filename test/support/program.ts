@@ -1,4 +1,4 @@
-// The built program as a person runs it: its own process and folders, a clean environment.
+// Runs the built program like a user: with its own process and folders, and a clean environment.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,29 +15,29 @@ export const root = resolve(import.meta.dirname, "../..");
 /** The binary to test instead of the built package; the package is then not built. */
 export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resolve(process.env.INTEG_TEST_BINARY);
 
-/** The program under test: its file, and the words before a command's. */
+/** The program under test: its file and its first arguments. */
 export const program: readonly [file: string, ...words: string[]] = binary
   ? [binary]
   : [process.execPath, join(root, "bin", "integ.js")];
 
-/** The program as a POSIX shell reads it. */
+/** The program under test, quoted for a POSIX shell. */
 export const shellProgram: string = program.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
 
-/** Reports, once per test file, that a part of it only applies to the package. @returns whether to skip it */
+/** Warns that `what` is not tested with another binary. @returns true if the test must be skipped */
 export function isOtherBinary(what: string): boolean {
   if (binary) console.warn(`skipped with INTEG_TEST_BINARY: ${what}`);
   return binary !== undefined;
 }
 
-/** Lets responses of a sandbox in any process be recorded, see recorded-answers.ts. */
+/** Makes every process record the responses of its sandbox, see recorded-answers.ts. */
 const { INTEG_TEST_ANSWERS: answers } = process.env;
 const recording: Readonly<Record<string, string>> = answers
   ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
   : {};
 
 /**
- * Node's variables in every process of a test. The compile cache is off, because each process would be its home's first and
- * fill it, and calls are counted.
+ * Node's variables in every process of a test. The compile cache is off: the first process of each home would fill it, with
+ * calls that tests count.
  */
 const ofNode: Readonly<Record<string, string>> = { ...recording, NODE_DISABLE_COMPILE_CACHE: "1" };
 
@@ -55,13 +55,13 @@ export interface RunOptions {
   /** Words before the program, such as `["strace", "-f"]`. */
   readonly under?: readonly string[];
   readonly timeoutMs?: number;
-  /** Standard output is a terminal with this width, if the command runs in this process. */
+  /** If set, standard output of a command in this process is a terminal of this width. */
   readonly columns?: number;
 }
 
 let staysHere = false;
 
-/** From now on every command that can runs in this process, also in a full run: the test is about the disk's content. */
+/** Runs commands in this process where possible, also in a full run: for tests of what is on the disk. */
 export function stayInThisProcess(): void {
   staysHere = true;
 }
@@ -70,7 +70,7 @@ export function stayInThisProcess(): void {
 export class Home {
   readonly folder: string;
   readonly env: Record<string, string>;
-  /** The tables of its journal do not exist yet. */
+  /** True if the tables of the home's journal do not exist yet. */
   #isWithoutTables: boolean;
 
   constructor(env: Readonly<Record<string, string>> = {}) {
@@ -93,7 +93,7 @@ export class Home {
     return join(this.folder, ...names);
   }
 
-  /** Starts the program and gives the process. */
+  /** Starts the program. @returns its process */
   start(words: readonly string[], options: RunOptions = {}): ReturnType<typeof spawn> {
     this.#makeTables();
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
@@ -156,7 +156,7 @@ export class Home {
   }
 }
 
-/** Whether a command needs a process: another way to start, traced calls, variables that Node reads. */
+/** True if a command needs its own process: it is traced or timed, starts a sandbox, or its variables are read by Node. */
 function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
   const isOwn = noun === "--version" || noun === "-V" || noun === "sandbox";
   const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);

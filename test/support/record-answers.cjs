@@ -6,26 +6,26 @@ const { openSync, writeSync } = require("node:fs");
 const { join } = require("node:path");
 
 /** Faults that make the body incomplete or wrong: such a response cannot be checked. */
-const unheard = ["drop", "cut", "body"];
+const uncheckable = ["drop", "cut", "body"];
 
 let file;
 
-function keep(record) {
+function append(record) {
   file ??= openSync(join(__dirname, `${process.pid}-${process.hrtime.bigint()}.ndjson`), "a", 0o600);
   const bytes = Buffer.from(`${JSON.stringify(record)}\n`);
   for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
 }
 
 function watch({ request, response, faults }) {
-  const asked = { method: request.method, path: request.url.split("?")[0], faults: Object.keys(faults) };
-  if (unheard.some((name) => asked.faults.includes(name))) {
-    keep(asked);
+  const exchange = { method: request.method, path: request.url.split("?")[0], faults: Object.keys(faults) };
+  if (uncheckable.some((name) => exchange.faults.includes(name))) {
+    append(exchange);
     return;
   }
   const { writeHead, write, end } = response;
   const pieces = [];
   let head = {};
-  const take = (piece) => {
+  const collect = (piece) => {
     if (piece !== undefined) pieces.push(Buffer.from(piece));
   };
   response.writeHead = (status, headers) => {
@@ -33,12 +33,12 @@ function watch({ request, response, faults }) {
     return writeHead.call(response, status, headers);
   };
   response.write = (piece) => {
-    take(piece);
+    collect(piece);
     return write.call(response, piece);
   };
   response.end = (piece) => {
-    take(piece);
-    keep({ ...asked, status: response.statusCode, headers: head, text: Buffer.concat(pieces).toString() });
+    collect(piece);
+    append({ ...exchange, status: response.statusCode, headers: head, text: Buffer.concat(pieces).toString() });
     return end.call(response, piece);
   };
 }

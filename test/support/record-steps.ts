@@ -19,7 +19,7 @@ export interface Said {
 const { INTEG_TEST_STEPS: folder } = process.env;
 const known = new Set<string>();
 
-/** Ids, folders and ports differ from run to run. */
+/** Equal for steps that differ only in ids, folders and ports. */
 export function kindOf({ code, next }: Pick<Step, "code" | "next">): string {
   return `${code} ${withoutNames(next)}`;
 }

@@ -10,11 +10,11 @@ import { readDocuments } from "../contract/openapi-check.ts";
 import { startWorld } from "../contract/world.ts";
 
 /** How many kinds of wrong responses are printed in full. */
-const mostTold = 10;
+const mostPrinted = 10;
 
-/** Before the first test: a folder for responses. @returns a function to run after the last one, which checks them all */
+/** Creates a folder for responses before the first test. @returns a function that checks all responses after the last test */
 export default function recordAnswers(): (() => Promise<void>) | undefined {
-  // Each project of the run calls this; the first one's folder is common to all.
+  // Each project of the run calls this; all use the folder of the first call.
   if (process.env.INTEG_TEST_ANSWERS) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "integ-answers-"));
   copyFileSync(join(import.meta.dirname, "record-answers.cjs"), join(folder, "record-answers.cjs"));
@@ -49,6 +49,6 @@ async function checkAll(folder: string): Promise<void> {
   // Vitest prints an error after the last test but does not set its exit code.
   process.exitCode = 1;
   const oneOfEach = new Map(wrong.map((text) => [text.slice(0, text.indexOf(":")), text]));
-  const told = [...oneOfEach.values()].slice(0, mostTold).join("\n");
-  throw new Error(`${wrong.length} answers of the sandbox are not what it publishes, one of each kind:\n${told}`);
+  const examples = [...oneOfEach.values()].slice(0, mostPrinted).join("\n");
+  throw new Error(`${wrong.length} answers of the sandbox are not what it publishes, one of each kind:\n${examples}`);
 }

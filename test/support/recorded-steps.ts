@@ -1,6 +1,6 @@
 // Checks every printed next step of the run with the program's own parser: a POSIX shell splits it, the command exists, accepts
-// these flags and arguments, and is not the command that just failed for good. (Those of errors are also typed, where they were
-// printed: typed-steps.ts.)
+// these flags and arguments, and is not the command that just failed permanently. typed-steps.ts
+// also types steps where they were printed.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,9 +10,9 @@ import { recordFigure } from "./figures.mjs";
 import { kindOf, type Step } from "./record-steps.ts";
 
 /** Exit codes of errors that a repetition cannot change: usage, not found, conflict, unusable. */
-const forGood: ReadonlySet<number | null> = new Set([2, 4, 5, 13]);
+const permanentCodes: ReadonlySet<number | null> = new Set([2, 4, 5, 13]);
 
-/** Before the first test: a folder for the steps. @returns a function to run after the last one, which parses each step */
+/** Creates a folder for the steps before the first test. @returns a function that parses each step after the last test */
 export default function recordSteps(): (() => Promise<void>) | undefined {
   if (process.env.INTEG_TEST_STEPS) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "integ-steps-"));
@@ -63,7 +63,7 @@ function linesOf<T>(path: string): T[] {
   return lines.map((line) => JSON.parse(line) as T);
 }
 
-/** Undefined if the step can be typed. */
+/** @returns why the step cannot be typed; undefined if it can */
 export async function stepError({ typed, code, next }: Step): Promise<string | undefined> {
   if (!next.startsWith("integ"))
     return spawnSync("/bin/sh", ["-nc", next]).status === 0 ? undefined : "a shell cannot read it";
@@ -74,7 +74,7 @@ export async function stepError({ typed, code, next }: Step): Promise<string | u
   });
   if (status !== 0 || stderr !== "") return `a shell says: ${stderr}`;
   const words = stdout.split("\0").slice(0, -1);
-  if (forGood.has(code) && words.join("\0") === typed.join("\0")) return "it is the command that just ended so";
+  if (permanentCodes.has(code) && words.join("\0") === typed.join("\0")) return "it is the command that just ended so";
   return readCommandLine(words, { width: 80, version: "0" }).then(
     (read) => ("missing" in read ? "an argument is missing" : undefined),
     (error: unknown) => (error instanceof Error ? error.message : String(error)),

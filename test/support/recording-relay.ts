@@ -1,10 +1,10 @@
-// A relay between the program and a service that records every passing secret, so that a test knows all of them, even
+// A relay between the program and a service. It records every passing secret, so that a test knows all of them, even
 // undelivered ones. It can also send hostile responses in the service's place.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** The values that a response in the service's place may repeat. */
-export interface Heard {
+/** A request and the service's response to it, whose values a hostile response may repeat. */
+export interface Exchange {
   readonly method: string;
   readonly path: string;
   /** Credentials of the request in raw form, and their parts. */
@@ -19,8 +19,8 @@ export interface HostileResponse {
   readonly body: string;
 }
 
-export interface Held {
-  /** The request arrived, and the service has responded. */
+export interface HeldResponses {
+  /** Resolves when the last of the requests has arrived and the service has responded. */
   readonly arrived: Promise<void>;
   letGo(): void;
 }
@@ -29,12 +29,12 @@ export interface RecordingRelay {
   /** The relay's address for one of the service's. */
   through(address: string): string;
   /** Responds to matching requests in the service's place, after the service has handled them. */
-  answer(path: RegExp, unkind: (heard: Heard) => HostileResponse): void;
+  answer(path: RegExp, hostile: (exchange: Exchange) => HostileResponse): void;
   /**
-   * Holds the next responses to matching requests (`POST /v1/…`) until they are released, `count` of them, by default one;
-   * resolves when the last has arrived. The service has handled them.
+   * Holds the next `count` responses to matching requests (`POST /v1/…`) until they are released. The service has handled the
+   * requests.
    */
-  hold(path: RegExp, count?: number): Held;
+  hold(path: RegExp, count?: number): HeldResponses;
   calm(): void;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export async function startRecordingRelay(
   onSecret: (role: string, secret: string) => void = () => {},
 ): Promise<RecordingRelay> {
   const { hostname, port, origin } = new URL(target);
-  let unkind: { path: RegExp; answer: (heard: Heard) => HostileResponse } | undefined;
+  let hostile: { path: RegExp; answer: (exchange: Exchange) => HostileResponse } | undefined;
   let held: { path: RegExp; left: number; arrive: () => void; mayGo: Promise<void> } | undefined;
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const body = await bytesOf(incoming);
@@ -59,8 +59,13 @@ export async function startRecordingRelay(
     });
     const answer = await bytesOf(answered);
     for (const [role, secret] of secretsIn(answer.toString("utf8"))) onSecret(role, secret);
-    const instead = unkind?.path.test(path)
-      ? unkind.answer({ method, path, credentials: credentials.map(([, secret]) => secret), answer: answer.toString() })
+    const instead = hostile?.path.test(path)
+      ? hostile.answer({
+          method,
+          path,
+          credentials: credentials.map(([, secret]) => secret),
+          answer: answer.toString(),
+        })
       : undefined;
     if (held?.path.test(`${method} ${path}`)) {
       const { arrive, mayGo } = held;
@@ -83,13 +88,13 @@ export async function startRecordingRelay(
   const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     through: (address) => address.replace(origin, here),
-    answer: (path, answer) => void (unkind = { path, answer }),
+    answer: (path, answer) => void (hostile = { path, answer }),
     hold(path, count = 1) {
       const [arrived, going] = [latch(), latch()];
       held = { path, left: count, arrive: arrived.open, mayGo: going.opened };
       return { arrived: arrived.opened, letGo: going.open };
     },
-    calm: () => void (unkind = held = undefined),
+    calm: () => void (hostile = held = undefined),
     close: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));

@@ -1,5 +1,5 @@
-// A service in this process that can be restored to any moment of a recorded run: its state when a request had arrived, and the
-// requests that it had received by then.
+// A service in this process that can be restored to any moment of a recorded run: to its state when a request had arrived, and
+// to the requests that it had received by then.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
 import { type RegionDescription, type Service, settleMs } from "./service.ts";
 
-/** The service after the nth request of a run; the first is before any. */
+/** The service when the nth request of a run had arrived; the first moment is before all requests. */
 export interface Moment {
   readonly state: string;
   readonly met: readonly unknown[];
-  /** The time of its last response. */
+  /** `Request-Id` of the response to the last request. */
   readonly requestId?: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export class RewindableService implements Service {
   readonly #folder: string;
   /** How far its clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
-  /** Received before the moment that the service was restored to. */
+  /** Requests that were received before the moment that the service was restored to. */
   #met: readonly unknown[] = [];
 
   static async start(): Promise<RewindableService> {
@@ -108,17 +108,17 @@ export class RewindableService implements Service {
   }
 
   async settle(): Promise<void> {
-    if (this.#clock.aheadMs === 0) subscribe("integ:sandbox:answer", this.#tellTime);
+    if (this.#clock.aheadMs === 0) subscribe("integ:sandbox:answer", this.#setDateHeader);
     this.#clock.aheadMs += settleMs;
   }
 
-  readonly #tellTime = (message: unknown): void => {
+  readonly #setDateHeader = (message: unknown): void => {
     const { response } = message as { response: { setHeader: (name: string, value: string) => void } };
     response.setHeader("Date", new Date(Date.now() + this.#clock.aheadMs).toUTCString());
   };
 
   async stop(): Promise<null> {
-    unsubscribe("integ:sandbox:answer", this.#tellTime);
+    unsubscribe("integ:sandbox:answer", this.#setDateHeader);
     await this.#sandbox.close();
     rmSync(this.#folder, { recursive: true, force: true });
     return null;

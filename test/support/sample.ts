@@ -1,4 +1,4 @@
-// How much a run plays: `npm run test:full` everything, any other run a sample that is quick.
+// How many cases a run has: `npm run test:full` has all of them, any other run a quick sample.
 export const isFull = process.env.INTEG_TEST_FULL === "1";
 
 /**

@@ -1,4 +1,4 @@
-// A sandbox process, started like a person's, with its control address for faults and for inspection.
+// A sandbox process, started with the command that users type, with its control address for faults and for inspection.
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, expect, onTestFinished } from "vitest";
@@ -6,10 +6,10 @@ import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
 import { watchService } from "./typed-steps.ts";
 
-/** Until then a list is too new to prove that a key is missing; recovery would wait for it each time. */
+/** Age at which a list proves that a key is missing: recovery waits for it unless the test moves the clock. */
 export const settleMs = 16_000;
 
-/** Only a built program reads Node's variables, and a full run waits like a person. */
+/** A binary may ignore Node's variables, and a full run waits in real time. */
 const hasMovableClock = !isFull && binary === undefined;
 const movableClock = `"--require=${join(import.meta.dirname, "movable-clock.cjs")}"`;
 
@@ -42,7 +42,7 @@ export interface RegionDescription {
 export interface Service {
   readonly us: RegionDescription;
   readonly eu: RegionDescription;
-  /** The environment with which the program uses it, without a profile. */
+  /** Variables with which the program uses this service without a profile. */
   readonly env: Readonly<Record<string, string>>;
   fault(spec: string): Promise<void>;
   calm(): Promise<void>;
@@ -53,14 +53,14 @@ export interface Service {
   stop(): Promise<Ended["code"]>;
 }
 
-/** The sandbox of a test file, which asks for it before its tests: stopped after them. */
+/** Starts the sandbox of a test file, and stops it after the file's tests. */
 export async function serviceOfFile(words: readonly string[] = []): Promise<Service> {
   const service = await startService(words);
   afterAll(async () => expect(await service.stop()).toBe(0));
   return service;
 }
 
-/** A home that is removed after the test that makes it. */
+/** A home that is removed after the current test. */
 export function homeOfTest(env: Readonly<Record<string, string>> = {}): Home {
   const home = new Home(env);
   onTestFinished(() => home.remove());

@@ -1,8 +1,8 @@
-// libsodium, through Python: another implementation decrypts what integ encrypted.
+// Decrypts secrets that integ encrypted with an independent implementation: libsodium, through Python.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
-/** A version manager's `python3` may be a slow script. */
+/** The system's Python if it exists: `python3` in PATH may be a version manager's slow wrapper script. */
 export const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 
 const script = `

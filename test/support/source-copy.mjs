@@ -1,4 +1,4 @@
-// A copy of the project whose sources a script may break: with this one's packages, and without its results.
+// Copies the project, without build results, so that a script can break its sources. The copy uses the same installed packages.
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -43,9 +43,9 @@ export function sourceCopy(name) {
   }
 
   /**
-   * Replaces a file's text with its text before a fix.
+   * Replaces a text that occurs once in a file.
    * @param {readonly [file: string, now: string, before: string]} change
-   * @returns {() => void} undoes it
+   * @returns {() => void} restores the file
    */
   const put = ([file, now, before]) =>
     rewrite(file, (text) => {

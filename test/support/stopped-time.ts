@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
 
-/** No work waits so often. */
+/** More waits than any tested function needs. */
 const mostWaits = 200;
 
 export interface StoppedTime {
@@ -13,7 +13,7 @@ export interface StoppedTime {
   pass(ms: number): void;
 }
 
-/** For the rest of one test. */
+/** Stops the time until the end of the test. */
 export function stopTime(): StoppedTime {
   let now = 1000;
   const waits: number[] = [];

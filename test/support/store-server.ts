@@ -1,5 +1,5 @@
-// A secret store's server for tests: every request is recorded, with faults at exactly one of them: no response before or after
-// it took effect, another response, or an event just before it.
+// A secret store's server for tests. It records every request. A planned fault drops a request before or after it takes effect,
+// replaces its response, or runs a function just before it.
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 

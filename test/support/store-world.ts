@@ -1,4 +1,4 @@
-// A service, the stores that receive its secrets, and a home configured for them: for tests of each store as users have it.
+// A service, the stores that receive its secrets, and a home configured for them: for tests of each store from end to end.
 // Vault and GitHub run for the whole file; a cluster and a keyring run while they are used.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
@@ -15,12 +15,12 @@ import { isMissing } from "./tools.mjs";
 export interface OpenStore {
   /** A valid address in it. */
   readonly address: string;
-  /** The content at an address, written without its scheme. */
+  /** The secret at an address without its scheme. */
   secretAt(address: string): string | undefined;
   close(): Promise<void>;
 }
 
-/** Stores that this machine cannot run. */
+/** True for each store that this machine cannot run. */
 export function absentStores(): Readonly<Record<StoreScheme, boolean>> {
   const keychain = isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
   return { vault: false, github: isMissing("libsodium"), k8s: isMissing("kubectl", "openssl"), keychain };
@@ -33,7 +33,7 @@ function parts(address: string): [place: string, name: string] {
   return [place, name];
 }
 
-/** One for each test file. */
+/** Create one in each test file. */
 export class StoreWorld {
   service!: Service;
   account!: Account;

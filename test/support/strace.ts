@@ -1,4 +1,4 @@
-// Kills a process, or fails one of its system calls, with strace, at a point that was recorded before. Signals are injected at
+// Kills a process, or fails one of its system calls, with strace, at a point of an earlier recording. Signals are injected at
 // the call's entry, so that the call itself does not happen. strace counts `when=N` for each thread.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,8 +12,7 @@ export interface Point {
   /** The call as strace printed it, for messages. */
   readonly text: string;
   /**
-   * False if nothing durable happened since the point before it: a kill leaves the same state as at that point. Undefined if
-   * unknown.
+   * False if nothing durable happened since the previous point: a kill leaves the same state as there. Undefined if unknown.
    */
   readonly isAfterChange?: boolean;
 }
@@ -22,10 +21,10 @@ export function nameOf({ call, nth, text }: Point): string {
   return `${call} ${nth} [${text.slice(0, 120)}]`;
 }
 
-/** File and network calls, without those that only move memory or wait. */
-const filesAndNetwork = ["%file", "%network", "%desc"];
-const neitherOfThem = /^(execve|mmap|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|timerfd_\w+|io_uring_\w+)$/;
-/** A thread that wakes another one through an eventfd or a pipe: how often differs between runs. */
+/** The recorded classes of calls; calls that only map memory or wait are ignored. */
+const tracedClasses = ["%file", "%network", "%desc"];
+const ignoredCalls = /^(execve|mmap|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|timerfd_\w+|io_uring_\w+)$/;
+/** A thread wakes another one through an eventfd or a pipe; how often it does so differs between runs. */
 const wakeUp = /^\d+, "(?:(?:\\\d+){8}", (?:8|1024)|\*", 1)\b/;
 
 let traces = 0;
@@ -36,18 +35,26 @@ function traceFile(): string {
 }
 
 /**
- * Records every file and network call of a run.
- * @param run starts the program under the given words, to its end
- * @param options.isOwn omit the calls of other programs that it starts
+ * Records the file and network calls of a run.
+ * @param run runs the program with this strace command line in front, and waits until it ends
+ * @param options.ownCallsOnly omit the calls of programs that it starts
  * @returns the points of the main thread in order of time, then those that only other threads reach
  */
 export async function record(
   run: (under: readonly string[]) => Promise<Ended>,
-  { isOwn = false }: { readonly isOwn?: boolean | undefined } = {},
+  { ownCallsOnly = false }: { readonly ownCallsOnly?: boolean | undefined } = {},
 ): Promise<{ ended: Ended; points: Point[] }> {
   const file = traceFile();
   try {
-    const ended = await run(["strace", "-f", ...leave(isOwn), "-o", file, "-e", `trace=${filesAndNetwork.join(",")}`]);
+    const ended = await run([
+      "strace",
+      "-f",
+      ...detachOptions(ownCallsOnly),
+      "-o",
+      file,
+      "-e",
+      `trace=${tracedClasses.join(",")}`,
+    ]);
     return { ended, points: pointsOf(readFileSync(file, "latin1")) };
   } finally {
     rmSync(file, { force: true });
@@ -67,37 +74,37 @@ interface Line {
   readonly isAfterChange: boolean;
 }
 
-/** Joins a call that another thread's interrupted, with its result, at its start. The line with its rest stays, empty. */
-function inOneLine(lines: readonly string[]): string[] {
-  const begun = new Map<string, number>();
-  const whole = [...lines];
+/** Completes the first line of each interrupted call with the text of its `resumed` line, which stays in the list. */
+function joinResumed(lines: readonly string[]): string[] {
+  const unfinished = new Map<string, number>();
+  const joined = [...lines];
   for (const [index, line] of lines.entries()) {
     const [, thread = "", rest] = /^(\d+) +<\.\.\. \w+ resumed>(.*)$/.exec(line) ?? [];
-    const at = begun.get(thread);
-    if (rest !== undefined && at !== undefined) whole[at] = whole[at]!.replace(/ <unfinished \.\.\.>$/, rest);
-    if (line.endsWith(" <unfinished ...>")) begun.set(line.slice(0, line.indexOf(" ")), index);
+    const at = unfinished.get(thread);
+    if (rest !== undefined && at !== undefined) joined[at] = joined[at]!.replace(/ <unfinished \.\.\.>$/, rest);
+    if (line.endsWith(" <unfinished ...>")) unfinished.set(line.slice(0, line.indexOf(" ")), index);
   }
-  return whole;
+  return joined;
 }
 
 /** The calls of a trace in order of time. A signal is a change too: it reports that a child process has ended. */
 function linesOf(trace: string): Line[] {
   const main = trace.slice(0, trace.indexOf(" "));
   let isAfterChange = true;
-  return inOneLine(trace.split("\n")).flatMap((line) => {
+  return joinResumed(trace.split("\n")).flatMap((line) => {
     const found = /^(\d+) +(\w+)\((.*)$/.exec(line);
     const [, thread = "", call = "", text = ""] = found ?? [];
-    const isPoint = found !== null && !neitherOfThem.test(call) && !wakeUp.test(text);
+    const isPoint = found !== null && !ignoredCalls.test(call) && !wakeUp.test(text);
     const point = { thread, call, text, isAfterChange: isAfterChange || thread !== main };
     if (isPoint && thread === main) isAfterChange = false;
     if (line !== "" && !isNoCall.test(line) && !wakeUp.test(text) && !changesNothing.test(line)) isAfterChange = true;
-    return found && !neitherOfThem.test(call) ? [point] : [];
+    return found && !ignoredCalls.test(call) ? [point] : [];
   });
 }
 
 function pointsOf(trace: string): Point[] {
   const main = trace.slice(0, trace.indexOf(" "));
-  const most = new Map<string, number>();
+  const highest = new Map<string, number>();
   const counts = new Map<string, number>();
   const points: Point[] = [];
   const lines = linesOf(trace);
@@ -107,28 +114,28 @@ function pointsOf(trace: string): Point[] {
   )) {
     const count = (counts.get(`${thread} ${call}`) ?? 0) + 1;
     counts.set(`${thread} ${call}`, count);
-    if (count <= (most.get(call) ?? 0)) continue;
-    most.set(call, count);
+    if (count <= (highest.get(call) ?? 0)) continue;
+    highest.set(call, count);
     if (wakeUp.test(text)) continue;
     points.push({ call, nth: count, text, isAfterChange });
   }
   return points;
 }
 
-/** Detaches from programs that are started. */
-function leave(isOwn: boolean): string[] {
-  return isOwn ? ["-b", "execve"] : [];
+/** Options that detach strace from programs that are started. */
+function detachOptions(ownCallsOnly: boolean): string[] {
+  return ownCallsOnly ? ["-b", "execve"] : [];
 }
 
-/** Words before the program that kill it at a point. (Without a seccomp filter, with which strace loses the signal.) */
+/** The strace command line that kills the program at a point. (With a seccomp filter strace would lose the signal.) */
 export function killedAt(
   { call, nth }: Point,
-  { isOwn = false }: { readonly isOwn?: boolean | undefined } = {},
+  { ownCallsOnly = false }: { readonly ownCallsOnly?: boolean | undefined } = {},
 ): string[] {
   return [
     "strace",
     "-f",
-    ...leave(isOwn),
+    ...detachOptions(ownCallsOnly),
     "-o",
     "/dev/null",
     "-e",
@@ -139,9 +146,9 @@ export function killedAt(
 }
 
 /**
- * The point as another run may count it. How often a thread wakes another one differs between runs, and each time is such a
- * call: near the end of a run with fewer, the same call has a lower number.
- * @param round how often the point was missed before
+ * The point for another attempt. Calls that wake a thread are counted too, and their number differs between runs: near the end
+ * of a run with fewer of them, the same call has a lower number.
+ * @param round how many attempts missed the point
  */
 export function countedAgain<T extends { readonly nth: number }>(point: T, round: number): T {
   return { ...point, nth: Math.max(1, point.nth - Math.floor(round / 2)) };
@@ -168,7 +175,7 @@ export interface FaultyRun {
   readonly requestsAfter: readonly string[];
 }
 
-/** Runs the program with one of its calls failing. */
+/** Runs the program while one of its system calls fails. */
 export async function failing(
   { call, errno, when }: CallFault,
   run: (under: readonly string[]) => Promise<Ended>,

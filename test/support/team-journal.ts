@@ -1,5 +1,5 @@
 // Homes with their journal in PostgreSQL: a test file requests it once, and each home gets its own schema on one server.
-/** A key of a team that no one else has. */
+/** The journal key of the test's team. */
 export const teamKey = "a-key-of-a-team-in-the-tests-0123456789";
 
 let server: TeamServer | undefined;
@@ -11,12 +11,12 @@ export interface TeamServer {
   readonly password: string;
 }
 
-/** From now on every home of this process has its journal there; undefined: in a file again. */
+/** Every new home of this process has its journal on this server; undefined: in a file again. */
 export function keepJournalsIn(team: TeamServer | undefined): void {
   server = team;
 }
 
-/** The variables of a journal without tables; undefined if journals are in files. */
+/** Environment variables of a new journal without tables; undefined if journals are in files. */
 export function teamJournal(): Readonly<Record<string, string>> | undefined {
   if (server === undefined) return undefined;
   const schema = `home_${process.pid}_${(made += 1)}`;

@@ -1,4 +1,4 @@
-// TLS before a server without it, with a certificate authority that exists for one test.
+// A TLS front for a server without TLS, with a certificate authority that exists for one test.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,11 +7,11 @@ import { createServer } from "node:tls";
 import { makeAuthority } from "./certificates.ts";
 
 export interface TlsFront {
-  /** By its IP address; `localhost` works too. */
+  /** The front's origin, with its IP address; `localhost` works too. */
   readonly origin: string;
   /** The authority's certificate, as PEM. */
   readonly authority: string;
-  /** Redirects new connections to another origin; undefined: to the first again. */
+  /** Redirects new connections to another origin; undefined: to the target again. */
   through(origin: string | undefined): void;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Whether one of these tools is missing on this machine: its tests are skipped, or fail if INTEG_TEST_REQUIRE_TOOLS is 1. */
+/** True if this machine lacks one of these tools: its tests are skipped, or fail if INTEG_TEST_REQUIRE_TOOLS is 1. */
 export function isMissing(...names: readonly string[]): boolean;
 
 /** Names of the missing tools. */

@@ -1,5 +1,5 @@
-// Whether the real tools of tools.json are on this machine. `probe` is a line of shell, `package` its Debian package; a tool
-// without a package (a right of the user, PowerShell) is used if present. `node test/support/tools.mjs` prints the missing
+// Checks which of the real tools of tools.json are on this machine. `probe` is a line of shell, `package` the Debian package; a
+// tool without a package (a right of the user, PowerShell) is used if present. `node test/support/tools.mjs` prints the missing
 // packages.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 const table = JSON.parse(readFileSync(join(import.meta.dirname, "tools.json"), "utf8"));
 const missing = new Map();
 
-/** Whether a tool is missing; throws if this run requires all of them. */
+/** True if a tool is missing. @throws Error if the tool has a package and this run requires all of these */
 function isOneMissing(name) {
   const tool = table[name];
   if (!tool) throw new Error(`no tool of tools.json: ${name}`);

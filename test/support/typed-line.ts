@@ -1,4 +1,3 @@
-// A command from a document or a help page.
 import { spawnSync } from "node:child_process";
 import type { Home } from "./program.ts";
 

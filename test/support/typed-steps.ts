@@ -1,6 +1,6 @@
-// Types next steps where they were printed: home and services are copied when a command prints a step, and after the test, when
-// its faults are removed, the step runs in that copy. It must not end like the command that printed it. The list below has the
-// reasons for steps that are not typed.
+// Types next steps where they were printed: when a command prints a step, the home and the services' states are copied. After
+// the test, without its faults, the step runs in that copy; it must not end like the command that printed it. The list below has
+// the reasons for steps that are not typed.
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,39 +20,39 @@ const reasons: Readonly<Record<string, RegExp>> = {
   "a line of a shell": /[|<>;&]/,
 };
 
-/** A printed step, with its command. */
-interface Advised {
+/** A printed step, with the command that printed it. */
+interface PrintedStep {
   readonly kind: string;
   readonly folder: string;
   readonly copy: string;
   readonly states: ReadonlyMap<string, string>;
   readonly home: Home;
   readonly typed: readonly string[];
-  readonly how: RunOptions;
+  readonly options: RunOptions;
   readonly code: number;
-  /** Empty after a command that did not fail. */
+  /** The message of the command's error; empty without an error. */
   readonly message: string;
   readonly next: string;
 }
 
 /** A service of a test file. */
-export interface Watched {
+export interface WatchedService {
   /** The file of its state. */
   readonly file: string;
   readonly control: (method: string) => Promise<unknown>;
 }
 
 const known = new Set<string>();
-const services = new Set<Watched>();
-let advised: Advised[] = [];
+const services = new Set<WatchedService>();
+let printed: PrintedStep[] = [];
 
-/** Its state is restored after steps were typed. @returns a function that ends this */
-export function watchService(service: Watched): () => void {
+/** Restores the service's state after steps are typed. @returns a function that ends this */
+export function watchService(service: WatchedService): () => void {
   services.add(service);
   return () => void services.delete(service);
 }
 
-/** The kind and texts of an error, and whether a sentence says what to do first or instead. */
+/** The message of a command's error. @returns `isFirst` true if a `Fix:` sentence says what to do first */
 function readError({ stderr }: Pick<Ended, "stderr">): { message: string; isFirst: boolean } {
   const [, message] = /^Error: (.*)$/m.exec(stderr) ?? [];
   if (message !== undefined) return { message, isFirst: /^ *Fix: /m.test(stderr) };
@@ -67,7 +67,11 @@ function note(line: object): void {
 }
 
 /** Records the steps that a command printed, one of each kind, with a copy of the home. */
-export function noteSteps(home: Home, end: Ended, [typed, how]: [typed: readonly string[], how: RunOptions]): void {
+export function noteSteps(
+  home: Home,
+  end: Ended,
+  [typed, options]: [typed: readonly string[], options: RunOptions],
+): void {
   if (!folder || end.code === null) return;
   const { code } = end;
   for (const next of stepsIn(end)) {
@@ -91,19 +95,19 @@ export function noteSteps(home: Home, end: Ended, [typed, how]: [typed: readonly
     spawnSync("cp", ["-a", home.folder, copy]);
     const there = [...services].filter(({ file }) => existsSync(file));
     const states = new Map(there.map(({ file }) => [file, readFileSync(file, "utf8")]));
-    advised.push({ kind, folder: home.folder, copy, states, home, typed, how, code, message, next });
+    printed.push({ kind, folder: home.folder, copy, states, home, typed, options, code, message, next });
   }
 }
 
 /** After a test: types the printed steps, each in its copy. @throws Error if a step ends like the command that printed it */
 export async function typeSteps(): Promise<void> {
-  const ready = advised;
-  advised = [];
+  const ready = printed;
+  printed = [];
   if (ready.length === 0) return;
   const wrong: string[] = [];
   const now = new Map<string, string>();
   for (const { file, control } of services) {
-    // The test's remaining faults and requests.
+    // Removes the test's remaining faults and requests.
     await control("DELETE");
     if (existsSync(file)) now.set(file, readFileSync(file, "utf8"));
   }
@@ -119,7 +123,7 @@ export async function typeSteps(): Promise<void> {
 }
 
 /** The copy is moved to the home's path, because the journal contains paths. */
-async function inCopy<T>({ folder: home, copy, states }: Advised, action: () => Promise<T>): Promise<T> {
+async function inCopy<T>({ folder: home, copy, states }: PrintedStep, action: () => Promise<T>): Promise<T> {
   const aside = existsSync(home) ? `${home}.aside` : undefined;
   if (aside !== undefined) renameSync(home, aside);
   renameSync(copy, home);
@@ -138,10 +142,10 @@ function putBack(file: string, state: string): void {
   renameSync(`${file}.next`, file);
 }
 
-async function typeStep({ kind, home, typed, how, code, message, next }: Advised): Promise<string | undefined> {
+async function typeStep({ kind, home, typed, options, code, message, next }: PrintedStep): Promise<string | undefined> {
   const { stdout } = spawnSync("/bin/sh", ["-c", `integ() { printf '%s\\0' "$@"; }; ${next}`], { encoding: "utf8" });
   const words = stdout.split("\0").slice(0, -1);
-  const run = runHere(home, words, { env: how.env, cwd: how.cwd, limitMs: 5000 });
+  const run = runHere(home, words, { env: options.env, cwd: options.cwd, limitMs: 5000 });
   if (run === undefined) {
     note({ kind, next, reason: "another command of the test runs" });
     return undefined;
@@ -149,8 +153,8 @@ async function typeStep({ kind, home, typed, how, code, message, next }: Advised
   const end = await run;
   const now = readError(end);
   const isSame = code !== 0 && end.code === code && withoutNames(now.message) === withoutNames(message);
-  // A step after a successful command must not be a usage error.
-  const isMistyped = isFull && code === 0 && end.code === 2 && !/no one can be asked|--yes/.test(end.stderr);
+  // A step that a successful command printed must not end as a usage error, except one that needs `--yes`.
+  const isMistyped = isFull && code === 0 && end.code === 2 && !/--yes/.test(end.stderr);
   note({ kind, typed, next, after: code, code: end.code, message: now.message, isSame, isMistyped });
   if (!isSame && !isMistyped) return undefined;
   return `${next}\n  after integ ${typed.join(" ")}\n  ends ${isSame ? "as that did" : "so"}: ${now.message}`;

@@ -1,4 +1,4 @@
-// HashiCorp Vault or OpenBao, as far as a KV engine of version 2 needs, written from their public API documents: mounts,
+// The part of HashiCorp Vault or OpenBao that a KV engine of version 2 needs, written from their public API documents: mounts,
 // versions with check-and-set, deleted versions, policies, namespaces, a seal.
 import { randomBytes } from "node:crypto";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
@@ -18,7 +18,7 @@ export interface Mount {
 export interface VaultServer extends StoreServer {
   /** A token with all rights. */
   readonly root: string;
-  /** By path with a trailing slash. */
+  /** The mounts, by path with a trailing slash. */
   readonly mounts: Map<string, Mount>;
   isSealed: boolean;
   /** All versions of a secret, by `<mount>/<path>`. */
