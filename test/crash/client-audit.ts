@@ -141,8 +141,7 @@ async function clientOpenedBy(
 }
 
 /**
- * Checks after recovery that every entry is settled, at most one live client belongs to the intent, and its secret is at its
- * destination.
+ * Checks after recovery: every entry is settled, and at most one live client belongs to the intent, with its secret delivered.
  * @param before the secret that was delivered when the run ended
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {

@@ -1,5 +1,5 @@
 // Small defects of commands, edge, destinations and policies: a file of src/, its text, the text with the defect, and
-// the tests that turn red. `node test/defects/run.mjs` proves that, and that histories of model/one-seed find the
+// the tests that fail with it. `node test/defects/run.mjs` proves that, and that histories of model/one-seed find the
 // defects of model/defects.mjs. Run it with a new suite before you remove an old one.
 export const defects = [
   {

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { sourceCopy } from "../support/source-copy.mjs";
-import { defects as ofChanges } from "../model/defects.mjs";
+import { defects as historyDefects } from "../model/defects.mjs";
 import { liveHistories } from "../model/histories.mjs";
 import { defects } from "./defects.mjs";
 
@@ -13,8 +13,8 @@ const [, , wanted = ""] = process.argv;
 const copy = sourceCopy("defects");
 const results = join(copy.folder, "results.json");
 
-/** The first failing test, or undefined. */
-function redOf(tests) {
+/** The name of the first failing test; undefined if all pass. */
+function firstFailure(tests) {
   rmSync(results, { force: true });
   const vitest = join(copy.folder, "node_modules/vitest/vitest.mjs");
   const words = [
@@ -39,8 +39,8 @@ function redOf(tests) {
     ?.fullName;
 }
 
-/** The first history that breaks a promise, or undefined. */
-async function brokenIn() {
+/** The first history that breaks a promise; undefined if none does. */
+async function firstBrokenHistory() {
   const count = Number(process.env.INTEG_TEST_HISTORIES ?? 60_000);
   const { found } = await liveHistories(copy.folder, { first: 1, count });
   return found && `seed ${found.seed}: ${found.broken[0]}`;
@@ -48,12 +48,12 @@ async function brokenIn() {
 
 let missed = 0;
 try {
-  for (const { name, changes, tests } of [...defects, ...ofChanges]) {
+  for (const { name, changes, tests } of [...defects, ...historyDefects]) {
     if (!new RegExp(wanted).test(name)) continue;
     const undo = changes.map(copy.put);
     const started = performance.now();
-    const red = tests ? redOf(tests) : await brokenIn();
-    for (const back of undo.toReversed()) back();
+    const red = tests ? firstFailure(tests) : await firstBrokenHistory();
+    for (const restore of undo.toReversed()) restore();
     if (red === undefined) missed += 1;
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     console.log(`${red === undefined ? "MISSED" : "red   "} ${name} (${seconds} s)`);

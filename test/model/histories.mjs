@@ -1,4 +1,4 @@
-// Histories of one-seed.ts in a process for each core.
+// Runs histories of one-seed.ts and nights.ts, in one process for each core.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";

@@ -39,20 +39,20 @@ import { parseSecret } from "../../src/secrets/secret-format.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
-/** A machine: the common state of its processes, which survives crashes. `by` is the process that holds or made something. */
+/** A machine: the common state of its processes, which survives crashes. `by` is the process that created a reserve. */
 export interface Machine {
   readonly name: string;
   /** The current host name, and the random id of the state folder. */
   host: string;
   id: string;
   readonly entries: Entry[];
-  readonly held: Map<string, object>;
+  readonly leases: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
   /** Reserves for files, with the content written so far. */
   readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: object }>;
   /** Kept secrets, and empty reserves for them, by folder and entry. */
   readonly kept: Map<string, OneTimeSecret>;
-  readonly rooms: Map<string, object>;
+  readonly keptReserves: Map<string, object>;
   /** Entries changed by someone without a key of the journal. */
   readonly tampered: Set<string>;
   /** Stored profiles, and their secrets by the profile's name for them. */
@@ -68,7 +68,7 @@ export function newMachine(name: string, team?: Machine): Machine {
     host: name,
     id: name,
     entries: team?.entries ?? [],
-    held: team?.held ?? new Map(),
+    leases: team?.leases ?? new Map(),
     tampered: team?.tampered ?? new Set(),
     ids: team?.ids ?? { prefix: name, last: 0 },
     profiles: new Map(),
@@ -76,11 +76,11 @@ export function newMachine(name: string, team?: Machine): Machine {
     files: new Map(),
     reserves: new Map(),
     kept: new Map(),
-    rooms: new Map(),
+    keptReserves: new Map(),
   };
 }
 
-/** Common to all machines: stores by address, oldest text first, profiles by name, and the printed text. */
+/** Places that all machines share: the texts of each store, oldest first, profiles by name, and printed secrets. */
 export interface Outside {
   readonly stores: Map<string, string[]>;
   readonly profiles: Map<string, { readonly id: string; readonly secret: string }>;
@@ -90,19 +90,19 @@ export interface Outside {
 export interface Watch {
   /** The process. */
   readonly by: object;
-  /** Makes a call, or lets it fail. @param entry the entry of the record or reserve */
+  /** Runs a call, or lets it fail. @param entry the entry of the record or reserve */
   call<T>(what: string, effect: () => T, entry?: string): Promise<T>;
-  /** Waits for an entry that another process drives. */
+  /** Waits for an entry that another process holds. */
   waitFor(what: string, mayGoOn?: () => boolean): Promise<void>;
   /** The time of a record. */
   at(): string;
   readonly isShared: boolean;
   isFree(id: string): boolean;
-  /** Before an entry is taken only if it is free. @returns whether it is free */
+  /** Called by `tryLease`. @returns true if the entry is free */
   mayTry(id: string): boolean;
   /** Entries that other processes have leased. */
   holders(): Iterable<string>;
-  /** An entry is taken. */
+  /** Called when an entry is leased. */
   taking(id: string): void;
   /** Called before the journal is read. @throws to simulate an unreadable journal */
   reading(): void;
@@ -113,7 +113,7 @@ export interface Watch {
   /** The machine and folder that store kept secrets. */
   readonly place: string;
   /** The name of an entry's kept secret. */
-  room(entry: string): string;
+  keptName(entry: string): string;
   /** Called before a secret overwrites a destination. */
   delivering?(place: string, before: string | undefined, secret: string): void;
   /** The machine's stored profiles, if it has any besides the target. */
@@ -154,7 +154,7 @@ export class InMemory {
     const unsettled = (): Entry[] => all().filter(({ state }) => !isSettled(state));
     const lease = (id: string): EntryLease => {
       watch.taking(id);
-      this.#machine.held.set(id, watch.by);
+      this.#machine.leases.set(id, watch.by);
       return this.#lease(id);
     };
     const unfinished = (intent: Intent, { fresh = false, key }: AdmissionChoice = {}): Admission | undefined => {
@@ -213,7 +213,7 @@ export class InMemory {
   }
 
   #lease(id: string): EntryLease {
-    const { entries, held, tampered } = this.#machine;
+    const { entries, leases, tampered } = this.#machine;
     const { call, recording, at, by } = this.#watch;
     const stored = (): Entry => entries.find((entry) => entry.id === id)!;
     // The note is lost with the process, unless a step was recorded after it.
@@ -239,14 +239,14 @@ export class InMemory {
           id,
         ),
       release: async () => {
-        if (held.get(id) === by) held.delete(id);
+        if (leases.get(id) === by) leases.delete(id);
       },
     };
   }
 
   secrets(): SecretKeeping {
-    const { kept, rooms, files, reserves } = this.#machine;
-    const { call, room, place, by, destroying } = this.#watch;
+    const { kept, keptReserves, files, reserves } = this.#machine;
+    const { call, keptName, place, by, destroying } = this.#watch;
     const { profiles } = this.#outside;
     return {
       place,
@@ -269,7 +269,7 @@ export class InMemory {
           look,
           may: (found) => may(record, found),
           write: async () => {
-            this.#delivering(`file:${record.path}`, files.get(record.path)?.secret, whole.secret);
+            this.#reportDelivery(`file:${record.path}`, files.get(record.path)?.secret, whole.secret);
             files.set(record.path, whole);
             reserves.delete(record.reserved ?? "");
             return true;
@@ -295,37 +295,38 @@ export class InMemory {
       },
       escrow: async () => false,
       isEscrowed: () => false,
-      reserve: (entry) => call("reserve", () => void (kept.has(room(entry)) || rooms.set(room(entry), by))),
+      reserve: (entry) =>
+        call("reserve", () => void (kept.has(keptName(entry)) || keptReserves.set(keptName(entry), by))),
       keep: (entry, secret) =>
         call(
           "keep",
           () => {
-            kept.set(room(entry), secret);
-            rooms.delete(room(entry));
+            kept.set(keptName(entry), secret);
+            keptReserves.delete(keptName(entry));
           },
           entry,
         ),
-      isKept: (entry) => kept.has(room(entry)),
+      isKept: (entry) => kept.has(keptName(entry)),
       readKept: (entry) =>
         call("read kept", () => {
-          const one = kept.get(room(entry));
+          const one = kept.get(keptName(entry));
           if (one === undefined) throw new Failure("failed", `No secret is kept for ${entry}.`);
           return one;
         }),
       destroyKept: (entry) =>
         call("destroy", () => {
           destroying(entry);
-          kept.delete(room(entry));
-          rooms.delete(room(entry));
+          kept.delete(keptName(entry));
+          keptReserves.delete(keptName(entry));
         }),
-      release: (entry) => call("release kept", () => void rooms.delete(room(entry)), entry),
+      release: (entry) => call("release kept", () => void keptReserves.delete(keptName(entry)), entry),
     };
   }
 
   readonly #machineId: MachineId = { find: () => this.#machine.id, make: () => this.#machine.id };
 
-  /** A place on this machine, or in a store. */
-  #delivering(place: string, before: string | undefined, secret: string): void {
+  /** Reports that a secret is about to replace the content of a place: in a store, or on this machine. */
+  #reportDelivery(place: string, before: string | undefined, secret: string): void {
     const name = place.startsWith("store:") ? place : `${this.#machine.name}:${place}`;
     this.#watch.delivering?.(name, before, secret);
   }
@@ -347,7 +348,7 @@ export class InMemory {
         write: (text, _facts, over) =>
           call("write store", () => {
             if (over.is === "text" ? over.text !== written.at(-1) : written.length > 0) return false;
-            this.#delivering(`store:memory:${address}`, written.at(-1), text);
+            this.#reportDelivery(`store:memory:${address}`, written.at(-1), text);
             written.push(text);
             return true;
           }),
@@ -377,7 +378,7 @@ export class InMemory {
   /** The destinations of a command's options, or of an entry. */
   async destination({ to, remembered, force, mayBeOwn, yields }: SecretOptions): Promise<Destination> {
     const one = (option: DestinationOption): SingleDestinationPlace => {
-      if (option.kind === "command") return this.taker("command", commandMark(option));
+      if (option.kind === "command") return this.withoutReserve("command", commandMark(option));
       const how = { ...option, force: force === true || option.force === true, mayBeOwn, yields };
       if (how.kind === "file") return this.file(how.path, how);
       return how.kind === "store" ? this.store(how.to, how) : this.profile(how);
@@ -390,7 +391,7 @@ export class InMemory {
         return one(option);
       });
     if (typed.length > 1) return severalDestinations(typed);
-    return typed[0] ?? this.taker("stdout");
+    return typed[0] ?? this.withoutReserve("stdout");
   }
 
   file(
@@ -448,7 +449,7 @@ export class InMemory {
             write: (over) =>
               call("deliver", () => {
                 if ((over.is === "text" ? over.text : undefined) !== files.get(path)?.secret) return false;
-                this.#delivering(`file:${path}`, files.get(path)?.secret, secret);
+                this.#reportDelivery(`file:${path}`, files.get(path)?.secret, secret);
                 files.set(path, written);
                 reserves.delete(reserved!);
                 return true;
@@ -485,8 +486,8 @@ export class InMemory {
     };
   }
 
-  /** A place without a reserve: standard output, a command, whose reader has the secret, or a profile. */
-  taker(kind: "stdout" | "command" | "profile", mark?: string): SingleDestinationPlace {
+  /** A destination without a reserve: standard output, a command, or a profile. */
+  withoutReserve(kind: "stdout" | "command" | "profile", mark?: string): SingleDestinationPlace {
     const { call, delivering } = this.#watch;
     const { printed, profiles } = this.#outside;
     let proof: string | undefined;

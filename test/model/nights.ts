@@ -1,5 +1,5 @@
-// A history of nights: policies are applied, and people type commands and recover, on one machine or two; between the nights
-// others act (other-actors.ts). reliance.ts judges who must still be able to work. Everything follows from one number.
+// A history of nights on one or two machines: policies are applied, people type commands and recover, and between the nights
+// others act (other-actors.ts). reliance.ts checks that integ breaks nothing that others need. The seed determines all.
 import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
 import { createAccessKey } from "../../src/operations/key.ts";
@@ -50,7 +50,7 @@ function destinationsOf(kind: (typeof kinds)[number], name: string): Destination
   return { items: [{ profile: name }], places: (machine) => [`${machine.name}:profile:${name}`] };
 }
 
-const typedTo = ["file", "file", "store", "command", "acting", "profile"] as const;
+const typedKinds = ["file", "file", "store", "command", "acting", "profile"] as const;
 
 class Nights {
   readonly #chance: Chance;
@@ -73,22 +73,22 @@ class Nights {
     const world = this.#world;
     this.#reliance = new Reliance(world);
     world.reliance = this.#reliance;
-    world.isTwoFold = true;
-    world.isKindly = !isHostile;
+    world.isSimultaneous = true;
+    world.isBenign = !isHostile;
     const home = world.machine("1");
     const isTwo = chance.is(0.4);
     world.isTeam = isTwo && chance.is(0.7);
     if (isTwo) world.machine("2", world.isTeam ? home : undefined);
     for (const machine of world.machines) {
       this.#folders.set(machine, "/state");
-      this.#furnish(machine, [actingProfile, "target"]);
+      this.#addProfiles(machine, [actingProfile, "target"]);
     }
     this.#policies.push(this.#policy("pol_first", world.isTeam && chance.is(0.5) ? world.machines : [home]));
     if (chance.is(0.5)) this.#policies.push(this.#policy("pol_second", [chance.pick(world.machines)]));
   }
 
-  /** Profiles that a machine has initially. */
-  #furnish(machine: Machine, names: readonly string[]): void {
+  /** Adds profiles to a machine. */
+  #addProfiles(machine: Machine, names: readonly string[]): void {
     const about = {
       region: "us",
       base_url: "https://api.example",
@@ -111,14 +111,14 @@ class Nights {
     const item = (kind: PolicyItem["kind"], name: string): PolicyItem => {
       const to = chance.pick(machines.length > 1 ? (["store", "command"] as const) : kinds);
       const own = destinationsOf(to, `${id}-${name}`);
-      if (to === "profile") for (const machine of machines) this.#furnish(machine, [`${id}-${name}`]);
+      if (to === "profile") for (const machine of machines) this.#addProfiles(machine, [`${id}-${name}`]);
       const about = { policy: id, name, rotate, destinations: own.items, acceptsUnproven: to === "command" };
       const scopes = [chance.pick(["entity:read", "organization:read"])];
       const made: PolicyItem =
         kind === "oauth_client"
           ? { ...about, kind, serviceAccount: "sa_1", scopes }
           : { ...about, kind, type: "user_bound", scopes: ["*"] };
-      this.#reliance.asks(
+      this.#reliance.addPlaces(
         itemKey(made),
         machines.flatMap((machine) => own.places(machine)),
       );
@@ -143,11 +143,11 @@ class Nights {
     const rounds = 2 + chance.below(3);
     for (let round = 0; round < rounds; round += 1) {
       await this.#night(round);
-      await this.#others();
+      await this.#actOfOthers();
       world.now += chance.pick([3_600_000, day, 3 * day, 31 * day]);
     }
     world.weather = calm;
-    // The service has finished all accepted requests by now.
+    // Let the service finish all accepted requests.
     for (const made of world.account.clients) if (made.status === "pending") made.status = "active";
     for (let night = 0; night < 3; night += 1) {
       this.#failures.length = 0;
@@ -174,7 +174,7 @@ class Nights {
     };
   }
 
-  /** In any order and simultaneously; those of one policy on two machines one after the other. */
+  /** Runs the commands of one night at the same time. */
   async #night(round: number): Promise<void> {
     const chance = this.#chance;
     const { machines } = this.#world;
@@ -185,7 +185,7 @@ class Nights {
     await this.#world.live();
   }
 
-  async #others(): Promise<void> {
+  async #actOfOthers(): Promise<void> {
     const chance = this.#chance;
     const machine = chance.pick(this.#world.machines);
     const others = { world: this.#world, chance, machine, folders: this.#folders, backups: this.#backups };
@@ -194,7 +194,7 @@ class Nights {
     if (!this.#backups.has(machine)) this.#backups.set(machine, this.#backupOf(machine));
   }
 
-  /** The machine's current state folder: its journal, if it exists, and kept secrets. */
+  /** Backs up a machine's kept secrets, and its journal if it is not a team's. @returns a function that restores them */
   #backupOf(machine: Machine): () => void {
     const { entries, kept, tampered, id } = machine;
     const [before, keptBefore, tamperedBefore] = [[...entries], [...kept], [...tampered]];
@@ -208,7 +208,7 @@ class Nights {
         for (const one of tamperedBefore) tampered.add(one);
       }
       kept.clear();
-      machine.rooms.clear();
+      machine.keptReserves.clear();
       for (const [name, secret] of keptBefore) kept.set(name, secret);
       this.#world.promises.forget();
     };
@@ -237,7 +237,7 @@ class Nights {
 
   #ended(name: string, failure: Failure | undefined): void {
     if (failure === undefined) return;
-    // A conflict of two people who typed the same place is reported, and left to them.
+    // Only `apply` must succeed: people resolve a conflict between their typed commands.
     if (name.startsWith("apply")) this.#failures.push(`${name} ended with ${failure.kind}: ${failure.message}`);
     this.#world.turns.history.push(`  ${name} ended with ${failure.kind}: ${failure.message}`);
   }
@@ -261,22 +261,22 @@ class Nights {
       const entriesAtPlan = new Set(entries.map(({ id }) => id));
       const isLeft = ({ decision: { hold } }: (typeof plan.items)[number]): boolean => hold !== undefined;
       for (const { decision } of plan.items.filter(isLeft))
-        this.#left(name, `${decision.item.name} ${decision.reason}`);
+        this.#noteLeft(name, `${decision.item.name} ${decision.reason}`);
       for (const { decision } of runnable(plan)) {
         const place = `${machine.name}:profile:${policy.id}-${decision.item.name}`;
-        if (decision.step.do === "create") this.#reliance.consents(process, [place]);
+        if (decision.step.do === "create") this.#reliance.addConsents(process, [place]);
         const options = { context, bench, disk: bench.disk, scope, entriesAtPlan, waitMs: 60_000 };
         const outcome = await applyItem(decision, options);
-        if (!this.#isUnseen(decision.item)) this.#judge(`${name} ${decision.item.name}`, outcome);
+        if (!this.#needsOthers(decision.item)) this.#noteOutcome(`${name} ${decision.item.name}`, outcome);
       }
     });
   }
 
-  #judge(name: string, { result, failure }: ItemOutcome): void {
+  #noteOutcome(name: string, { result, failure }: ItemOutcome): void {
     if (result === "failed") this.#ended(name, failure);
   }
 
-  #left(name: string, why: string): void {
+  #noteLeft(name: string, why: string): void {
     this.#failures.push(`${name} is left: ${why}`);
     this.#world.turns.history.push(`  ${name} is left: ${why}`);
   }
@@ -308,7 +308,7 @@ class Nights {
         else if (!isThere(at)) vanished.add(place);
       }
     const { service } = bench.account;
-    // Clients are not requested from the service one by one.
+    // Take the clients from the account, without a request for each.
     const clients = new Map<string, SeenCredential>();
     for (const { id, clientId, status, body, createdAt } of this.#world.account.clients) {
       const { service_account_id: serviceAccount, scopes } = JSON.parse(body) as Record<string, never>;
@@ -335,11 +335,11 @@ class Nights {
     return { ...seen, vanished, elsewhere, untrusted };
   }
 
-  /** Someone creates a client or key. */
+  /** Someone types a command that creates a client or key. */
   #type(machine: Machine): void {
     const chance = this.#chance;
-    // Often a place that was used before; a place of a policy belongs to that policy, and others would block it.
-    const to = chance.pick(this.#isHostile ? typedTo : typedTo.slice(0, -1));
+    // Often a destination that was used before. In hostile histories it may be a policy's, which then cannot be applied.
+    const to = chance.pick(this.#isHostile ? typedKinds : typedKinds.slice(0, -1));
     const taken = this.#isHostile ? "pol_first-reporting" : "typed";
     const name = chance.pick(["typed", taken, `typed-${this.#processes}`]);
     const force = chance.is(0.5);
@@ -361,13 +361,13 @@ class Nights {
             : `${machine.name}:profile:${to === "acting" ? actingProfile : "target"}`;
     const isKey = chance.is(0.4);
     this.#typed.add(place);
-    this.#reliance.asks("typed", [place]);
+    this.#reliance.addPlaces("typed", [place]);
     const scope = chance.pick(["entity:read", "organization:read"]);
     this.#start(
       `create ${isKey ? "key" : "client"} to ${place}${force ? " --force" : ""}`,
       machine,
       async (context, process) => {
-        if (force) this.#reliance.consents(process, [place]);
+        if (force) this.#reliance.addConsents(process, [place]);
         const bench = await workbenchOf(context);
         const yields = isKey ? "access_key" : "oauth_client";
         const options = { to: [option], force: force && to !== "command", yields } as const;
@@ -420,7 +420,7 @@ class Nights {
     for (const entry of await journal.unsettled()) {
       if (entry.state !== "undelivered" || !this.#reliance.isTyped(entry)) continue;
       const path = `/claimed-${entry.id}`;
-      this.#reliance.asks("typed", [`${machine.name}:file:${path}`]);
+      this.#reliance.addPlaces("typed", [`${machine.name}:file:${path}`]);
       const lease = await journal.lease(entry.id);
       try {
         const bench = await workbenchOf(context, { entry });
@@ -433,26 +433,26 @@ class Nights {
     }
   }
 
-  /** A secret that a command elsewhere may have received needs that machine, or a person. */
-  #isUnseen({ destinations: [to] }: PolicyItem): boolean {
+  /** True if another machine's command may have received the item's secret: finishing needs that machine, or a person. */
+  #needsOthers({ destinations: [to] }: PolicyItem): boolean {
     const isMoved = this.#world.machines.some(
       (machine) => machine.host !== machine.name || this.#folders.get(machine) !== "/state",
     );
     return to !== undefined && "command" in to && (this.#world.isTeam || isMoved);
   }
 
-  /** With only benign actors everything is as the policies say, and no person was needed. */
+  /** Checks a history without hostile actors: every item is as its policy says, and no person was needed. */
   #audit(): void {
     const { broken } = this.#world;
     broken.push(...this.#failures.map((what) => `a person was needed: ${what}`));
     for (const { policy } of this.#policies)
-      for (const item of policy.items.filter((one) => !this.#isUnseen(one))) {
+      for (const item of policy.items.filter((one) => !this.#needsOthers(one))) {
         broken.push(...this.#reliance.lacks(itemKey(item)));
         const own = this.#world.entries().filter(({ policy: of }) => of?.id === item.policy && of.item === item.name);
         const isWaiting = own.some(({ state }) => state === "waiting");
         for (const { id, state } of own.filter((one) => !isSettled(one.state) && one.state !== "waiting"))
           broken.push(`${id} is still ${state}`);
-        // During an overlap both work.
+        // During an overlap the old and the new credential work.
         const live = this.#reliance.live(itemKey(item));
         if (live.length !== (isWaiting ? 2 : 1))
           broken.push(`${itemKey(item)} has ${live.length} that work: ${live.join(", ")}`);

@@ -1,5 +1,5 @@
-// A history: commands of some people on some machines, their interleaving and failures, and the promises of docs/design for the
-// end. Everything follows from one number.
+// A history: the commands of some people on some machines, their interleaving and their failures. At its end the promises of
+// docs/design are checked. Everything follows from the seed.
 import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../src/operations/revocation.ts";
@@ -24,7 +24,7 @@ interface Wish {
   readonly verb: "create" | "rotate" | "rotate in place" | "revoke";
   /** The client or key to rotate or revoke. */
   readonly old?: string;
-  /** A further option of the typed command that differs each time: an entry must not be resumed silently with another one. */
+  /** The scope of a created client, by which the wish's entries are found. */
   readonly scope?: string;
   readonly name?: string;
   readonly key?: string;
@@ -56,7 +56,7 @@ export interface Outcome {
   readonly processes: number;
   readonly kills: number;
   readonly entries: readonly Entry[];
-  /** Entries left for a person in the last nights, in which nothing failed. */
+  /** Entries left for a person in the last nights, which have no faults. */
   readonly refusals?: number;
 }
 
@@ -64,18 +64,18 @@ class History {
   readonly #chance: Chance;
   readonly #world: World;
   readonly #weather: FaultRates;
-  readonly #isTwoFold: boolean;
+  readonly #isSimultaneous: boolean;
   readonly #home: Machine;
   readonly #lie: Readonly<Record<string, unknown>> | undefined;
-  /** Differences in the surroundings of a later command. */
+  /** True if later commands may run in other surroundings. */
   readonly #isElsewhere: boolean;
   readonly #skewMs: number;
-  /** How often someone revokes something by hand between two rounds. */
-  readonly #hands: number;
-  /** Whether recoveries run while others type, so that unfinished work may be in progress. */
-  readonly #isRecoveredMeanwhile: boolean;
+  /** The probability that someone revokes something by hand after a round. */
+  readonly #handRate: number;
+  /** True if recoveries run at the same time as typed commands, so that unfinished work may be in progress. */
+  readonly #recoversDuringWork: boolean;
   readonly #theme: Theme | undefined;
-  /** Variations that were added later: the rest of each history stays the same. */
+  /** Separate random numbers for newer variations, so that the rest of each history stays the same. */
   readonly #later: Chance;
   readonly #kinds = new Map<Wish, Wanted["kind"]>();
   #processes = 0;
@@ -83,7 +83,7 @@ class History {
   constructor(seed: number) {
     this.#chance = new Chance(seed);
     this.#later = new Chance(seed ^ 0x2545f491);
-    this.#isRecoveredMeanwhile = new Chance(~seed).is(0.2);
+    this.#recoversDuringWork = new Chance(~seed).is(0.2);
     const themes = new Chance(seed ^ 0x51ed270b);
     this.#theme = themes.is(0.2) ? themes.pick(["a rotation by hand", "keys of one name"]) : undefined;
     const dice = new Chance(seed ^ 0x1b873593);
@@ -97,16 +97,16 @@ class History {
       interruptions: dice.pick([0, 0, 0, 0.02]),
     };
     this.#home = this.#world.machine("1");
-    this.#isTwoFold = chance.is(0.1);
-    this.#world.isTwoFold = this.#isTwoFold || this.#isRecoveredMeanwhile;
-    this.#hands = this.#theme === "a rotation by hand" ? 0.6 : chance.pick([0, 0, 0.4]);
+    this.#isSimultaneous = chance.is(0.1);
+    this.#world.isSimultaneous = this.#isSimultaneous || this.#recoversDuringWork;
+    this.#handRate = this.#theme === "a rotation by hand" ? 0.6 : chance.pick([0, 0, 0.4]);
     this.#lie = chance.is(0.15) ? chance.pick(lies) : undefined;
     this.#isElsewhere = chance.is(0.3) || this.#theme === "keys of one name";
     this.#skewMs = chance.is(0.2) ? chance.pick([-day, day]) : 0;
     for (const id of ["old-client", "named-client"]) this.#world.account.addExisting("client", id);
     for (const id of ["old-key", "named-key"])
       this.#world.account.addExisting("key", id, { name: "old", at: this.#world.now - day });
-    this.#world.mayGo.add("old-client").add("old-key");
+    this.#world.mayBeRevoked.add("old-client").add("old-key");
   }
 
   async live(): Promise<Outcome> {
@@ -114,14 +114,14 @@ class History {
     const wishes = this.#wishes();
     const unfinished: Wish[] = [];
     world.weather = this.#weather;
-    // A false receipt occurs once: later credentials match their request.
+    // Receipts are false until the final recoveries.
     world.lie = this.#lie;
     world.isLiar = this.#lie !== undefined;
     for (let round = 0; round < 2; round += 1) {
       const typed = wishes.filter(() => round === 0 || this.#chance.is(0.7));
-      const batch = typed.flatMap((wish) => (this.#isTwoFold && round === 0 ? [wish, wish] : [wish]));
+      const batch = typed.flatMap((wish) => (this.#isSimultaneous && round === 0 ? [wish, wish] : [wish]));
       for (const wish of batch) this.#type(wish, round);
-      if (round > 0 && this.#isRecoveredMeanwhile) this.#startRecoveries(round);
+      if (round > 0 && this.#recoversDuringWork) this.#startRecoveries(round);
       await world.live();
       if (round === 0) unfinished.push(...wishes.filter((wish) => this.#isUnfinished(wish)));
       world.now += 120_000;
@@ -147,7 +147,7 @@ class History {
   }
 
   #byHand(): void {
-    if (!this.#chance.is(this.#hands)) return;
+    if (!this.#chance.is(this.#handRate)) return;
     const made = [...this.#world.makers.keys()];
     const ids = this.#theme === "a rotation by hand" && made.length > 0 ? made : [...made, "old-client", "old-key"];
     this.#world.revokeByHand(this.#chance.pick(ids));
@@ -169,7 +169,7 @@ class History {
     if (this.#theme === "keys of one name") return [all[4]!, all[4]!];
     const some = all.filter(() => chance.is(0.35));
     const key = some.find(({ old }) => old === "old-key");
-    // The same key in both ways.
+    // Rotate the same key in both ways.
     if (key !== undefined && this.#later.is(0.15))
       some.push({ ...key, verb: key.verb === "rotate" ? "rotate in place" : "rotate" });
     return some.length > 0 ? some : [chance.pick(all)];
@@ -247,7 +247,7 @@ class History {
     return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, { ...rotation, fresh });
   }
 
-  /** The destination of a wish's secret: each command for the wish names as many destinations. */
+  /** The kind of destination of a wish's secret, the same for each of its commands. */
   #kindOf(wish: Wish): Wanted["kind"] {
     const kind = this.#kinds.get(wish) ?? this.#later.pick(["stdout", "file", "file", "store", "both"]);
     this.#kinds.set(wish, kind);
@@ -305,13 +305,13 @@ class History {
     return this.#world.all().find((made) => made.id === id);
   }
 
-  /** A result that is reported as done is done at that moment. */
+  /** Checks that a command that succeeded had its effect. */
   #auditEnd(
     { wish, keepOld }: Typed,
     { value, failure }: { readonly value?: unknown; readonly failure?: Failure },
   ): void {
     const { broken, revokedByHand } = this.#world;
-    if (failure !== undefined || wish.old === undefined || this.#isTwoFold || revokedByHand.has(wish.old)) return;
+    if (failure !== undefined || wish.old === undefined || this.#isSimultaneous || revokedByHand.has(wish.old)) return;
     // During the overlap the old credential must work.
     if (value !== null && typeof value === "object" && "dueAt" in value && value.dueAt !== undefined) return;
     const status = this.#find(wish.old)?.status;
@@ -324,7 +324,7 @@ class History {
     }
   }
 
-  /** Conditions at the end of the history. */
+  /** Checks the promises at the end of the history. */
   #audit(unfinished: readonly Wish[]): void {
     const { broken, machines } = this.#world;
     const entries = machines.flatMap((machine) => machine.entries.map((entry) => ({ machine, entry })));
@@ -338,20 +338,20 @@ class History {
         isSettled(entry.state) &&
         entry.state !== "unusable" &&
         entry.state !== "abandoned" &&
-        !this.#isOpenForTwin(id, entry)
+        !this.#isOfSameRequest(id, entry)
       )
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
     // An unfinished creation has one key at the service, however often it is typed.
-    if (!this.#isTwoFold && !this.#isRecoveredMeanwhile)
+    if (!this.#isSimultaneous && !this.#recoversDuringWork)
       // With another service version it is another request (§4.2 rule 2).
       for (const wish of unfinished)
         if (this.#typedEntries(wish).length > new Set(this.#typedEntries(wish).map((one) => one.service_version)).size)
           broken.push(`${wish.scope} was typed again while it was unfinished, and has two requests`);
     const isCalm =
       this.#lie === undefined &&
-      this.#hands === 0 &&
+      this.#handRate === 0 &&
       !this.#isElsewhere &&
       this.#skewMs === 0 &&
       this.#weather.lostLeases === 0 &&
@@ -359,8 +359,8 @@ class History {
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
   }
 
-  /** Of two requests for the same key, the other may be assumed to have made it while that is unsettled. */
-  #isOpenForTwin(id: string, { operation, request_text, base_url }: Entry): boolean {
+  /** True if an unsettled entry with the same request is recorded as the one that created the key. */
+  #isOfSameRequest(id: string, { operation, request_text, base_url }: Entry): boolean {
     if (operation !== "access_key.create") return false;
     return this.#world.machines.some(({ entries }) =>
       entries.some(
@@ -374,7 +374,7 @@ class History {
     );
   }
 
-  /** A lost credential has a working replacement. */
+  /** Checks that a lost credential has at most one working replacement. */
   #auditReplacements(entries: readonly Entry[]): void {
     for (const { id } of entries) {
       const made = entries.filter(({ replaces }) => replaces === id).flatMap((entry) => this.#madeBy(entry));
@@ -388,7 +388,7 @@ class History {
     return made.filter((name) => this.#find(name)?.status === "active");
   }
 
-  /** `journal prune` of all old entries removes no entry of a working credential. */
+  /** Checks that `journal prune` of all entries would remove none of a working credential. */
   #auditPrune({ entries }: Machine): void {
     // Skip services that lie about status or id: prune trusts a reported revocation, and no entry names a credential with a false id.
     if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
@@ -406,7 +406,7 @@ class History {
     return this.#world.isSafe(secret);
   }
 
-  /** Entries that need no person are settled, if only faults and kills occurred. */
+  /** Checks after a history with only faults and kills: an entry that needs no person is settled. */
   #auditSettled({ id, operation, state, last_error }: Entry): void {
     const needsPerson = state === "pending" || state === "secret_lost" || operation.startsWith("access_key");
     if (isSettled(state) || needsPerson) return;
@@ -426,7 +426,7 @@ class History {
     }
     if (state === "refused")
       for (const [other, maker] of this.#world.makers)
-        if (maker.entry === id && this.#find(other)?.status === "active" && !this.#isOpenForTwin(other, entry))
+        if (maker.entry === id && this.#find(other)?.status === "active" && !this.#isOfSameRequest(other, entry))
           broken.push(`${id} says that nothing was made, and ${other} is live`);
     if (state === "done" && operation === "oauth_client.create" && this.#world.lied.has(id) && this.#isUndisturbed)
       broken.push(`${id} is done, and its receipt was not what was asked for`);
@@ -444,7 +444,7 @@ class History {
         broken.push(`${id} says that nothing was done, and ${resource_id} is revoked`);
   }
 
-  /** Entries of typed creations, without their replacements. */
+  /** The entries of a wish's typed creations, without their replacements. */
   #typedEntries(wish: Wish): Entry[] {
     return this.#home.entries.filter(
       ({ operation, parent, replaces, request_text }) =>
@@ -461,7 +461,7 @@ class History {
   }
 }
 
-/** Another entry that revoked the same credential, or may have. */
+/** True for another entry that revoked the same credential, or may have. */
 function isRevocation({ id, operation, state, resource_id }: Entry, but: string, resource: string | null): boolean {
   return id !== but && operation.endsWith(".revoke") && resource_id === resource && state !== "refused";
 }

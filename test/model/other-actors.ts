@@ -1,5 +1,5 @@
 // Actions of others between two commands: the actors of docs/design besides integ's processes. A benign turn changes nothing
-// that anyone relies on: after it everything must finish without a person. After a hostile one integ may refuse.
+// that anyone relies on: after it everything must finish without a person. After a hostile turn integ may refuse.
 import type { Entry } from "../../src/journal/entry.ts";
 import { isSettled } from "../../src/journal/entry.ts";
 import { actingProfile } from "./reliance.ts";
@@ -23,7 +23,7 @@ interface Turn {
   readonly act: (others: Others) => boolean | void;
 }
 
-const mine = "a person's own text";
+const personalText = "a person's own text";
 
 function somePath({ machine, chance }: Others): string | undefined {
   const paths = [...machine.files.keys()];
@@ -37,10 +37,10 @@ function someMade({ world, chance }: Others, status: string) {
   return all.length > 0 ? chance.pick(all) : undefined;
 }
 
-/** A secret of something that works, which someone copies to another place. */
+/** A text that someone puts in place of a secret: the secret of another working credential, or their own text. */
 function anotherSecret(others: Others): string {
   const { chance } = others;
-  return (chance.is(0.5) ? someMade(others, "active")?.secret : undefined) ?? mine;
+  return (chance.is(0.5) ? someMade(others, "active")?.secret : undefined) ?? personalText;
 }
 
 function write({ machine }: Others, path: string, secret: string): void {
@@ -56,8 +56,8 @@ function targetProfile({ machine, chance }: Others) {
   return chance.pick([...machine.profiles.values()].filter(({ name }) => name !== actingProfile));
 }
 
-/** An unfinished entry, changed by someone with write access to the journal. */
-function edited(others: Others, change: (entry: Entry) => Entry): boolean {
+/** Changes an entry, mostly an unfinished one, as someone with write access to the journal. @returns false without entries */
+function editEntry(others: Others, change: (entry: Entry) => Entry): boolean {
   const { machine, chance } = others;
   const open = machine.entries.filter(({ state }) => !isSettled(state));
   const all = open.length > 0 && chance.is(0.8) ? open : machine.entries;
@@ -97,7 +97,7 @@ export const turns: readonly Turn[] = [
     class: "benign",
     act: ({ machine, folders }) => {
       const [before, after] = [folders.get(machine)!, `${folders.get(machine)}'`];
-      for (const map of [machine.kept, machine.rooms] as Map<string, unknown>[])
+      for (const map of [machine.kept, machine.keptReserves] as Map<string, unknown>[])
         for (const name of map.keys()) {
           if (!name.startsWith(`${before} `)) continue;
           map.set(name.replace(`${before} `, `${after} `), map.get(name));
@@ -126,7 +126,7 @@ export const turns: readonly Turn[] = [
     },
   },
   {
-    name: "a file is edited",
+    name: "a file is editEntry",
     class: "hostile",
     act: (others) => {
       const path = somePath(others);
@@ -190,7 +190,7 @@ export const turns: readonly Turn[] = [
           ? ({ source: "command", command: "cat /not-yet" } as const)
           : ({ source: "stored", ref: "wrong", kept: "file" } as const)),
       } as const;
-      machine.credentials.set("wrong", mine);
+      machine.credentials.set("wrong", personalText);
       machine.profiles.set(profile.name, { ...profile, credential });
     },
   },
@@ -210,7 +210,7 @@ export const turns: readonly Turn[] = [
     act: ({ world, machine }) => {
       machine.id += "'";
       machine.kept.clear();
-      machine.rooms.clear();
+      machine.keptReserves.clear();
       if (!world.isTeam) machine.entries.length = 0;
       world.promises.forget();
     },
@@ -236,14 +236,14 @@ export const turns: readonly Turn[] = [
         { kind: "store", to: "memory:attacker", facts: {} },
         { kind: "command" },
       ] as const);
-      return edited(others, (entry) => ({ ...entry, destination }));
+      return editEntry(others, (entry) => ({ ...entry, destination }));
     },
   },
   {
     name: "an attacker changes a token endpoint",
     class: "hostile",
     act: (others) =>
-      edited(others, ({ detail, ...entry }) => ({
+      editEntry(others, ({ detail, ...entry }) => ({
         ...entry,
         detail: {
           ...detail,
@@ -253,13 +253,13 @@ export const turns: readonly Turn[] = [
       })),
   },
   {
-    name: "an attacker says of which client or key an entry is",
+    name: "an attacker changes the client or key of an entry",
     class: "hostile",
     act: (others) => {
       const made = someMade(others, "active");
       if (made === undefined) return false;
       const isKey = made.id.startsWith("ak");
-      return edited(others, (entry) => ({
+      return editEntry(others, (entry) => ({
         ...entry,
         resource_id: made.id,
         state: others.chance.pick(["secret_lost", "pending", "done"] as const),
@@ -276,14 +276,14 @@ export const turns: readonly Turn[] = [
     class: "hostile",
     act: ({ world, machine, chance }) => {
       if (machine.entries.length === 0) return false;
-      world.reliance?.remembers(machine.entries);
+      world.reliance?.keepOwners(machine.entries);
       machine.entries.splice(chance.below(machine.entries.length), 1);
       world.promises.forget();
     },
   },
 ];
 
-/** Performs a turn. @returns its description */
+/** Performs a random turn of a class, and adds it to the history. */
 export function takeTurn(others: Others, of: Turn["class"]): void {
   const { world, chance } = others;
   const turn = chance.pick(turns.filter((one) => one.class === of));

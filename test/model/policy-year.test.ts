@@ -40,7 +40,7 @@ const faults = [
   "* /* probability=0.1 drop=before",
 ];
 
-/** The same pseudo-random numbers in every run. */
+/** Pseudo-random numbers that follow from a seed. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {

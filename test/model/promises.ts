@@ -36,12 +36,12 @@ export class Promises {
   readonly #sendings = new Map<string, number>();
   /** Entries without an idempotency key whose request may have arrived. */
   readonly #mayHaveArrived = new Set<string>();
-  /** Entries for which a person agreed: to replace what is lost, to send again, or to revoke without a proof. */
+  /** Entries for which a person agreed to replace a lost secret, to send again, or to revoke without a proof. */
   readonly #agreed = new Set<string>();
   /** The time before which no process may repeat the request, by request. */
   readonly #notBefore = new Map<string, number>();
-  /** The same for the process that received the response, until it could record it. */
-  readonly #told = new Map<Process, { readonly entry: Entry; readonly until: number }>();
+  /** By process: the entry of its last response, and the time before which it may not repeat the request. */
+  readonly #ownNotBefore = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
   /** Entries that were once recorded as delivered to some of several destinations. */
   readonly #partlyDelivered = new Set<string>();
@@ -57,7 +57,7 @@ export class Promises {
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
-  #isForgetful = false;
+  #isJournalChanged = false;
   /** Processes with the option to end an overlap now. */
   readonly endsOverlap = new Set<Process>();
 
@@ -65,12 +65,12 @@ export class Promises {
     this.#world = world;
   }
 
-  /** The machine's journal was restored or removed, so it does not show what happened earlier. */
+  /** Called if a journal was restored or lost entries: it no longer shows what happened earlier. */
   forget(): void {
-    this.#isForgetful = true;
+    this.#isJournalChanged = true;
     for (const known of [this.#sent, this.#sendings, this.#mayHaveArrived, this.#notBefore, this.#tooEarly])
       known.clear();
-    for (const known of [this.#partlyDelivered, this.#rotated, this.#told]) known.clear();
+    for (const known of [this.#partlyDelivered, this.#rotated, this.#ownNotBefore]) known.clear();
   }
 
   agreed({ id }: Entry): void {
@@ -79,21 +79,21 @@ export class Promises {
 
   /** A change is about to be sent. @returns its entry */
   sending(process: Process, around: Surroundings, request: Sending, version: string): Entry | undefined {
-    const entry = this.#underWay(process, around.machine, request);
+    const entry = this.#entryOf(process, around.machine, request);
     const { what } = request;
     if (entry === undefined) {
       this.broken.push(`${what} ${request.id ?? ""} was sent, and no entry of the process asks for it`);
       return undefined;
     }
-    this.#afterTrouble(process, entry, what);
+    this.#checkAfterFailure(process, entry, what);
     this.#changing.set(process, (this.#changing.get(process) ?? new Set()).add(workOf(entry)));
-    this.#notTooEarly(process, entry);
-    if (what === "revoke") this.#revoking(process, around.machine, entry, request.id!);
+    this.#checkRetryAfter(process, entry);
+    if (what === "revoke") this.#checkRevoke(process, around.machine, entry, request.id!);
     else {
-      this.#recorded(entry);
-      this.#underItsOwnKey(around, entry, request, version);
-      this.#onlyOnce(entry);
-      this.#placeForSecret(around, entry);
+      this.#checkAttempt(entry);
+      this.#checkKey(around, entry, request, version);
+      this.#checkRepetition(entry);
+      this.#checkReserves(around, entry);
     }
     return entry;
   }
@@ -104,27 +104,27 @@ export class Promises {
     if (answer.kind === "refused" || answer.kind === "not_sent") this.#mayHaveArrived.delete(entry.id);
     const seconds = answer.kind === "refused" ? (answer.retryAfterSeconds ?? 0) : 0;
     this.#notBefore.delete(requestOf(entry));
-    this.#told.set(process, { entry, until: this.#world.now + seconds * 1000 });
+    this.#ownNotBefore.set(process, { entry, until: this.#world.now + seconds * 1000 });
   }
 
-  /** A process has handled a response: its wait is now visible to others. */
-  hasWritten(process: Process): void {
-    const { entry, until = 0 } = this.#told.get(process) ?? {};
+  /** Makes the wait after a process's last response apply to all processes, because the journal has it now. */
+  shareWait(process: Process): void {
+    const { entry, until = 0 } = this.#ownNotBefore.get(process) ?? {};
     if (entry !== undefined) this.#notBefore.set(requestOf(entry), until);
   }
 
   /** A process ended or was killed. */
   ended(process: Process, machines: readonly Machine[]): void {
     if (process.isDead) return;
-    this.hasWritten(process);
-    for (const { held } of machines)
-      for (const [id, by] of held)
+    this.shareWait(process);
+    for (const { leases } of machines)
+      for (const [id, by] of leases)
         if (by === process) this.broken.push(`${process.name} ended and kept the lease of ${id}`);
     if (this.#failed.has(process)) return;
-    for (const { reserves, rooms } of machines) {
+    for (const { reserves, keptReserves } of machines) {
       for (const [path, { secret, by }] of reserves)
         if (by === process && secret === "") this.broken.push(`${process.name} ended and left the empty file ${path}`);
-      for (const [room, by] of rooms)
+      for (const [room, by] of keptReserves)
         if (by === process) this.broken.push(`${process.name} ended and left the empty room of ${room}`);
     }
   }
@@ -140,23 +140,23 @@ export class Promises {
   /** A step of an entry could not be recorded: later processes see less than happened. */
   unrecorded(process: Process, id: string): void {
     this.#unrecorded.add(id);
-    if (this.#told.get(process)?.entry.id === id) this.#told.delete(process);
+    if (this.#ownNotBefore.get(process)?.entry.id === id) this.#ownNotBefore.delete(process);
   }
 
   /** An entry changes. */
   recorded(process: Process, around: Surroundings, before: Entry, after: Entry): void {
     const { broken } = this;
-    if (this.#told.get(process)?.entry.id === after.id) this.hasWritten(process);
-    // A service that reports "pending" for a finished creation is believed.
+    if (this.#ownNotBefore.get(process)?.entry.id === after.id) this.shareWait(process);
+    // integ believes a service that reports "pending" for a finished creation.
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
     if (isPartlyDelivered(after)) this.#partlyDelivered.add(after.id);
-    // Credentials that an entry created before its journal was restored are unknown there.
-    if (before.state === after.state || this.#isForgetful) return;
+    // A restored journal may not know the credentials that its entries created.
+    if (before.state === after.state || this.#isJournalChanged) return;
     const made = this.#madeBy(after);
     if (after.state === "done")
-      // What the journal said was delivered somebody else may have removed.
+      // Someone else may have removed a secret that the journal recorded as delivered.
       for (const { id, secret } of made)
         if (!this.#isDelivered(secret) && !(this.#world.reliance && this.#partlyDelivered.has(after.id)))
           broken.push(`${after.id} is done before the secret of ${id} was delivered`);
@@ -180,7 +180,7 @@ export class Promises {
   destroying(around: Surroundings, id: string): void {
     const kept = around.machine.kept.get(keptName(around, id));
     const entry = this.#find(id);
-    // Reports of revocation by the service are trusted.
+    // integ believes a service that falsely reports a revocation.
     if (kept === undefined || entry === undefined || this.#world.lie?.status !== undefined) return;
     if (!isSettled(entry.state) && entry.detail.secret_claimed !== true)
       this.broken.push(`the kept secret of ${id} was destroyed while the entry is ${entry.state}`);
@@ -189,8 +189,8 @@ export class Promises {
       this.broken.push(`the kept secret of ${made.id} was destroyed before it was delivered`);
   }
 
-  /** A working credential is revoked only because a person named it, or because a working one replaces it. */
-  revokesWhatMayGo({ entries }: Machine, id: string): void {
+  /** Checks that a working credential is revoked only if a person named it, it is lost, or a working one replaces it. */
+  checkRevocation({ entries }: Machine, id: string): void {
     const going = this.#world.all().find((made) => made.id === id);
     if (going?.status !== "active") return;
     const isNamed = entries.some(
@@ -199,7 +199,7 @@ export class Promises {
     if (isNamed) return;
     const maker = this.#world.makers.get(id)?.entry ?? "";
     if (this.#unrecorded.has(maker) && this.#agreed.has(maker)) return;
-    if (!this.#world.mayGo.has(id)) {
+    if (!this.#world.mayBeRevoked.has(id)) {
       if (this.#world.isSafe(going.secret)) this.broken.push(`${id} was revoked, and its secret is delivered or kept`);
       return;
     }
@@ -210,13 +210,13 @@ export class Promises {
       this.broken.push(`${id} was revoked, and nothing that works is in its place`);
   }
 
-  /** A creation that is typed again after 429 is sent under its own key. */
+  /** Checks that a creation that is typed again after 429 is sent with the same key. @returns a callback for the response */
   tooEarly(
     machine: Machine,
     { idempotency_key: key, parent, replaces, request_text }: Entry,
     about: Omit<Sent, "body">,
   ): (answer: Attempt<unknown>) => void {
-    if (this.#world.isTwoFold || key === null || parent !== null || replaces !== null) return () => {};
+    if (this.#world.isSimultaneous || key === null || parent !== null || replaces !== null) return () => {};
     const id = JSON.stringify([machine.name, request_text, about]);
     const before = this.#tooEarly.get(id);
     if (before !== undefined && before !== key)
@@ -227,7 +227,7 @@ export class Promises {
     };
   }
 
-  /** A rotation in place makes the key's old secret invalid. @returns a callback for whether the new one arrived */
+  /** A rotation in place makes the key's old secret invalid. @returns a callback; pass it true if the new secret arrived */
   rotating(id: string, by: { readonly process: Process; readonly entry: string }, secret: string | undefined) {
     const last = this.#rotated.get(id);
     const isSafe = secret !== undefined && this.#world.isSafe(secret);
@@ -235,17 +235,17 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // A secret that did not arrive can be had only by another rotation.
+      // If the new secret was lost, no process has one that a later rotation could invalidate: forget this rotation.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };
   }
 
-  /** A secret that another process has, or receives at this moment, becomes invalid only by a later command. */
+  /** Checks that only a later command invalidates a secret that another process has, or receives at this moment. */
   stopsWorking(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
     const last = this.#rotated.get(id);
     if (last === undefined || last.process === process) return;
-    // Typed with `--new` next to a replacement that ends by revoking the key.
+    // With `--new`, a rotation runs beside a replacement that revokes the key at its end.
     if (last.process.name.includes("--new")) return;
     const isUnderWay = !last.process.isDead && !last.process.isEnded;
     if (isUnderWay || (isSafe && this.#startedAt.get(process)! < last.at))
@@ -256,9 +256,9 @@ export class Promises {
     this.#startedAt.set(process, (this.#moments += 1));
   }
 
-  /** The entry of a request. A creation and its replacement request the same; the replacement is in progress. */
-  #underWay(process: Process, { entries, held }: Machine, { what, id, body, key }: Sending): Entry | undefined {
-    const own = entries.filter((entry) => held.get(entry.id) === process);
+  /** The entry of a request. A creation and its replacement send the same request: the later entry is the replacement. */
+  #entryOf(process: Process, { entries, leases }: Machine, { what, id, body, key }: Sending): Entry | undefined {
+    const own = entries.filter((entry) => leases.get(entry.id) === process);
     if (what === "create")
       return own.findLast(
         ({ attempts, request_text, idempotency_key }) =>
@@ -274,8 +274,8 @@ export class Promises {
     );
   }
 
-  /** Work sends no change after a disk failure, and at most its started change after an interruption. */
-  #afterTrouble(process: Process, entry: Entry, what: Change): void {
+  /** Checks that work sends no change after a disk failure, and at most the one it has started after an interruption. */
+  #checkAfterFailure(process: Process, entry: Entry, what: Change): void {
     if (this.#failed.get(process)?.has(workOf(entry)) === true)
       this.broken.push(`${what} was sent for ${entry.id} after the disk had failed`);
     if (!process.isInterrupted) return;
@@ -284,31 +284,26 @@ export class Promises {
     if (count > 1) this.broken.push(`${process.name} sent ${count} changes after it was interrupted`);
   }
 
-  /** Not before Retry-After, if this process received it, or another one that could record it. */
-  #notTooEarly(process: Process, entry: Entry): void {
-    const told = this.#told.get(process);
-    const own = told !== undefined && requestOf(told.entry) === requestOf(entry) ? told.until : 0;
+  /** Checks that no request is sent before the Retry-After that this process received or the journal has. */
+  #checkRetryAfter(process: Process, entry: Entry): void {
+    const last = this.#ownNotBefore.get(process);
+    const own = last !== undefined && requestOf(last.entry) === requestOf(entry) ? last.until : 0;
     // A wrong clock makes that time unknown, and two simultaneous revocations are two entries.
-    const isExempt = this.#world.isSkewed || (this.#world.isTwoFold && entry.operation.endsWith(".revoke"));
+    const isExempt = this.#world.isSkewed || (this.#world.isSimultaneous && entry.operation.endsWith(".revoke"));
     const others = isExempt ? 0 : (this.#notBefore.get(requestOf(entry)) ?? 0);
     const early = Math.max(own, others) - this.#world.now;
     if (early > 0) this.broken.push(`${entry.id} was sent ${early} ms before the end of Retry-After`);
   }
 
-  /** Each attempt is on disk before it is sent. */
-  #recorded({ id, attempts }: Entry): void {
+  /** Checks that each attempt is on disk before it is sent. */
+  #checkAttempt({ id, attempts }: Entry): void {
     const before = this.#sendings.get(id) ?? 0;
     this.#sendings.set(id, before + 1);
     if (attempts <= before) this.broken.push(`${id} was sent ${before + 1} times, and ${attempts} are on disk`);
   }
 
-  /** One key is always the same request: the same bytes, version and organization. */
-  #underItsOwnKey(
-    { machine, organizationId }: Surroundings,
-    entry: Entry,
-    { body, key }: Sending,
-    version: string,
-  ): void {
+  /** Checks that requests with one key are the same: in bytes, version and organization. */
+  #checkKey({ machine, organizationId }: Surroundings, entry: Entry, { body, key }: Sending, version: string): void {
     if (key === undefined) return;
     const others = machine.entries.filter(({ id, idempotency_key }) => idempotency_key === key && id !== entry.id);
     if (others.length > 0) this.broken.push(`${entry.id} was sent with the key of ${others[0]?.id}`);
@@ -321,20 +316,20 @@ export class Promises {
         this.broken.push(`${key} was sent with ${name} ${before[name]}, then ${now[name]}`);
   }
 
-  /** A request without a key that may have arrived is repeated only with consent. */
-  #onlyOnce({ id, idempotency_key }: Entry): void {
+  /** Checks that a request without a key that may have arrived is repeated only with consent. */
+  #checkRepetition({ id, idempotency_key }: Entry): void {
     if (idempotency_key !== null) return;
     if (this.#mayHaveArrived.has(id) && !this.#agreed.has(id))
       this.broken.push(`${id} has no idempotency key, may have arrived, and was sent again`);
     this.#mayHaveArrived.add(id);
   }
 
-  /** Before a request that may return a secret, a destination and a reserve for it exist, and the journal names both. */
-  #placeForSecret(around: Surroundings, { id, destination, detail, state }: Entry): void {
+  /** Checks that a destination and a reserve for a secret exist, and are in the journal, before a request may return it. */
+  #checkReserves(around: Surroundings, { id, destination, detail, state }: Entry): void {
     const { machine, folder } = around;
     if (detail.attempted_at?.includes(`${machine.host}:${folder}`) !== true)
       this.broken.push(`${id} was sent, and the journal does not say that its secret may be here`);
-    // A process that lost its lease frees the reserve of the next one.
+    // A process that lost its lease frees the reserve of the process that has it now.
     if (this.#world.weather.lostLeases > 0) return;
     if (
       isSettled(state) ||
@@ -343,9 +338,9 @@ export class Promises {
     )
       return;
     const room = keptName(around, id);
-    // Reachable ones of several destinations get a kept secret.
+    // Once a secret is kept, those of several destinations that cannot be reached may get it later.
     if (machine.kept.has(room)) return;
-    if (!machine.rooms.has(room)) this.broken.push(`${id} was sent without room to keep its secret`);
+    if (!machine.keptReserves.has(room)) this.broken.push(`${id} was sent without room to keep its secret`);
     if (destination === null) this.broken.push(`${id} was sent, and the journal does not say where its secret goes`);
     const missing =
       destination?.kind === "several" ? missingPlaces(destination) : destination ? placesOf(destination) : [];
@@ -359,18 +354,18 @@ export class Promises {
     return place.reserved !== undefined && (machine.reserves.has(place.reserved) || machine.files.has(place.path));
   }
 
-  #revoking(process: Process, machine: Machine, entry: Entry, id: string): void {
+  #checkRevoke(process: Process, machine: Machine, entry: Entry, id: string): void {
     const going = this.#world.all().find((made) => made.id === id);
     const { operation, detail, attempts } = entry;
     if (operation.endsWith(".revoke")) {
       if (attempts === 0) this.broken.push(`the revocation of ${id} was sent and is not on disk`);
     } else if (operation.endsWith(".rotate")) {
-      if (going?.status === "active") this.#replacing(process, machine, entry, id);
+      if (going?.status === "active") this.#checkReplaced(process, machine, entry, id);
     } else if (detail.revoking !== true) this.broken.push(`${id} was revoked as lost, and the journal does not say so`);
   }
 
-  /** The old credential is revoked when the new one exists, is delivered everywhere, works, and the overlap is over. */
-  #replacing(process: Process, machine: Machine, rotation: Entry, id: string): void {
+  /** Checks that a new credential exists, is delivered, works, and the overlap is over before the old one is revoked. */
+  #checkReplaced(process: Process, machine: Machine, rotation: Entry, id: string): void {
     const { id: entry, detail } = rotation;
     const wrong = (what: string): void => void this.broken.push(`${id} was revoked for ${entry} ${what}`);
     if (detail.keep_old === true) wrong("although it was to be kept");
@@ -385,7 +380,7 @@ export class Promises {
     if (done.length > 0 && done.every(({ destination }) => missingPlaces(destination).length > 0))
       wrong("before all destinations had the new secret");
     if (detail.proven === undefined) wrong("before the journal said that the new one works");
-    const isAccepted = this.#agreed.has(entry) || this.#world.reliance?.accepts(rotation) === true;
+    const isAccepted = this.#agreed.has(entry) || this.#world.reliance?.acceptsUnproven(rotation) === true;
     const isAgreed = isAccepted && detail.proven === "by the person";
     if (!isAgreed && !delivered.some(({ secret }) => this.#world.proven.has(secret)))
       wrong("before the new one was shown to work");
@@ -398,7 +393,7 @@ export class Promises {
     return this.#world.entries().find((entry) => entry.id === id);
   }
 
-  /** The working result of an entry's requests. */
+  /** The active clients and keys that an entry's requests created. */
   #madeBy({ id }: Pick<Entry, "id">): Made[] {
     return this.#world
       .all()
@@ -414,7 +409,7 @@ export class Promises {
   }
 }
 
-/** A repeated revocation is the same request, whatever its entry. */
+/** A text that identifies a request: revocations of one credential are the same request, even in different entries. */
 function requestOf({ id, operation, request_text, service_version, organization_id }: Entry): string {
   return operation.endsWith(".revoke") ? JSON.stringify([request_text, service_version, organization_id]) : id;
 }

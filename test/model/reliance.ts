@@ -1,5 +1,5 @@
-// Who relies on which secret when people, policies and machines act side by side: each place's secret, who requested it there,
-// and the owner of its client or key. It judges integ's acts; damage done by a person is that person's.
+// Tracks who relies on which secret when people, policies and machines act side by side: the secret of each place, who
+// requested it there, and the owner of its client or key. It checks integ's acts; damage that a person does is no violation.
 import type { Entry } from "../../src/journal/entry.ts";
 import { withoutLastNewline } from "../../src/secrets/destination.ts";
 import type { Made } from "../unit/operations/an-account.ts";
@@ -8,7 +8,7 @@ import { secretIn } from "./profiles-in-memory.ts";
 import type { World } from "./simulated-world.ts";
 import type { Process } from "./turns.ts";
 
-/** The profile in use: `--force` is not consent to replace its credential. */
+/** The name of the acting profile: `--force` is not consent to replace its credential. */
 export const actingProfile = "p";
 
 export class Reliance {
@@ -16,11 +16,11 @@ export class Reliance {
   /** The owner of a client or key: a policy's item, a command, or a person in the console. */
   readonly #owners = new Map<string, string>();
   readonly #ownersOfWork = new Map<string, string>();
-  /** Where an owner wants secrets. */
-  readonly #asked = new Map<string, Set<string>>();
+  /** The places where each owner wants secrets. */
+  readonly #places = new Map<string, Set<string>>();
   /** The secrets that integ wrote to each place. */
   readonly #written = new Set<string>();
-  /** The content that a person saw who typed `--force`, or a policy with a new profile. */
+  /** The contents of places that a command with `--force`, or a policy with a new profile, may replace. */
   readonly #consents = new Set<string>();
   readonly #forced = new Map<Process, readonly string[]>();
   readonly #secrets = new Map<string, Made>();
@@ -33,24 +33,22 @@ export class Reliance {
     this.#world = world;
   }
 
-  asks(owner: string, places: readonly string[]): void {
-    const asked = this.#asked.get(owner) ?? new Set();
-    for (const place of places) asked.add(place);
-    this.#asked.set(owner, asked);
+  addPlaces(owner: string, places: readonly string[]): void {
+    this.#places.set(owner, new Set([...(this.#places.get(owner) ?? []), ...places]));
   }
 
-  /** The item's policy has `accept_unproven`: a command's secret cannot be read again after a crash. */
-  accepts(rotation: Entry): boolean {
-    return this.#asked.get(this.#ownerOf(rotation))?.has("command") === true;
+  /** True if the item's policy has `accept_unproven`, because a command's secret cannot be read again after a crash. */
+  acceptsUnproven(rotation: Entry): boolean {
+    return this.#places.get(this.#ownerOf(rotation))?.has("command") === true;
   }
 
-  /** A typed command may replace the current content of these places. */
-  consents(process: Process, places: readonly string[]): void {
+  /** Notes that a command may replace the current content of these places. */
+  addConsents(process: Process, places: readonly string[]): void {
     this.#forced.set(process, places);
     for (const place of places) this.#consents.add(consentTo(place, this.contentOf(place)));
   }
 
-  made(id: string, entry: Entry): void {
+  addMade(id: string, entry: Entry): void {
     this.#owners.set(id, this.#ownerOf(entry));
   }
 
@@ -65,8 +63,8 @@ export class Reliance {
     const made = this.#madeWith(secret);
     if (made === undefined) return;
     const owner = this.#owners.get(made.id) ?? "";
-    const asked = this.#asked.get(owner.startsWith("typed ") ? "typed" : owner);
-    if (asked?.has(place) !== true)
+    const places = this.#places.get(owner.startsWith("typed ") ? "typed" : owner);
+    if (places?.has(place) !== true)
       this.#broken(`the secret of ${made.id} (${owner}) went to ${place}: nobody asked for that`);
     if (before !== undefined && !this.#mayReplace(place, before, made))
       this.#broken(
@@ -74,8 +72,8 @@ export class Reliance {
       );
     this.#written.add(`${place}\n${secret}`);
     if (this.#forced.get(process)?.includes(place)) this.#forcedAt.set(place, (this.#moments += 1));
-    for (const [one, places] of this.#forced)
-      if (!one.isDead && !one.isEnded && places.includes(place)) this.#consents.add(consentTo(place, secret));
+    for (const [one, forced] of this.#forced)
+      if (!one.isDead && !one.isEnded && forced.includes(place)) this.#consents.add(consentTo(place, secret));
   }
 
   #mayReplace(place: string, before: string, made: Made): boolean {
@@ -85,12 +83,12 @@ export class Reliance {
     if (this.#consents.has(consentTo(place, before)) || this.#isOfReplaced(place, made)) return true;
     const old = this.#madeWith(text);
     if (old === undefined) return false;
-    // The item's own, whoever put it there.
+    // A secret of the same owner may be replaced, whoever put it there.
     if (this.#owners.get(old.id) === this.#owners.get(made.id)) return true;
     return this.#written.has(`${place}\n${text}`) && (old.status === "revoked" || old.secret !== text);
   }
 
-  /** A profile names the client or key that this one replaces: its credential ends. */
+  /** True if the place is a profile of the client or key that the new one replaces. */
   #isOfReplaced(place: string, made: Made): boolean {
     const [where, kind, name = ""] = place.split(":");
     const machine = this.#world.machines.find((one) => one.name === where);
@@ -100,16 +98,16 @@ export class Reliance {
     return old !== undefined && this.#owners.get(old.id) === this.#owners.get(made.id);
   }
 
-  looked(process: Process): void {
+  noteLook(process: Process): void {
     this.#looks.set(process, (this.#moments += 1));
   }
 
-  /** No look before a request can prevent a person's `--force` between the two. */
+  /** True if someone replaced the place with `--force` after the process looked, which the process could not see. */
   #isForcedAfterLook(process: Process, place: string): boolean {
     return (this.#forcedAt.get(place) ?? 0) > (this.#looks.get(process) ?? Infinity);
   }
 
-  /** A command's secret cannot be read, nor can a file or profile of another machine or of a lost state folder. */
+  /** True if a machine can read a place. It cannot read a command, another machine, or the places of a lost state folder. */
   #canLookAt(machine: Machine, place: string): boolean {
     return place.startsWith("store:") || (machine.id === machine.name && place.startsWith(`${machine.name}:`));
   }
@@ -140,7 +138,7 @@ export class Reliance {
       return;
     }
     for (const place of holders) this.#broken(`${id} was revoked for ${entry.id}, and ${place} has no other secret`);
-    for (const place of this.#asked.get(owner.startsWith("typed ") ? "" : owner) ?? []) {
+    for (const place of this.#places.get(owner.startsWith("typed ") ? "" : owner) ?? []) {
       const isSeen = this.#canLookAt(machine, place) && !this.#isForcedAfterLook(process, place);
       if (isSeen && this.#workingAt(place, owner) === undefined)
         this.#broken(`${id} was revoked for ${entry.id}, and ${place} has ${JSON.stringify(this.contentOf(place))}`);
@@ -153,9 +151,9 @@ export class Reliance {
     return made?.status === "active" && this.#owners.get(made.id) === owner ? made : undefined;
   }
 
-  /** Differences from the owners' requests at the end. */
+  /** The places where an owner has no working secret at the end. */
   lacks(owner: string): string[] {
-    return [...(this.#asked.get(owner) ?? [])]
+    return [...(this.#places.get(owner) ?? [])]
       .filter((place) => place !== "command")
       .filter((place) => this.#workingAt(place, owner) === undefined)
       .map((place) => `${place} has ${JSON.stringify(this.contentOf(place))}, and nothing of ${owner} that works`);
@@ -174,7 +172,7 @@ export class Reliance {
     return profile && secretIn(profile, machine!.credentials);
   }
 
-  /** A place where integ put a secret that is still there. */
+  /** The places where integ put a secret that is still there. */
   #placesWith(secret: string): string[] {
     return [...this.#written]
       .map((line) => line.split("\n"))
@@ -187,8 +185,8 @@ export class Reliance {
     return this.#secrets.get(secret);
   }
 
-  /** Somebody is about to remove entries: whose the others are is known. */
-  remembers(entries: readonly Entry[]): void {
+  /** Keeps the owners of entries before someone removes some of them. */
+  keepOwners(entries: readonly Entry[]): void {
     for (const entry of entries) this.#ownersOfWork.set(entry.id, this.#ownerOf(entry));
   }
 
@@ -217,7 +215,7 @@ export class Reliance {
   }
 }
 
-/** A trailing newline is ignored. */
+/** A text for a place and its content, without a trailing newline. */
 function consentTo(place: string, content: string | undefined): string {
   return `${place}\n${withoutLastNewline(content ?? "")}`;
 }

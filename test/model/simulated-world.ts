@@ -28,7 +28,7 @@ export interface Surroundings {
   readonly machine: Machine;
   readonly serviceVersion: string | undefined;
   readonly organizationId: string | undefined;
-  /** Whether the profile or the environment has a token endpoint. */
+  /** True if the profile or the environment has a token endpoint. */
   readonly proves: boolean;
   /** How far this machine's clock is ahead. */
   readonly skewMs: number;
@@ -36,18 +36,18 @@ export interface Surroundings {
   readonly folder: string;
 }
 
-/** The secret's destination that a person named. */
+/** The destination that a person named for a secret. */
 export interface Wanted {
   readonly kind: "stdout" | "file" | "store" | "both";
   readonly path: string;
 }
 
 export interface FaultRates {
-  /** The probability that a request meets a fault, a process is killed, a lease is lost. */
+  /** The probabilities that a request has a fault, a process is killed, and a lease is lost. */
   readonly faults: number;
   readonly kills: number;
   readonly lostLeases: number;
-  /** The probability that a disk or store call fails, and that a person interrupts a process. */
+  /** The probabilities that a disk or store call fails, and that a person interrupts a process. */
   readonly disk: number;
   readonly interruptions: number;
 }
@@ -91,33 +91,33 @@ export class World {
   readonly promises = new Promises(this);
   readonly broken = this.promises.broken;
   readonly outside: Outside = { stores: new Map(), profiles: new Map(), printed: new Set() };
-  /** Failing disks and stores, and interrupted processes. */
+  /** Random numbers for failing disks and stores, and for interruptions. */
   readonly #dice: Chance;
-  /** Credentials that a change may revoke although their secret is in use, with the id of the consenting process. */
-  readonly mayGo = new Set<string>();
+  /** Ids of credentials that a rotation may revoke although their secret is in use. */
+  readonly mayBeRevoked = new Set<string>();
   /** Secrets that were proven by an exchange. */
   readonly proven = new Set<string>();
-  /** The entry that was in progress when something was made. */
+  /** By id of a client or key: the machine and entry whose request created it. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
-  /** Differences between a receipt and its request. */
+  /** Entries whose receipt differs from their request. */
   readonly lied = new Set<string>();
   /** Credentials that someone revoked without integ. */
   readonly revokedByHand = new Set<string>();
   /** Entries whose client or key was revoked by hand after its secret was lost: they must not be replaced. */
   readonly endedByHand = new Set<string>();
-  /** Two processes may perform the same step simultaneously. */
-  isTwoFold = false;
-  /** A machine's clock was wrong at some time, so times in the journal are unreliable. */
+  /** True if two processes may perform the same step simultaneously. */
+  isSimultaneous = false;
+  /** True if a machine's clock was wrong at some time, so that times in the journal are unreliable. */
   isSkewed = false;
-  /** Receipts are, or were, false: no one consents to skip a proof. */
+  /** True if receipts are or were false: no one consents to skip a proof. */
   isLiar = false;
   /** The current false values of receipts. */
   lie: Readonly<Record<string, unknown>> | undefined;
   /** Who relies on which secret, if there are other actors. */
   reliance: Reliance | undefined;
-  /** The service is slow and unreliable, and makes no final refusals. */
-  isKindly = false;
-  /** Machines that share a journal. */
+  /** True if the service may be slow and unreliable, but refuses nothing permanently. */
+  isBenign = false;
+  /** True if the machines share a journal. */
   isTeam = false;
   weather = calm;
   now = Date.parse("2026-11-21T02:00:00.000Z");
@@ -163,7 +163,7 @@ export class World {
 
   async live(): Promise<void> {
     const onKill = (process: Process): void => {
-      for (const { held } of this.machines) for (const [id, by] of held) if (by === process) held.delete(id);
+      for (const { leases } of this.machines) for (const [id, by] of leases) if (by === process) leases.delete(id);
       this.promises.ended(process, this.machines);
     };
     await this.turns.live(this.weather.kills, onKill, (process) => {
@@ -174,7 +174,7 @@ export class World {
     const stuck = this.turns.processes.find(({ isDead, isEnded }) => !isDead && !isEnded);
     if (stuck) this.broken.push(`${stuck.name} waits for ever, before ${stuck.at}`);
     this.turns.processes.length = 0;
-    for (const { held } of this.machines) held.clear();
+    for (const { leases } of this.machines) leases.clear();
   }
 
   /** True if a secret is at its destination, or kept. */
@@ -191,10 +191,10 @@ export class World {
     return this.machines.flatMap(({ entries }) => entries);
   }
 
-  /** A disk or store call, in its turn. A failing one may have had its effect. */
+  /** Runs a disk or store call in its turn, or lets it fail, with or without its effect. */
   async #call<T>(process: Process, what: string, effect: () => T, entry?: string): Promise<T> {
     await this.turns.turn(process, what);
-    if (/^(?:read store|complete delivery|reread)$/.test(what)) this.reliance?.looked(process);
+    if (/^(?:read store|complete delivery|reread)$/.test(what)) this.reliance?.noteLook(process);
     if (!this.#dice.is(this.weather.disk)) return effect();
     if (what !== "record" && what !== "admit" && this.#dice.is(0.5)) effect();
     this.turns.history.push(`  ${what} fails`);
@@ -227,7 +227,7 @@ export class World {
       now: () => (this.now += 1) + around.skewMs,
       elapsed: () => (this.elapsed += 1),
       sleep: async (ms: number) => {
-        this.promises.hasWritten(process);
+        this.promises.shareWait(process);
         await this.turns.turn(process, `sleep ${ms}`);
         if (process.isInterrupted) throw process.interruption.signal.reason;
         this.now += ms;
@@ -239,7 +239,7 @@ export class World {
     };
   }
 
-  /** As the commands build it from profile, environment and flags, for new work or an entry's. */
+  /** The account as the commands build it from profile, environment and flags, for new work or for an entry. */
   async #account(process: Process, around: Surroundings, entry?: Entry): Promise<Workbench["account"]> {
     const account = await accountOf(this.context(process, around), entry);
     return {
@@ -258,7 +258,7 @@ export class World {
     if (address !== endpoint) this.broken.push(`a new secret went to ${address}`);
   }
 
-  /** A command's answers to questions, as far as these operations ask. */
+  /** Those parts of a command's context that the operations use. */
   context(process: Process, around: Surroundings): Context {
     const here = this.#on(process, around);
     const keeping = here.secrets();
@@ -301,18 +301,18 @@ export class World {
 
   #fatesOf(what: Request): readonly Fate[] {
     const isSlow = (fate: Fate): boolean => typeof fate !== "object" || fate.refused === 429;
-    return this.isKindly ? fates[what].filter(isSlow) : fates[what];
+    return this.isBenign ? fates[what].filter(isSlow) : fates[what];
   }
 
   #service(process: Process, around: Surroundings, version: string): Service {
     const { machine, skewMs, organizationId } = around;
     const { service } = this.account;
-    let isTold = false;
+    let hasServiceTime = false;
     const asked = async <T>(what: Request, send: () => Promise<Attempt<T>>): Promise<Attempt<T>> => {
       this.account.fates[what] = this.chance.is(this.weather.faults) ? [this.chance.pick(this.#fatesOf(what))] : [];
       const fate = this.account.fates[what][0];
       const answer = await send();
-      isTold ||= answer.kind === "answered" || answer.kind === "refused";
+      hasServiceTime ||= answer.kind === "answered" || answer.kind === "refused";
       this.turns.history.push(`  ${what} ${JSON.stringify(fate ?? "as asked")}: ${answer.kind}`);
       await this.turns.turn(process, `read the answer of ${what}`);
       return answer;
@@ -326,7 +326,7 @@ export class World {
       send: (entry: Entry | undefined) => Promise<Attempt<T>>,
     ): Promise<Attempt<T>> => {
       await this.turns.turn(process, request.what);
-      if (![...machine.held.values()].includes(process))
+      if (![...machine.leases.values()].includes(process))
         throw new Failure("outcome_unknown", "Another process has the entry now: nothing was sent.", { unsent: true });
       let entry: Entry | undefined;
       const answer = await asked(request.what, () => {
@@ -345,9 +345,9 @@ export class World {
         for (const one of this.all())
           if (!before.has(one) && entry) {
             this.makers.set(one.id, { machine, entry: entry.id });
-            this.reliance?.made(one.id, entry);
+            this.reliance?.addMade(one.id, entry);
           }
-        // A status may change a moment later, and an entry cannot notice a false id.
+        // integ cannot detect a false status, which may be newer than the receipt, nor a false id.
         const isLie = Object.keys(this.account.lies).some((name) => name !== "id" && name !== "status");
         void sent.then((answer) => {
           see?.(answer);
@@ -383,13 +383,13 @@ export class World {
           change({ what: "revoke", id }, (entry) => {
             this.#revokes(process, machine, id, entry);
             const secret = this.#find(id)?.secret;
-            // If it was killed between its admission and its check for others, a rotation is resumed as if it had been first.
+            // A rotation that was killed between its admission and its check for others is resumed as if it had been first.
             if (this.weather.kills === 0)
               this.promises.stopsWorking(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
             return service.accessKeys.revoke(id);
           }),
       },
-      clockOffset: () => (isTold ? -skewMs : undefined),
+      clockOffset: () => (hasServiceTime ? -skewMs : undefined),
       tokens: {
         exchangeAccessKey: (secret: string) =>
           read("exchange", async () => this.#noteProof(secret, (await service.tokens.exchangeAccessKey(secret))!)),
@@ -404,7 +404,7 @@ export class World {
 
   #revokes(process: Process, machine: Machine, id: string, entry: Entry | undefined): void {
     if (this.reliance) this.reliance.revoking(process, machine, id, entry);
-    else this.promises.revokesWhatMayGo(machine, id);
+    else this.promises.checkRevocation(machine, id);
   }
 
   #find(id: string): Made | undefined {
@@ -424,10 +424,10 @@ export class World {
           if (!entries.some((other) => other.replaces === entry || replaces === other.id)) this.endedByHand.add(entry);
   }
 
-  /** A false id is recognizable only if it is the id to be replaced. */
-  #lieTo({ entries }: Machine, held: Entry | undefined): Readonly<Record<string, unknown>> {
+  /** The false values of an entry's receipt. integ can detect a false id only if it is the id of the old credential. */
+  #lieTo({ entries }: Machine, entry: Entry | undefined): Readonly<Record<string, unknown>> {
     if (this.lie?.id === undefined) return this.lie ?? {};
-    const { detail } = entries.find(({ id }) => id === held?.parent) ?? {};
+    const { detail } = entries.find(({ id }) => id === entry?.parent) ?? {};
     const old = detail?.old_client ?? detail?.old_key;
     return old === undefined ? {} : { id: old };
   }
@@ -437,11 +437,11 @@ export class World {
     return answer;
   }
 
-  /** A process on its machine. */
+  /** The machine as a process sees it. */
   #on(process: Process, around: Surroundings): InMemory {
     const { machine, skewMs, folder } = around;
-    const { held } = machine;
-    const isFree = (id: string): boolean => !held.has(id) || held.get(id) === process;
+    const { leases } = machine;
+    const isFree = (id: string): boolean => !leases.has(id) || leases.get(id) === process;
     return new InMemory(machine, this.outside, {
       by: process,
       call: (what, effect, entry) => this.#call(process, what, effect, entry),
@@ -450,13 +450,13 @@ export class World {
       isShared: this.isTeam,
       isFree,
       mayTry: isFree,
-      holders: () => [...held].flatMap(([id, by]) => (by === process ? [] : [id])),
+      holders: () => [...leases].flatMap(([id, by]) => (by === process ? [] : [id])),
       taking: () => {},
       reading: () => {},
       recording: (before, after) => {
         const { id } = before;
-        if (held.get(id) === process && this.chance.is(this.weather.lostLeases)) held.delete(id);
-        if (held.get(id) !== process) {
+        if (leases.get(id) === process && this.chance.is(this.weather.lostLeases)) leases.delete(id);
+        if (leases.get(id) !== process) {
           this.promises.unrecorded(process, id);
           throw new Failure("failed", `The lease of ${id} is over.`);
         }
@@ -465,7 +465,7 @@ export class World {
       },
       destroying: (entry) => this.promises.destroying(around, entry),
       place: `${machine.host}:${folder}`,
-      room: (entry) => keptName(around, entry),
+      keptName: (entry) => keptName(around, entry),
       ...(this.reliance && {
         delivering: (place, before, secret) => this.reliance!.delivering({ process, place, before, secret }),
         profiles: profilesOf(machine, (name, before, secret) =>
@@ -478,7 +478,7 @@ export class World {
   /** The named destination: standard output, a file, a store, or the last two. */
   destination(process: Process, around: Surroundings, { kind, path }: Wanted): Destination {
     const here = this.#on(process, around);
-    if (kind === "stdout") return here.taker("stdout");
+    if (kind === "stdout") return here.withoutReserve("stdout");
     if (kind === "file") return here.file(path);
     return kind === "store" ? here.store(path) : severalDestinations([here.file(path), here.store(path)]);
   }
@@ -498,7 +498,7 @@ export class World {
     return named[0] ?? one(record ?? { kind: "stdout" });
   }
 
-  /** One command's recovery: each place takes one secret, and each entry is finished with its own account. */
+  /** Options of one command's recovery: each destination takes one secret, and each entry is finished with its own account. */
   recovering(process: Process, around: Surroundings, bench: Workbench) {
     const taken = new TakenPlaces();
     const here = this.#on(process, around);
@@ -512,7 +512,7 @@ export class World {
     return {
       destinationOf: async (entry: Entry): Promise<Destination> =>
         taken.exclusive(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
-      // With the consent of `--yes`.
+      // `--yes` is the consent.
       mayReplace: async (entry: Entry) =>
         answer(entry, agrees && !mayBeMadeElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
       mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),

@@ -1,5 +1,4 @@
-// Processes of one simulated world, which take turns: at each await one of them, chosen by the seed, runs until its next one.
-// This file does not know what they do.
+// Lets the processes of a simulated world take turns: at each await the seed chooses the process that runs next.
 
 /** Reproducible numbers from a seed. */
 export class Chance {
@@ -34,9 +33,9 @@ export class Process {
   readonly name: string;
   isDead = false;
   isEnded = false;
-  /** Resumes it; undefined while it runs, and after its end. */
+  /** Resumes the process; undefined while it runs, and after its end. */
   resume: (() => void) | undefined;
-  /** Its next step. */
+  /** The next step, before which the process waits. */
   at = "";
   mayGoOn: () => boolean = () => true;
   readonly interruption = new AbortController();
@@ -61,7 +60,7 @@ export class Turns {
     this.#chance = chance;
   }
 
-  /** A process waits here for its turn. A killed one waits for ever. */
+  /** Waits for the process's turn; forever if the process is killed. */
   turn(process: Process, at: string, mayGoOn: () => boolean = () => true): Promise<void> {
     return new Promise((go) => {
       process.at = at;
@@ -83,10 +82,10 @@ export class Turns {
 
   /**
    * Runs all processes to their end, or until none can continue.
-   * @param killOf the probability that a turn ends its process instead
+   * @param killRate the probability that a process is killed in place of its turn
    * @param onTurn called with each turn before it is made
    */
-  async live(killOf: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
+  async live(killRate: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
     for (;;) {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
@@ -95,7 +94,7 @@ export class Turns {
       if (ready.length === 0 || this.history.length > 20_000) return;
       const process = this.#chance.pick(ready);
       const { resume, at } = process;
-      if (at !== "start" && this.#chance.is(killOf)) {
+      if (at !== "start" && this.#chance.is(killRate)) {
         process.isDead = true;
         this.history.push(`${process.name} is killed before ${at}`);
         onKill(process);

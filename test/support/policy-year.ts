@@ -131,10 +131,7 @@ function policyOf(items: readonly YearItem[], account: string): string {
   ].join("\n");
 }
 
-/**
- * How often an item rotates in this many nights without faults: it is created on the first night, and due on the first night
- * on which it is older than `everyDays`.
- */
+/** How often an item rotates in nights without faults: created on the first, due on the first on which it is over its limit. */
 export function expectedRotations({ everyDays }: YearItem, nights: number): number {
   return Math.floor((nights - 1) / (everyDays + 1));
 }

@@ -93,7 +93,7 @@ export class AWorld {
     this.#points = 0;
     this.#counts = new Map();
     this.#process = {};
-    this.#machine.held.clear();
+    this.#machine.leases.clear();
     this.calls.length = 0;
     this.#interruption = new AbortController();
     try {
@@ -105,7 +105,7 @@ export class AWorld {
       throw error;
     } finally {
       this.#failing = [];
-      this.#machine.held.clear();
+      this.#machine.leases.clear();
     }
   }
 
@@ -270,7 +270,7 @@ export class AWorld {
   }
 
   #here(): InMemory {
-    const { held } = this.#machine;
+    const { leases } = this.#machine;
     const process = this.#process;
     const reading = (): void => {
       if (this.journalIsGone) throw new Failure("failed", "The journal cannot be read.");
@@ -281,7 +281,7 @@ export class AWorld {
       waitFor: async () => {},
       at: () => new Date((this.now += 1)).toISOString(),
       isShared: this.isTeam,
-      isFree: (id) => !held.has(id),
+      isFree: (id) => !leases.has(id),
       // Taking and releasing a team's lease clears the time until which its last holder's request may be in flight.
       mayTry: (id) => {
         if (this.isTeam) throw new Error(`the team's lease of ${id} was taken`);
@@ -290,7 +290,7 @@ export class AWorld {
       },
       holders: () => this.running,
       taking: (id) => {
-        if (held.has(id)) throw new Error(`${id} is held twice`);
+        if (leases.has(id)) throw new Error(`${id} is held twice`);
       },
       reading,
       recording: () => {
@@ -298,7 +298,7 @@ export class AWorld {
       },
       destroying: () => {},
       place: this.place,
-      room: (entry) => entry,
+      keptName: (entry) => entry,
     });
   }
 
@@ -317,6 +317,6 @@ export class AWorld {
   /** Creates one destination: each process creates its own. */
   single(kind: PlaceKind): SingleDestinationPlace {
     const here = this.#here();
-    return kind === "store" ? here.store("a") : kind === "file" ? here.file("/secret") : here.taker(kind);
+    return kind === "store" ? here.store("a") : kind === "file" ? here.file("/secret") : here.withoutReserve(kind);
   }
 }
