@@ -2,7 +2,7 @@
 // after recovery.
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { type Account, type HeldClient, pastTheProgram } from "../support/account.ts";
+import { type Account, type ListedClient, foreignKeyPrefix } from "../support/account.ts";
 import { journalOf as entriesOf, type ReadEntry, unsettledIn } from "../support/journal-file.ts";
 import type { Ended, Home } from "../support/program.ts";
 import { wasKilled } from "../support/strace.ts";
@@ -45,7 +45,7 @@ export async function auditAtOnce({
   const entries = journalOf(at);
   for (const { idempotency_key, body } of await account.creations())
     if (
-      !idempotency_key?.startsWith(pastTheProgram) &&
+      !idempotency_key?.startsWith(foreignKeyPrefix) &&
       !entries.some((entry) => entry.idempotency_key === idempotency_key && entry.request_text === body)
     )
       findings.lostKeys.push(`${where}: the service met the key ${idempotency_key}, which is not in the journal`);
@@ -132,9 +132,9 @@ export async function recoverAll(
 
 async function clientOpenedBy(
   account: Account,
-  live: readonly HeldClient[],
+  live: readonly ListedClient[],
   secret: string,
-): Promise<HeldClient | undefined> {
+): Promise<ListedClient | undefined> {
   for (const client of live)
     if (client.client_id !== null && (await account.opens(client.client_id, secret.trimEnd()))) return client;
   return undefined;

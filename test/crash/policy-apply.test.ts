@@ -17,7 +17,7 @@ import {
   resultsIn,
   strayFilesIn,
   widerScopes,
-  wrongsOf,
+  violationsOf,
 } from "./policy-scenes.ts";
 
 let service: Service;
@@ -59,7 +59,7 @@ describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty item
       expect(await isAnyAboveSlots(account)).toBe(false);
       const second = await home.integ(words);
       expect({ code: second.code, stderr: second.stderr }).toEqual({ code: 0, stderr: "" });
-      const [wrong, strayed] = [await wrongsOf(account, home, names), strayFilesIn(home)];
+      const [wrong, strayed] = [await violationsOf(account, home, names), strayFilesIn(home)];
       counted.wrong += wrong.length;
       counted["secrets outside"] += strayed.length;
       expect([wrong, strayed]).toEqual([[], []]);
@@ -98,7 +98,7 @@ describe("thirty items with five due rotations", () => {
           expect(await isAnyAboveSlots(account)).toBe(false);
           // A failed read stops a plan; a failed proof leaves the old client working until the next run.
           for (let run = 0; run < 2; run += 1) await home.integ(words);
-          const [wrong, strayed] = [await wrongsOf(account, home, names), strayFilesIn(home)];
+          const [wrong, strayed] = [await violationsOf(account, home, names), strayFilesIn(home)];
           counted.wrong += wrong.length;
           counted["secrets outside"] += strayed.length;
           expect([wrong, strayed], `${fault} after=${after} ${kind}`).toEqual([[], []]);
@@ -135,7 +135,7 @@ describe("simultaneous apply and recover", () => {
       await Promise.all(race.map((one) => home.spawned(one, { timeoutMs: 120_000 })));
       const settled = await home.integ(words);
       expect({ code: settled.code, stderr: settled.stderr }).toEqual({ code: 0, stderr: "" });
-      expect(await wrongsOf(account, home, names)).toEqual([]);
+      expect(await violationsOf(account, home, names)).toEqual([]);
       // A secret lost with its response costs one more client; later runs cost none.
       expect((await account.clients()).length - before).toBe(isRotation ? names.length : 2 * names.length);
     } finally {

@@ -28,7 +28,7 @@ import {
   strayFilesIn,
   widerKeyScope,
   widerScopes,
-  wrongsOf,
+  violationsOf,
 } from "./policy-scenes.ts";
 import { RewindableService } from "../support/rewindable-service.ts";
 import { enter, killedStates, type KilledState } from "./power-loss-states.ts";
@@ -112,14 +112,14 @@ async function countCreated(): Promise<number> {
 }
 
 /** All violations of a state, before and after its recovery. */
-async function wrongsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
+async function violationsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
   const wrong: string[] = [];
   if (await isAnyAboveSlots(account)) wrong.push("more than 20 clients");
   for (const name of await brokenFiles(account, at, names)) wrong.push(`${name} has nothing that works immediately`);
   if (scene.work !== "creates")
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
   const before = await countCreated();
-  wrong.push(...(await converge(at, scene, way)), ...(await wrongsOf(account, at, names)));
+  wrong.push(...(await converge(at, scene, way)), ...(await violationsOf(account, at, names)));
   // A client of an interrupted run is replaced only if its secret is lost; a missing one is created once.
   const made = (await countCreated()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
@@ -198,7 +198,7 @@ describe.skipIf(isMissing("strace"))("integ apply killed before any call", () =>
           const id = [name, state.how, way].join("\t");
           if (done.has(id)) continue;
           await enter(state, { at }, service);
-          const found = await wrongsIn(at, scene, way);
+          const found = await violationsIn(at, scene, way);
           played += 1;
           wrong.push(...found.map((text) => `${state.how}, ${way}: ${text}`));
           if (resultsFile !== undefined)

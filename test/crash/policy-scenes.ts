@@ -127,7 +127,7 @@ export async function clearAll(account: Account): Promise<void> {
 }
 
 /** Violations after the last run: each item must have exactly one live client or key, whose secret is in its file. */
-export async function wrongsOf(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
+export async function violationsOf(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   const keys = (await keysOf(account)).filter(({ status }) => status === "active").map(({ id }) => id);
   const live = new Set([...(await account.live()).map(({ client_id }) => client_id), ...keys]);

@@ -5,7 +5,7 @@ import { journalOf, unsettledIn } from "../support/journal-file.ts";
 import type { Home } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
-import { applyWords, brokenFiles, homeWith, resultsIn, wrongsOf } from "./policy-scenes.ts";
+import { applyWords, brokenFiles, homeWith, resultsIn, violationsOf } from "./policy-scenes.ts";
 
 export const names = ["first", "second"];
 
@@ -52,7 +52,8 @@ export class PolicyStage implements Stage {
       findings.unfinished.push(`${where}: a later apply: ${again.join(", ")}`);
     for (const { id, state } of unsettledIn(journalOf(this.at)))
       findings.unfinished.push(`${where}: entry ${id} is still ${state}`);
-    for (const wrong of await wrongsOf(this.#account, this.at, names)) findings.withoutOwner.push(`${where}: ${wrong}`);
+    for (const wrong of await violationsOf(this.#account, this.at, names))
+      findings.withoutOwner.push(`${where}: ${wrong}`);
     return `recovery ${recovered.code}, apply 0`;
   }
 

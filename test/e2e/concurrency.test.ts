@@ -3,7 +3,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { Account, type MetRequest } from "../support/account.ts";
+import { Account, type ReceivedRequest } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { ended, type Ended, Home, isOtherBinary } from "../support/program.ts";
 import { homeOfTest, serviceOfFile } from "../support/service.ts";
@@ -38,7 +38,7 @@ async function until(what: string, isSo: () => boolean | Promise<boolean>): Prom
   throw new Error(`waited in vain until ${what}`);
 }
 
-function countsByKey(requests: readonly MetRequest[]): Map<string, number> {
+function countsByKey(requests: readonly ReceivedRequest[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { idempotency_key: key } of requests) if (key !== null) counts.set(key, (counts.get(key) ?? 0) + 1);
   return counts;

@@ -1,14 +1,14 @@
 // The credential of a recovery of many entries: requested once, and again when the recovery itself changes it.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Account, type MadeClient } from "../support/account.ts";
+import { Account, type CreatedClient } from "../support/account.ts";
 import { Home } from "../support/program.ts";
 import { serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
 let home: Home;
-let client: MadeClient;
+let client: CreatedClient;
 
 beforeEach(async () => {
   await account.clear();

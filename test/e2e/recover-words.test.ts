@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Account, type HeldClient } from "../support/account.ts";
+import { Account, type ListedClient } from "../support/account.ts";
 import { Home, stayInThisProcess } from "../support/program.ts";
 import { type Moment, RewindableService } from "../support/rewindable-service.ts";
 
@@ -76,7 +76,7 @@ async function requestsOf(words: readonly string[], env: Readonly<Record<string,
 
 /** True if only the new client is active, and its secret is in a file. */
 async function isDone(): Promise<boolean> {
-  const [live, ...more]: readonly HeldClient[] = await account.live();
+  const [live, ...more]: readonly ListedClient[] = await account.live();
   const file = ["s", "another", "2s"].map((name) => at.path(name)).find((path) => existsSync(path));
   if (live === undefined || more.length > 0 || live.id === old || file === undefined) return false;
   const [secret = ""] = /sbx_\w+/.exec(readFileSync(file, "utf8")) ?? [];

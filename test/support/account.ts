@@ -2,7 +2,7 @@
 import type { Service } from "./service.ts";
 
 /** An OAuth client as the sandbox's control address shows it. */
-export interface HeldClient {
+export interface ListedClient {
   readonly id: string;
   readonly status: string;
   readonly client_id: string | null;
@@ -12,7 +12,7 @@ export interface HeldClient {
 }
 
 /** A request as the service received it. */
-export interface MetRequest {
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly body: string | null;
@@ -22,14 +22,14 @@ export interface MetRequest {
   readonly status: number | null;
 }
 
-export interface MadeClient {
+export interface CreatedClient {
   readonly id: string;
   readonly client_id: string;
   readonly client_secret: string;
 }
 
-/** The key prefix of clients that a test creates without the program. */
-export const pastTheProgram = "past-the-program-";
+/** Prefix of the idempotency keys of clients that a test creates without the program. */
+export const foreignKeyPrefix = "past-the-program-";
 
 export class Account {
   readonly service: Service;
@@ -38,21 +38,21 @@ export class Account {
     this.service = service;
   }
 
-  async clients(): Promise<HeldClient[]> {
-    return (await this.service.control("GET", "/oauth_clients")) as HeldClient[];
+  async clients(): Promise<ListedClient[]> {
+    return (await this.service.control("GET", "/oauth_clients")) as ListedClient[];
   }
 
   /** Clients that work or may still be completed. */
-  async live(): Promise<HeldClient[]> {
+  async live(): Promise<ListedClient[]> {
     return (await this.clients()).filter(({ status }) => status === "active" || status === "pending");
   }
 
-  async requests(): Promise<MetRequest[]> {
-    return ((await this.service.control("GET")) as { requests: MetRequest[] }).requests;
+  async requests(): Promise<ReceivedRequest[]> {
+    return ((await this.service.control("GET")) as { requests: ReceivedRequest[] }).requests;
   }
 
   /** Creations that the service received, whatever its response. */
-  async creations(): Promise<MetRequest[]> {
+  async creations(): Promise<ReceivedRequest[]> {
     return (await this.requests()).filter(({ method, path }) => method === "POST" && path === "/v1/oauth_clients");
   }
 
@@ -65,19 +65,19 @@ export class Account {
   }
 
   /** Creates a client without the program, and returns its secret. */
-  async make(scopes: readonly string[]): Promise<MadeClient> {
+  async make(scopes: readonly string[]): Promise<CreatedClient> {
     const { us } = this.service;
     const answer = await fetch(`${us.base_url}/v1/oauth_clients`, {
       method: "POST",
       headers: {
         authorization: basic("apikey", us.api_key),
         "content-type": "application/json",
-        "idempotency-key": `${pastTheProgram}${crypto.randomUUID()}`,
+        "idempotency-key": `${foreignKeyPrefix}${crypto.randomUUID()}`,
       },
       body: JSON.stringify({ service_account_id: us.service_account_id, scopes }),
     });
     if (answer.status !== 201) throw new Error(`making a client: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as MadeClient;
+    return (await answer.json()) as CreatedClient;
   }
 
   /** True if this secret gets a token for that client, which proves that the delivered secret is correct. */

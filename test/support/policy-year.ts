@@ -12,7 +12,7 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 /** This process's clock, which stands still until it is moved. */
-export class MovedClock {
+export class MovableClock {
   #now: number;
   readonly #real = globalThis.Date;
   readonly #emit = Server.prototype.emit;
@@ -174,7 +174,7 @@ class Consumer {
 
 export async function simulateYear({ nights, items, faultOf, env }: YearOptions): Promise<YearFigures> {
   const start = Date.parse("2026-01-01T02:00:00.000Z");
-  const clock = new MovedClock(start);
+  const clock = new MovableClock(start);
   const stateDir = mkdtempSync(join(tmpdir(), "integ-year-"));
   const home = new Home();
   const figures: YearFigures = {
@@ -214,7 +214,7 @@ export async function simulateYear({ nights, items, faultOf, env }: YearOptions)
 }
 
 interface YearParts {
-  readonly clock: MovedClock;
+  readonly clock: MovableClock;
   readonly home: Home;
   readonly us: Record<string, string>;
   readonly items: readonly YearItem[];

@@ -10,7 +10,7 @@ import { type RegionDescription, type Service, settleMs } from "./service.ts";
 /** The service when the nth request of a run had arrived; the first moment is before all requests. */
 export interface Moment {
   readonly state: string;
-  readonly met: readonly unknown[];
+  readonly received: readonly unknown[];
   /** `Request-Id` of the response to the last request. */
   readonly requestId?: string | undefined;
 }
@@ -32,7 +32,7 @@ export class RewindableService implements Service {
   /** How far its clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
   /** Requests that were received before the moment that the service was restored to. */
-  #met: readonly unknown[] = [];
+  #received: readonly unknown[] = [];
 
   static async start(): Promise<RewindableService> {
     const folder = mkdtempSync(join(tmpdir(), "integ-rewound-"));
@@ -69,12 +69,15 @@ export class RewindableService implements Service {
         return writeHead.call(response, status, headers);
       };
     };
-    const before = this.#met;
+    const before = this.#received;
     subscribe("integ:sandbox:answer", take);
     try {
       const value = await run();
       const { requests } = (await this.#ask("GET")) as Control;
-      return { value, moments: states.map((one, nth) => ({ ...one, met: [...before, ...requests.slice(0, nth)] })) };
+      return {
+        value,
+        moments: states.map((one, nth) => ({ ...one, received: [...before, ...requests.slice(0, nth)] })),
+      };
     } finally {
       unsubscribe("integ:sandbox:answer", take);
     }
@@ -82,12 +85,12 @@ export class RewindableService implements Service {
 
   /** The current state. */
   moment(): Moment {
-    return { state: this.#state(), met: this.#met };
+    return { state: this.#state(), received: this.#received };
   }
 
-  async rewind({ state, met }: Moment): Promise<void> {
+  async rewind({ state, received }: Moment): Promise<void> {
     await this.#ask("DELETE");
-    this.#met = met;
+    this.#received = received;
     writeFileSync(`${this.#file}.next`, state, { mode: 0o600 });
     renameSync(`${this.#file}.next`, this.#file);
   }
@@ -98,13 +101,13 @@ export class RewindableService implements Service {
 
   async calm(): Promise<void> {
     await this.#ask("DELETE");
-    this.#met = [];
+    this.#received = [];
   }
 
   async control(method: string, path = "", body?: unknown): Promise<unknown> {
     const answer = await this.#ask(method, path, body);
     if (method !== "GET" || path !== "") return answer;
-    return { ...(answer as Control), requests: [...this.#met, ...(answer as Control).requests] };
+    return { ...(answer as Control), requests: [...this.#received, ...(answer as Control).requests] };
   }
 
   async settle(): Promise<void> {
