@@ -127,7 +127,7 @@ test("a kill before any call loses nothing", async () => {
   recordFigure("journal kill", { points: hit, hit, violations: 0 }, "archive");
 }, 120_000);
 
-/** The file operations of `work` up to each of them, as operations on an image. */
+/** @returns for each file operation of `work`, all its operations up to that one, as operations on an image */
 async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][]> {
   const operations: FileOperation[] = [];
   const cuts: FileOperation[][] = [];

@@ -1,4 +1,4 @@
-// Every truncation and every flipped bit of a real journal: it opens without help, no entry ever has another's key or body,
+// Truncates a real journal at every byte and flips every bit: it opens without help, no entry has another entry's key or body,
 // undamaged records are complete, damage is reported and copied aside, and the next record is safe.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -26,7 +26,7 @@ export function afterLease(scene: Scene): Scene {
 }
 
 export interface Disturbance {
-  /** For the figures, such as `killed`. */
+  /** The name in the figures, such as `killed`. */
   readonly name: string;
   /** The links on which messages are disturbed; all by default. */
   readonly links?: readonly Passage["link"][];

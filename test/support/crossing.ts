@@ -25,7 +25,7 @@ export class Crossing {
   #passages: Passage[] = [];
   #plan: Plan | undefined;
 
-  /** A local port that forwards to the given one. */
+  /** Opens a local port that forwards to `port`. */
   async portTo(link: Passage["link"], port: number): Promise<number> {
     const name = `${link}:${port}`;
     const there = this.#servers.get(name);

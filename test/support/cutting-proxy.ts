@@ -18,8 +18,8 @@ export interface PlannedCut extends Cut {
 }
 
 /**
- * One cut by close and one by reset after each byte. A sample cuts once, by close or reset, at about `sample`
- * evenly distributed places and at the last two: a response that lacks only its end can still be readable.
+ * One cut by close and one by reset after each byte. A sample cuts once, by close or reset, at about `sample` evenly
+ * distributed places and at the last two: a response that lacks only its end can still be readable.
  * @param whole bytes of the request or response
  */
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {

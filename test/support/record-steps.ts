@@ -28,7 +28,7 @@ export function withoutNames(text: string): string {
   return text.replaceAll(/[\w./:-]*\d[\w./:-]*/g, "#");
 }
 
-/** The next steps in a command's output: of its error, rows and notes. */
+/** The next steps in a command's output: in its error, rows and notes. */
 export function stepsIn({ stdout, stderr }: Said): string[] {
   const printed = [...stderr.matchAll(/^ *Next: (.+)$/gm), ...stdout.matchAll(/^ *Next: (.+)$/gm)];
   const inJson = [...`${stderr}\n${stdout}`.matchAll(/"(?:next_command|next_step)": ?("(?:[^"\\]|\\.)*")/g)];

@@ -1,6 +1,6 @@
 // Checks every printed next step of the run with the program's own parser: a POSIX shell splits it, the command exists, accepts
-// these flags and arguments, and is not the command that just failed permanently. typed-steps.ts
-// also types steps where they were printed.
+// these flags and arguments, and is not the command that just failed permanently. typed-steps.ts also
+// types steps where they were printed.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// A service, the stores that receive its secrets, and a home configured for them: for tests of each store from end to end.
+// End-to-end tests of the stores: a service, the stores that receive its secrets, and a home configured for them.
 // Vault and GitHub run for the whole file; a cluster and a keyring run while they are used.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
