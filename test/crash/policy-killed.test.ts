@@ -1,4 +1,4 @@
-// `integ apply` of five items, killed before each of its system calls. A run is recordScene once. A call that neither changes the
+// `integ apply` of five items, killed before each of its system calls. A run is recorded once. A call that neither changes the
 // disk nor sends anything leaves the previous state, so only different states are played: each is restored on the disk and in the
 // service, finished by the program, and compared with the service.
 //

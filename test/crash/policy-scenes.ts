@@ -8,7 +8,7 @@ import { filesWithSecrets } from "./client-audit.ts";
 
 export interface PolicyOptions {
   readonly names: readonly string[];
-  /** PolicyOptions of access keys; the others are OAuth clients. */
+  /** Names of access keys; the others are OAuth clients. */
   readonly keys?: readonly string[];
   readonly scopes?: string;
   /** Items with more scopes than the others. */

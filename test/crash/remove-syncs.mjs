@@ -66,5 +66,5 @@ try {
 } finally {
   copy.remove();
 }
-recordFigure("syncs", { "removed away": removed, "without a failing test": green, unseen });
+recordFigure("syncs", { "taken away": removed, "without a failing test": green, unseen });
 process.exitCode = green === 0 ? 0 : 1;

@@ -126,7 +126,7 @@ export const turns: readonly Turn[] = [
     },
   },
   {
-    name: "a file is editEntry",
+    name: "a file is edited",
     class: "hostile",
     act: (others) => {
       const path = somePath(others);

@@ -1,5 +1,4 @@
-// Starts a real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback, and a PgBouncer in front of
-// it.
+// Starts a real PostgreSQL in a temporary folder, as an ordinary user, on a socket and on loopback, and PgBouncer for it.
 import { teamKey } from "./team-journal.ts";
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import {
