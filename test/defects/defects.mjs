@@ -183,7 +183,7 @@ export const defects = [
   },
   {
     name: "a rotation is due before its time",
-    changes: [["policy/decide.ts", "const ms = created + everyMs;", "const ms = born - everyMs;"]],
+    changes: [["policy/decide.ts", "const ms = created + everyMs;", "const ms = created - everyMs;"]],
     tests: ["test/unit/policy/plan.test.ts"],
   },
   {
