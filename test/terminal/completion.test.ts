@@ -180,8 +180,8 @@ describe.each(shellNames)("Tab in %s", (name) => {
     expect(await shell.offered("integ journal show ")).toEqual(local.entries);
     expect(await shell.offered("integ journal recover ")).toEqual([local.undelivered]);
     expect(await shell.offered(`integ journal recover ${local.undelivered} `)).toEqual([local.undelivered]);
-    expect(await shell.offered("integ oauth-client get oac_")).toEqual(local.clients);
-    expect(await shell.offered("integ keys revoke ")).toEqual([local.key]);
+    expect(await shell.offered("integ -p sandbox oauth-client get oac_")).toEqual(local.clients);
+    expect(await shell.offered("integ keys revoke -p sandbox ")).toEqual([local.key]);
   });
 
   it.skipIf(absent)("offers files for a file argument, also names with spaces", async () => {
