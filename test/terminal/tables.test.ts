@@ -87,7 +87,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   report: { words: [] },
   apply: [
     { words: ["--dry-run"], copied: ["what", "url", "body"] },
-    { words: ["--yes", "--only", "billing-of-the-example-organization"], copied: ["name"] },
+    { words: ["--yes", "--only", "billing-of-the-example-organization"], copied: ["name"], notShown: ["kind"] },
   ],
   "adopt oauth-client": { words: ["<client>", "--name", "adopted", "--dry-run"], copied: ["what"] },
   "adopt access-key": { words: ["<key>", "--name", "adopted", "--dry-run"], copied: ["what"] },
@@ -208,7 +208,7 @@ function sentencesOf(row: Rows[number]): string[] {
 /** True if the sentence's words appear in order, also if it is wrapped and other cells are between its lines. */
 function hasInOrder(shown: string, sentence: string): boolean {
   const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "s").test(shown);
+  return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "si").test(shown);
 }
 
 /** The visible text. */
