@@ -79,7 +79,7 @@ function inWholeUnits(ms: number): number {
   return Math.max(1000, Math.floor(ms / unit) * unit);
 }
 
-function durationText(ms: number): string {
+export function durationText(ms: number): string {
   for (const [name, unit] of [
     ["d", day],
     ["h", hour],

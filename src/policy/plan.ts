@@ -7,6 +7,7 @@ import {
   type PlanAction,
   shortDuration,
 } from "./decide.ts";
+import { durationText } from "./draft.ts";
 import type { Observed } from "./observed.ts";
 import { destinationName, type Policy, type PolicyItem } from "./policy.ts";
 import { assignSlots, type SlotRefusal } from "./slots.ts";
@@ -16,6 +17,16 @@ import { itemKey, itemOf } from "./works.ts";
 export interface PlanRow {
   readonly name: string;
   readonly kind: PolicyItem["kind"];
+  /** What the credential may do, in words such as `client of sa_1 with entity:read`. */
+  readonly grants: string;
+  readonly scopes: readonly string[];
+  /** Null for keys. */
+  readonly service_account: string | null;
+  /** Of a key; null for clients. */
+  readonly type: string | null;
+  /** Of a key with a limited life: a duration such as `30d`, or an ISO 8601 time. */
+  readonly expires_in: string | null;
+  readonly expires_at: string | null;
   readonly action: PlanAction;
   readonly reason: string;
   /** A duration such as `61d`; null without a known creation time. */
@@ -139,6 +150,8 @@ function rowOf(
   return {
     name: item.name,
     kind: item.kind,
+    grants: grantWords(item),
+    ...grantOf(item),
     action,
     reason,
     age: Number.isNaN(created) ? null : shortDuration(Math.max(0, nowMs - created)),
@@ -151,6 +164,21 @@ function rowOf(
     resource_id: current?.id ?? null,
     entry: step.do === "finish" ? step.entry : null,
   };
+}
+
+function grantOf(item: PolicyItem): Pick<PlanRow, "scopes" | "service_account" | "type" | "expires_in" | "expires_at"> {
+  const { scopes } = item;
+  if (item.kind === "oauth_client")
+    return { scopes, service_account: item.serviceAccount, type: null, expires_in: null, expires_at: null };
+  const { type, expiresInMs, expiresAt = null } = item;
+  const expires_in = expiresInMs === undefined ? null : durationText(expiresInMs);
+  return { scopes, service_account: null, type, expires_in, expires_at: expiresAt };
+}
+
+export function grantWords(item: PolicyItem): string {
+  const { scopes, service_account, type, expires_in, expires_at } = grantOf(item);
+  const expiry = expires_in ? `, valid for ${expires_in}` : expires_at ? `, valid until ${expires_at}` : "";
+  return `${type === null ? `client of ${service_account}` : `${type} key`} with ${scopes.join(", ")}${expiry}`;
 }
 
 function unmanagedIn(

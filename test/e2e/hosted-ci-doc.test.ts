@@ -142,7 +142,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     const summary = runner.path("summary.md");
     const planned = await run(runner, plan, { ...reading, GITHUB_STEP_SUMMARY: summary });
     expect(planned.code, planned.stderr).toBe(0);
-    expect(readFileSync(summary, "utf8")).toMatch(/planned .* create/);
+    expect(readFileSync(summary, "utf8")).toMatch(/planned .* client of sa.* with entity:read .* create/);
     expect(await account.live()).toEqual([]);
     const applied = await run(runner, apply, env);
     expect(applied.code, applied.stderr).toBe(0);

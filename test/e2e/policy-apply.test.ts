@@ -51,8 +51,8 @@ describe("integ plan", () => {
     const before = await integ("plan", "--json", "--exit-code");
     expect(before.code).toBe(10);
     expect(rowsOf(before)).toMatchObject([
-      { name: "a", action: "create", state: "absent", slots_before: 0, slots_after: 1, resource_id: null },
-      { name: "b", action: "create", state: "absent", slots_before: 1, slots_after: 2 },
+      { name: "a", action: "create", state: "absent", slots_before: 0, slots_after: 1, resource_id: null, type: null },
+      { name: "b", action: "create", scopes: ["entity:read"], service_account: service.us.service_account_id },
     ]);
     expect(await account.creations()).toEqual([]);
     expect(existsSync(home.path("state", "journal.ndjson"))).toBe(false);

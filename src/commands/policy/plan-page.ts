@@ -1,7 +1,6 @@
 // The plan on a terminal: each item that is not unchanged, with its destinations, and a line of counts. Pure.
 import type { PageLine } from "../../output/output.ts";
-import type { PlannedItem, Plan, Unmanaged } from "../../policy/plan.ts";
-import type { PolicyItem } from "../../policy/policy.ts";
+import { grantWords, type PlannedItem, type Plan, type Unmanaged } from "../../policy/plan.ts";
 import { nounOf } from "./adoption.ts";
 
 export interface PlanPage {
@@ -76,16 +75,11 @@ function itemWords({ decision, row: { reason }, postponed }: PlannedItem): strin
   const later = postponed === undefined ? "" : `; ${postponed}`;
   if (hold !== undefined) return reason;
   if (action === "create" && step.do === "create" && reason === "it does not exist yet")
-    return `create a ${credentialWords(item)}${later}`;
+    return `create a ${grantWords(item)}${later}`;
   if (step.do === "replace")
     return `${action === "change_scopes" ? "replace" : "rotate"} ${nounOf(item.kind)}${current === undefined ? "" : ` ${current.id}`}: ${reason}${later}`;
-  if (action === "create") return `create a ${credentialWords(item)}: ${reason}${later}`;
+  if (action === "create") return `create a ${grantWords(item)}: ${reason}${later}`;
   return `${reason}${later}`;
-}
-
-function credentialWords(item: PolicyItem): string {
-  const scopes = `with ${item.scopes.join(", ")}`;
-  return item.kind === "oauth_client" ? `client of ${item.serviceAccount} ${scopes}` : `${item.type} key ${scopes}`;
 }
 
 export function unmanagedWords(unmanaged: readonly Unmanaged[]): string {

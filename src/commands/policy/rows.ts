@@ -13,6 +13,7 @@ import { type NextCommand, shell } from "../../next-step.ts";
 export const planColumns: readonly Column[] = [
   { path: "name", heading: "name", kind: "id" },
   { path: "kind", heading: "kind" },
+  { path: "grants", heading: "grants", kind: "sentence" },
   { path: "action", heading: "action", kind: "status" },
   { path: "reason", heading: "reason", kind: "sentence" },
   { path: "age", heading: "age", isDetail: true },

@@ -70,6 +70,12 @@ const profile = z.looseObject({
 const planRow = z.looseObject({
   name: text,
   kind: itemKind,
+  grants: text,
+  scopes: z.array(text),
+  service_account: textOrNull,
+  type: textOrNull,
+  expires_in: textOrNull.describe("A duration, as a policy writes it"),
+  expires_at: timeOrNull,
   action: text,
   reason: text,
   age: textOrNull.describe("A duration, as a policy writes it"),
