@@ -313,8 +313,13 @@ function factsIn(entries: readonly Entry[]): Map<string, JournalFacts> {
     const earlier = facts.get(id);
     const places = entry.state === "done" ? placesOf(entry.destination).map(describeDestination) : [];
     facts.set(id, {
-      delivered_to: places.length > 0 ? places.map(({ name }) => name) : earlier?.delivered_to,
-      proof: places.length > 0 ? places.map(({ proof }) => proof).join("; ") : earlier?.proof,
+      ...(places.length > 0
+        ? { delivered_to: places.map(({ name }) => name), proof: places.map(({ proof }) => proof).join("; ") }
+        : { delivered_to: earlier?.delivered_to, proof: earlier?.proof }),
+      ...(entry.state === "undelivered" && {
+        delivered_to: undefined,
+        proof: `not delivered: the secret is kept for integ journal claim ${entry.id}`,
+      }),
       policy_item: entry.policy?.item ?? earlier?.policy_item,
     });
   }
@@ -326,15 +331,17 @@ async function keyRows(context: Context, facts: ReadonlyMap<string, JournalFacts
     await (await context.profiles.active()).legacy();
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+    const nowMs = serviceNow(context, service);
     const rows = value.rows.map((row): Row => {
       const { id = "", createdAt, lastUsedAt, expiresAt, ...key } = readAccessKey(row.value);
-      const { name, boundEmail: owner = key.createdByUserId, scopes: permissions, status } = key;
+      const { name, boundEmail: owner = key.createdByUserId, scopes: permissions } = key;
+      const status = key.status === "active" && Date.parse(expiresAt ?? "") <= nowMs ? "expired" : key.status;
       const times = { created_at: createdAt, last_used_at: lastUsedAt, expires_at: expiresAt };
       const note = [
         lastUsedAt === undefined && "The service does not say when it was last used.",
         lastUsedAt === null && "Never used.",
         expiresAt === null && "It does not expire.",
-        !facts.get(id)?.delivered_to && "This journal does not know where its secret went.",
+        !facts.get(id)?.proof && "This journal does not know where its secret went.",
       ];
       const fields = { id, name, owner, permissions, status, ...times, ...facts.get(id) };
       return { kind: "access_key", ...fields, note: note.filter(Boolean).join(" ") || undefined };
@@ -343,7 +350,9 @@ async function keyRows(context: Context, facts: ReadonlyMap<string, JournalFacts
     return value.saysMore ? [...rows, more] : rows;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return [{ kind: "unknown", id: "access_keys", note: `The access keys could not be listed: ${error.message}` }];
+    const note = `The access keys could not be listed: ${error.message}`;
+    context.output.warn(note);
+    return [{ kind: "unknown", id: "access_keys", note }];
   }
 }
 
