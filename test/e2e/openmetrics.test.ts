@@ -8,6 +8,7 @@ import { homeOfTest, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const service = await serviceOfFile();
+const common = { profile: "env", region: "us" };
 interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -53,16 +54,10 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
     const { code, stdout, stderr } = await at.integ(["status", "-o", "openmetrics"]);
     expect(code, stderr).toBe(0);
     const samples = samplesIn(stdout);
+    for (const { labels } of samples) expect(labels).toMatchObject(common);
     const of = (name: string): Sample[] => samples.filter((sample) => sample.name === name);
     const { data } = JSON.parse((await at.integ(["keys", "list", "--json"])).stdout) as {
-      data: {
-        id: string;
-        name: string;
-        expiresAt: string | null;
-        createdAt: string;
-        lastUsedAt: string | null;
-        status: string;
-      }[];
+      data: { id: string; expiresAt: string | null; createdAt: string; lastUsedAt: string | null; status: string }[];
     };
     const keys = data.filter(({ status }) => status !== "revoked");
     const times = (text: (key: (typeof data)[0]) => string | null): object =>
@@ -82,7 +77,7 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
     ]);
     expect(of("integ_policy_items")).toEqual(
       expect.arrayContaining(
-        ["create", "none"].map((action) => ({ name: "integ_policy_items", labels: { action }, value: 1 })),
+        ["create", "none"].map((action) => ({ name: "integ_policy_items", labels: { action, ...common }, value: 1 })),
       ),
     );
     const [made_at, changed] = [
@@ -95,19 +90,13 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
 
   it("count unfinished entries", async () => {
     const at = home();
-    const words = [
-      "oauth-clients",
-      "create",
-      "--service-account",
-      service.us.service_account_id,
-      "--scope",
-      "entity:read",
-    ];
+    const { service_account_id: id } = service.us;
+    const words = ["oauth-clients", "create", "--service-account", id, "--scope", "entity:read"];
     expect((await at.integ([...words, "--secret-command", "exit 1"])).code).toBe(12);
     const samples = samplesIn((await at.integ(["status", "-o", "openmetrics"])).stdout);
     expect(samples).toContainEqual({
       name: "integ_changes_unfinished",
-      labels: { state: "undelivered" },
+      labels: { state: "undelivered", ...common },
       value: 1,
     });
   });
@@ -136,7 +125,7 @@ describe("the file", () => {
     const words = ["status", "-o", "openmetrics", "--out", "integ.prom", "--retry-for", "0"];
     expect(await at.integ(words)).toMatchObject({ code: 0 });
     const whole = readFileSync(at.path("integ.prom"), "utf8");
-    expect(whole).toContain('integ_read_ok{what="access_keys"} 1\n');
+    expect(whole).toContain('integ_read_ok{what="access_keys",profile="env",region="us"} 1\n');
     for (const fault of ["status=403", "status=500", "body=truncated"]) {
       await service.fault(`GET /api/v1/access-keys ${fault}`);
       const ended = await at.integ(words);
@@ -148,7 +137,7 @@ describe("the file", () => {
     const keyless = await at.integ(words, { env: { INTEG_ACCESS_TOKEN: "" } });
     expect([keyless.code, keyless.stderr]).toEqual([0, expect.stringContaining("Without access keys")]);
     const samples = readFileSync(at.path("integ.prom"), "utf8");
-    expect(samples).toContain('integ_read_ok{what="access_keys"} 0\n');
+    expect(samples).toContain('integ_read_ok{what="access_keys",profile="env",region="us"} 0\n');
     expect(samples).not.toContain('kind="access_key"');
   });
 

@@ -5,6 +5,8 @@ import type { Sample } from "../../output/formats/openmetrics.ts";
 import type { Observed } from "../../policy/observed.ts";
 
 export interface StatusFacts {
+  /** Labels of every sample, so that one collector can read the files of several profiles. */
+  readonly common: Readonly<Record<"profile" | "region", string>>;
   readonly observed: Observed;
   readonly keys: readonly AccessKey[];
   readonly areKeysRead: boolean;
@@ -21,6 +23,10 @@ type TimeSource = { readonly labels: Readonly<Record<string, string>>; readonly 
 
 /** All samples, with times in seconds since 1970. Unknown values have no sample. */
 export function samplesOf(facts: StatusFacts): Sample[] {
+  return ownSamples(facts).map((sample) => ({ ...sample, labels: { ...sample.labels, ...facts.common } }));
+}
+
+function ownSamples(facts: StatusFacts): Sample[] {
   const { observed, keys, areKeysRead, unfinished, slots, actions, lastChange } = facts;
   const clients = [...observed.clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
   const live = keys.filter(({ status }) => status !== "revoked");

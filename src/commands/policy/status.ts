@@ -182,6 +182,7 @@ async function printSamples(context: Context, { policy = noPolicy, account, out 
   const changes = entries.filter((entry) => entry.policy?.id === policy.id && entry.state === "done");
   const { keys, nowMs } = await listedKeys(context);
   const samples = samplesOf({
+    common: { profile: account.profile, region: account.region },
     observed,
     keys,
     areKeysRead: nowMs > 0,
