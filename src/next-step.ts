@@ -202,6 +202,9 @@ const consents = [
 /** The step for an agent, which types commands unchanged: `--yes` in a command would be consent without a person. */
 export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep {
   const agree: Advice = `Ask a person, and add ${flags.yes} only if they agree to this change.`;
+  // Without a destination, claim prints the secret, which agent mode refuses.
+  if (typeof next === "string" && /^integ journal claim \S+$/.test(next))
+    return { hint: `Claim the secret to a new file or another destination, like ${next} ${flags.secretFile} <path>.` };
   if (typeof next === "string")
     return next.endsWith(` ${flags.yes}`)
       ? { nextCommand: next.slice(0, -flags.yes.length - 1) as NextCommand, hint: agree }

@@ -33,6 +33,8 @@ describe("a next step", () => {
     const own = withoutConsent({ nextCommand: shell`integ keys rotate ${"ak_1"} --update-profile --yes` });
     expect(own.nextCommand).toBe("integ keys rotate ak_1 --update-profile");
     expect(own.hint).toMatch(/^Ask a person/);
+    const claim = withoutConsent({ nextCommand: shell`integ journal claim ${"1r2"}` });
+    expect(claim).toEqual({ hint: expect.stringContaining("integ journal claim 1r2 --secret-file <path>") });
     const step = { nextCommand: { add: ["--force"] }, hint: "Look at it." } as const;
     expect(withoutConsent(step)).toEqual(step);
   });

@@ -144,7 +144,7 @@ function ownKeyFailure(
 function maybeOwnKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failure {
   const caller = callerOf(profile);
   return new Failure("usage", `${id} may be the key that ${caller} uses: rotating it could lock ${caller} out.`, {
-    meaning: `Nothing was changed. If it is, ${advice(profile)}; if it is another key, add --yes.`,
+    meaning: `Nothing was changed. If it is, ${advice(profile)}; if it is another key, ask a person, and add --yes only if they agree.`,
     ...(isSecretStored(profile)
       ? settingOf(profile.name, "--api-key-id")
       : { hint: "Use a profile that knows its key: see --api-key-id in integ help profiles add." }),
