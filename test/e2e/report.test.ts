@@ -198,7 +198,7 @@ async function page(count: number): Promise<string> {
   const rows = Array.from({ length: count }, (_, index) => ({
     kind: "access_key",
     id: `ak_000000000000${index}`,
-    name: [hostile, "n".repeat(250)][index] ?? `key ${index}`,
+    name: [hostile, "😀".repeat(14) + "n".repeat(230)][index] ?? `key ${index}`,
     owner: "service-account-owner@us.sandbox.example",
     permissions: ["entity:read", "entity:write", "cohort:read"],
     status: ["active", "active", "active", "revoked", "expired"][index % 5],
@@ -222,6 +222,7 @@ describe("the HTML page", () => {
     const text = await page(10);
     expect(text).toContain("default-src 'none'");
     expect(text).not.toMatch(/<img|<link|src=["']?http|url\(/);
+    expect(text).toContain(`>${"😀".repeat(14)}${"n".repeat(13)}…<`);
     expect(text.match(/<script/g)).toHaveLength(1);
     expect(text).toContain("<svg");
   });

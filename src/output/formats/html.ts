@@ -143,7 +143,8 @@ function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
     const [x, end] = [at(from), Number.isNaN(until) ? width : at(until)];
     const y = (index % barsOfPicture) * lineHeight + 24;
     const colour = colours[stateOf(lifetime, nowMs)];
-    const label = name.length > longestName ? `${name.slice(0, longestName - 1)}…` : name;
+    const letters = [...name];
+    const label = letters.length > longestName ? `${letters.slice(0, longestName - 1).join("")}…` : name;
     const words = Number.isNaN(until) ? "without an expiry" : `until ${day(until)}`;
     return `<text x="0" y="${y + 10}">${escaped(label)}</text><rect x="${x.toFixed(1)}" y="${y}" width="${Math.max(2, end - x).toFixed(1)}" height="10" fill="${colour}"><title>${escaped(name)}: from ${day(from)}, ${words}${status && `, ${escaped(status)}`}</title></rect>`;
   });
