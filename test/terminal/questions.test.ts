@@ -67,14 +67,20 @@ describe("questions", () => {
     await dialog.answer(/Invalid base URL: it must begin/, `${"\u007f".repeat(7)}${service.eu.base_url}\r`);
     await dialog.answer(/API key/, `${service.eu.api_key}\r`);
     expect(await dialog.ended, dialog.written).toBe(0);
-    expect(dialog.written).toContain("The service accepts the credential (eu, ");
-    expect(dialog.written).toMatch(/Without questions: integ profiles add mine --region eu --base-url http\S+\s/);
-    const { stdout } = await at.integ(["profiles", "show", "mine", "--json"], { env });
-    expect(JSON.parse(stdout)).toMatchObject({ name: "mine", region: "eu", base_url: service.eu.base_url });
-    const again = session(["profiles", "add"], env);
+    expect(dialog.written).toMatch(
+      /accepts the credential \(eu, .*Without questions: integ profiles add mine --region eu --base-url http\S+\s/s,
+    );
+    const again = session(["profiles", "add", "--region", "us", "--base-url", service.us.base_url], env);
     await again.answer(/Name of the profile/, "mine\r");
-    await again.answer(/Profile "mine" already exists/, "\u0003");
+    await again.answer(/Profile "mine" already exists/, `${"\u007f".repeat(4)}other\r`);
+    await again.answer(/API key/, "wrong\r");
+    await again.answer(/although its credential is refused/, "\u0003");
     expect(await again.ended).toBe(130);
+    const { data } = JSON.parse((await at.integ(["profiles", "list", "--json"], { env })).stdout) as {
+      data: unknown[];
+    };
+    const mine = { name: "mine", region: "eu", base_url: service.eu.base_url };
+    expect(data.slice(0, 2)).toMatchObject([mine, { name: "sandbox" }]);
   });
 
   it.each([
@@ -141,8 +147,7 @@ describe("questions", () => {
     ["INTEG_NO_INPUT", [], { INTEG_NO_INPUT: "1" }],
   ])("never asks with %s", async (_what, flags, env) => {
     const before = await clientCount();
-    const dialog = session(["oauth-clients", "create", ...flags], env);
-    expect(await dialog.ended).toBe(2);
+    expect(await session(["oauth-clients", "create", ...flags], env).ended).toBe(2);
     expect(await clientCount()).toBe(before);
   });
 });

@@ -30,8 +30,16 @@ export async function tryCredential(
     const question = isRefused
       ? "Store the profile although its credential is refused?"
       : "Store the profile untested?";
-    if (output.interactive && (await output.confirm(question, { destructive: isRefused }))) return;
-    await context.profiles.remove(name);
+    let isKept = false;
+    // A signal at the question is no yes, and leaves time to remove the credential too.
+    await context.clock.finishing(async () => {
+      try {
+        isKept = output.interactive && (await output.confirm(question, { destructive: isRefused }));
+      } finally {
+        if (!isKept) await context.profiles.remove(name);
+      }
+    });
+    if (isKept) return;
     const why = isRefused ? "its credential does not work" : "the service did not answer";
     throw new Failure(error.kind, `The profile "${name}" was not stored: ${why}.`, {
       meaning: error.message,
