@@ -28,8 +28,8 @@ export interface Status {
   readonly headline: readonly string[];
   readonly needed: readonly StatusItem[];
   readonly waiting: readonly StatusItem[];
-  /** True if access keys are left out, because the profile cannot list them. */
-  readonly isPartial?: boolean | undefined;
+  /** A sentence: what was not asked, because the profile cannot list access keys. */
+  readonly unasked?: string | undefined;
   readonly credentials: readonly LiveCredential[];
   /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
@@ -54,13 +54,13 @@ const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
 const blank: PageLine = { margin: 0, text: "" };
 
 export function statusPage(status: Status, screen: Screen): PageLine[] {
-  const { headline, waiting, slots, isPartial = false } = status;
+  const { headline, waiting, slots, unasked } = status;
   const needed = status.needed.toSorted((a, b) => severity(a) - severity(b) || dateOf(a, status) - dateOf(b, status));
   return [
     { margin: 0, text: headline.join(" · ") },
     blank,
     ...(needed.length === 0
-      ? [{ margin: 0, text: `Nothing needs you${isPartial ? ", as far as integ can see" : ""}.` }]
+      ? [{ margin: 0, text: unasked === undefined ? "Nothing needs you." : `No change needs you. ${unasked}` }]
       : section("Needs you", needed, { ...screen, more: "integ status --json" })),
     ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, { ...screen, more: "integ journal list" })]),
     blank,

@@ -95,7 +95,9 @@ export const command = defineVerb({
             ...(policy ? [`policy ${file}, ${changeCount(dueNow)} due`] : []),
           ],
           ...itemsOf({ unfinished, due: due.filter((row) => !isListed(row)), ending, unseen }, { nowMs, time }),
-          isPartial: listed.isWithoutKeys,
+          unasked:
+            listed.withoutKeys &&
+            `${policy ? "Access keys were not read" : "The service was not asked"}: ${listed.withoutKeys}`,
           credentials: [...live.map(ofKey), ...clients],
           slots,
           nowMs,
@@ -443,8 +445,8 @@ interface ListedKeys {
   readonly keys: readonly AccessKey[];
   /** The service's time, milliseconds since 1970; 0 if the keys could not be listed. */
   readonly nowMs: number;
-  /** True if the profile cannot use the legacy contract, which lists the keys. */
-  readonly isWithoutKeys?: boolean;
+  /** Why the profile cannot use the legacy contract, which lists the keys. */
+  readonly withoutKeys?: string;
   readonly unread?: readonly Row[];
 }
 
@@ -469,7 +471,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
       throw error;
     if (isWithoutKeys) {
       context.output.note(`Without access keys: ${error.message}`);
-      return { ...none, isWithoutKeys };
+      return { ...none, withoutKeys: error.message };
     }
     const { nextCommand } = error.details;
     const next = typeof nextCommand === "string" ? nextCommand : shell`integ doctor`;

@@ -31,7 +31,7 @@ export async function tryCredential(
       ? "Store the profile although its credential is refused?"
       : "Store the profile untested?";
     let isKept = false;
-    // A signal at the question is no yes, and leaves time to remove the credential too.
+    // A signal at the question keeps nothing, and leaves time to remove the credential too.
     await context.clock.finishing(async () => {
       try {
         isKept = output.interactive && (await output.confirm(question, { destructive: isRefused }));

@@ -96,7 +96,7 @@ it("the page orders what needs a person by severity, then by date", async () => 
 it("the page reports an empty account, and sorts 3,000 credentials by their end", async () => {
   const empty = { ...morning, needed: [], waiting: [], credentials: [], slots: new Map<string, number>() };
   expect(await statusAt(empty, 80)).toContain("Nothing needs you.");
-  expect(await statusAt({ ...empty, isPartial: true }, 80)).toContain("Nothing needs you, as far as integ can see.");
+  expect(await statusAt({ ...empty, unasked: "Not asked: x." }, 80)).toContain("No change needs you. Not asked: x.");
   const many = Array.from({ length: 3000 }, (_, index) => key(`ak_${index}`, "", [1, 1, 3000 - index]));
   const text = await statusAt({ ...morning, credentials: many }, 80);
   expect(text).toContain("ak_2999");
