@@ -7,6 +7,7 @@ declare const quoted: unique symbol;
 export const flags = {
   accessTokenCommand: "--access-token-command",
   accessTokenEndpoint: "--access-token-endpoint",
+  adopt: "--adopt",
   all: "--all",
   apiKeyCommand: "--api-key-command",
   apiKeyId: "--api-key-id",

@@ -12,7 +12,7 @@ import { observe } from "./observe.ts";
 import { planPage } from "./plan-page.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, summarizePlan, reportPlanNotes } from "./rows.ts";
-import { shell } from "../../next-step.ts";
+import { flags, shell } from "../../next-step.ts";
 import { stepForAllHeld } from "./held.ts";
 
 export const command = defineVerb({
@@ -83,7 +83,12 @@ async function reportDue({ output, ...context }: Context, { plan, profile, sourc
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
   // If apply can do nothing, a person has to take the next step.
   const personStep = runnable.length === 0 ? stepForAllHeld(due, file) : {};
-  const step = missing?.details ?? { nextCommand: shell`integ apply ${source}`, ...personStep };
+  // `apply` of a written plan adopts nothing.
+  const adopt =
+    source.length !== 1 && due.some(({ hold, choices }) => hold === "not_adopted" && choices?.length === 1)
+      ? [flags.adopt]
+      : [];
+  const step = missing?.details ?? { nextCommand: shell`integ apply ${adopt} ${source}`, ...personStep };
   if (step.hint !== undefined) output.note(step.hint);
   if (typeof step.nextCommand === "string" && personStep.hint === undefined) output.next(step.nextCommand);
 }

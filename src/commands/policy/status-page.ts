@@ -10,7 +10,9 @@ export interface StatusItem {
   readonly what: string;
   readonly state: string;
   readonly command?: string | null | undefined;
-  /** The time that orders the items, ISO 8601: of the next step, else of the last change; undefined: now. */
+  /** Items of one severity are ordered by kind, such as changes before keys. */
+  readonly kind?: number;
+  /** The time that orders items of a kind, ISO 8601: of the next step, else of the last change; undefined: first. */
   readonly at?: string | null | undefined;
 }
 
@@ -55,7 +57,7 @@ const blank: PageLine = { margin: 0, text: "" };
 
 export function statusPage(status: Status, screen: Screen): PageLine[] {
   const { headline, waiting, slots, unasked } = status;
-  const needed = status.needed.toSorted((a, b) => severity(a) - severity(b) || dateOf(a, status) - dateOf(b, status));
+  const needed = status.needed.toSorted((a, b) => orderOf(a) - orderOf(b) || dateOf(a) - dateOf(b));
   return [
     { margin: 0, text: headline.join(" · ") },
     blank,
@@ -69,12 +71,12 @@ export function statusPage(status: Status, screen: Screen): PageLine[] {
   ];
 }
 
-function severity({ mark }: StatusItem): number {
-  return mark === "✗" ? 0 : 1;
+function orderOf({ mark, kind = 0 }: StatusItem): number {
+  return (mark === "✗" ? 0 : 10) + kind;
 }
 
-function dateOf({ at }: StatusItem, { nowMs }: Status): number {
-  return Date.parse(at ?? "") || nowMs;
+function dateOf({ at }: StatusItem): number {
+  return Date.parse(at ?? "") || 0;
 }
 
 function section(title: string, all: readonly StatusItem[], screen: Screen & { readonly more: string }): PageLine[] {

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
-import { dueAt, type Entry, mayHaveArrived, needsAttention, nextStep, type Operation } from "../../journal/entry.ts";
+import { dueAt, type Entry, mayHaveArrived, needsAttention, nextStep } from "../../journal/entry.ts";
 import { type Account } from "../../operations/workbench.ts";
 import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
@@ -94,7 +94,7 @@ export const command = defineVerb({
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
             ...(policy ? [`policy ${file}, ${changeCount(dueNow)} due`] : []),
           ],
-          ...itemsOf({ unfinished, due: due.filter((row) => !isListed(row)), ending, unseen }, { nowMs, time }),
+          ...itemsOf({ unfinished, due: due.filter((row) => !isListed(row)), ending, unseen }, { nowMs, time, file }),
           unasked:
             listed.withoutKeys &&
             `${policy ? "Access keys were not read" : "The service was not asked"}: ${listed.withoutKeys}`,
@@ -244,10 +244,11 @@ function keysOfChanges(unfinished: readonly Unfinished[]): (string | undefined)[
   return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
 }
 
-/** `create client`, `rotate key` */
-function workOf(operation: Operation): string {
+/** `create client of sa_1`, `rotate key` */
+function workOf({ operation, request_text }: Entry): string {
   const [kind = "", verb] = operation.split(".");
-  return `${verb} ${kind === "oauth_client" ? "client" : "key"}`;
+  if (operation !== "oauth_client.create") return `${verb} ${kind === "oauth_client" ? "client" : "key"}`;
+  return `create client of ${(JSON.parse(request_text) as { service_account_id: string }).service_account_id}`;
 }
 
 /** Words for the state of an unfinished entry. */
@@ -278,16 +279,16 @@ interface Rows {
 
 function itemsOf(
   { unfinished, due, ending, unseen }: Rows,
-  { nowMs, time }: { readonly nowMs: number; readonly time: (iso: string) => string },
+  { nowMs, time, file }: { readonly nowMs: number; readonly time: (iso: string) => string; readonly file: string },
 ): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
-    const { state, operation, resource_id, policy, updated_at } = entry;
+    const { state, resource_id, policy, updated_at } = entry;
     const end = dueAt(entry);
     const at = time(end ?? updated_at);
     const isDue = needsAttention(entry, nowMs);
     return {
       mark: !isDue ? "·" : state === "unknown" || state === "secret_lost" ? "✗" : "!",
-      what: [workOf(operation), resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
+      what: [workOf(entry), resource_id ?? "", policy ? `(${policy.item})` : ""].filter(Boolean).join(" "),
       state: progressWords(entry, { at, used }),
       command: isDue ? row.next_step : undefined,
       at: end ?? updated_at,
@@ -318,11 +319,12 @@ function itemsOf(
     mark: "!",
     what: `${toAdopt.length} items`,
     state: "exist, and are not adopted",
-    command: "integ adopt --all",
+    command: shell`integ adopt --all ${fileWords(file)}`,
   };
   const ofPolicies =
     toAdopt.length > 1 ? [adoption, ...due.filter((row) => !toAdopt.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
-  const items = [...unseen.map(ofUnseen), ...unfinished.map(ofEntry), ...ofPolicies, ...ending.map(ofEnd)];
+  const kinds = [unseen.map(ofUnseen), unfinished.map(ofEntry), ofPolicies, ending.map(ofEnd)];
+  const items = kinds.flatMap((ofKind, kind) => ofKind.map((item) => ({ ...item, kind })));
   return {
     needed: items.filter(({ mark }) => mark !== "·"),
     waiting: items.filter(({ mark }) => mark === "·"),

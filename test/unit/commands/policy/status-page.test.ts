@@ -23,7 +23,7 @@ const morning: Status = {
   needed: [
     {
       mark: "✗",
-      what: "create client",
+      what: "create client of sa_1",
       state: "outcome unknown, 12 minutes ago",
       command: "integ journal recover 1rs6",
     },
@@ -75,16 +75,16 @@ it.each([
   },
 );
 
-it("the page orders what needs a person by severity, then by date", async () => {
+it("the page orders what needs a person by severity, then by kind and date", async () => {
   const items = (
     [
       ["!", "c", 3],
-      ["✗", "b", 9],
+      ["✗", "b", -9, 1],
       ["!", "d", 5],
       ["✗", "a", -1],
     ] as const
-  ).map(([mark, what, days]) => ({
-    mark,
+  ).map(([mark, what, days, kind = 0]) => ({
+    ...{ mark, kind },
     what,
     state: "",
     at: inDays(days),
