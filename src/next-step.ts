@@ -175,6 +175,13 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
+/** A row's next step, a command or advice that ends with one, as the profile that `--profile` named. */
+export function stepAs(profile: string | undefined, step: string): string {
+  const [, advice = "", command] = /^(.*: )?(integ .*)$/s.exec(step) ?? [];
+  if (profile === undefined || command === undefined) return step;
+  return `${advice}${commandAfter(command as NextCommand, [shortFlags.profile, profile])}`;
+}
+
 /** The value of a typed flag; the last occurrence counts. */
 export function typedValue(
   typed: readonly string[],

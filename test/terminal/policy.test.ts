@@ -96,7 +96,7 @@ it("integ status at a terminal never says that nothing needs a person if it coul
   rmSync(home.path("integ.yaml"));
   const without = new Session(["status"], { home });
   expect(await without.ended).toBe(0);
-  expect(without.shown).toMatch(/No change needs you. The service was not asked: .* no legacy bearer token/);
+  expect(without.shown).toMatch(/No change needs you. Access keys were not read: .* no legacy bearer token/);
 });
 
 describe("integ adopt --all at a terminal", () => {

@@ -8,6 +8,7 @@ import { defineVerb } from "../verb.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import { stepAs } from "../../next-step.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ListView } from "../../output/formats/format.ts";
 import { relativeTime } from "../../output/relative-time.ts";
@@ -97,7 +98,11 @@ async function print(context: Context, report: Report): Promise<void> {
   if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
   const { findings } = report.audit;
   const isTable = output.format === "table" && output.fields === undefined;
-  const rows = isTable ? perKey(findings, output.hasRelativeTimes ? report.now : undefined) : findings;
+  const now = output.hasRelativeTimes ? report.now : undefined;
+  const rows = (isTable ? perKey(findings, now) : findings).map((row) => ({
+    ...row,
+    remedy: stepAs(context.settings.profile, row.remedy),
+  }));
   const columns = isTable ? view.columns.filter(({ path }) => path !== "rule") : view.columns;
   const writer = output.list({ ...view, columns, empty: `No findings. ${judgedLine(report)}` });
   await writer.whole(rows);

@@ -1,4 +1,5 @@
 import { Failure } from "../../errors.ts";
+import { stepAs } from "../../next-step.ts";
 import { itemOf } from "../../policy/works.ts";
 import { parseLifetime } from "../options/global.ts";
 import { observe } from "../policy/observe.ts";
@@ -43,14 +44,16 @@ export const command = defineVerb({
     const names = new Set([...observed.works.keys()].map((key) => itemOf(key).name));
     const findings = auditClients(clients, { maxAgeMs, nowMs: observed.nowMs, declared, names });
     const view = { columns, empty: "No findings." };
+    const { profile } = context.settings;
+    const rows = findings.map((row) => ({ ...row, remedy: stepAs(profile, row.remedy) }));
     if (options.fix) {
-      if (context.output.format === "table") await printFindings(context, findings, view);
+      if (context.output.format === "table") await printFindings(context, rows, view);
       const { fixClients } = await import("./audit-fix.ts");
       const left = await fixClients(context, findings, { isTrial: options.dryRun === true, entries });
       if (left.length > 0) throw findingsFailure(left);
       return;
     }
-    await printFindings(context, findings, view);
+    await printFindings(context, rows, view);
     const note = `${clients.length} ${clients.length === 1 ? "client" : "clients"} judged; clients created elsewhere are not known here.`;
     context.output.note(note);
     if (findings.length > 0) throw findingsFailure(findings);

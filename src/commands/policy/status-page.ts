@@ -30,8 +30,8 @@ export interface Status {
   readonly headline: readonly string[];
   readonly needed: readonly StatusItem[];
   readonly waiting: readonly StatusItem[];
-  /** A sentence: what was not asked, because the profile cannot list access keys. */
-  readonly unasked?: string | undefined;
+  /** Why the profile cannot list access keys. */
+  readonly unread?: string | undefined;
   readonly credentials: readonly LiveCredential[];
   /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
@@ -56,13 +56,19 @@ const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
 const blank: PageLine = { margin: 0, text: "" };
 
 export function statusPage(status: Status, screen: Screen): PageLine[] {
-  const { headline, waiting, slots, unasked } = status;
+  const { headline, waiting, slots, unread } = status;
   const needed = status.needed.toSorted((a, b) => orderOf(a) - orderOf(b) || dateOf(a) - dateOf(b));
   return [
     { margin: 0, text: headline.join(" · ") },
     blank,
     ...(needed.length === 0
-      ? [{ margin: 0, text: unasked === undefined ? "Nothing needs you." : `No change needs you. ${unasked}` }]
+      ? [
+          {
+            margin: 0,
+            text:
+              unread === undefined ? "Nothing needs you." : `No change needs you. Access keys were not read: ${unread}`,
+          },
+        ]
       : section("Needs you", needed, { ...screen, more: "integ status --json" })),
     ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, { ...screen, more: "integ journal list" })]),
     blank,

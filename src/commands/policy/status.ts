@@ -11,7 +11,7 @@ import type { Plan } from "../../policy/plan.ts";
 import type { Observed, SeenCredential } from "../../policy/observed.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { ClientInventory, itemKey, type ItemKind } from "../../policy/works.ts";
-import { type NextStep, shell } from "../../next-step.ts";
+import { type NextStep, shell, stepAs } from "../../next-step.ts";
 import { parseLifetime } from "../options/global.ts";
 import { accountOf, mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
 import { noteMissing } from "../running/missing.ts";
@@ -77,6 +77,8 @@ export const command = defineVerb({
     const unfinished = await unfinishedRows(context, listed);
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
     const unseen = [...unread, ...(listed.unread ?? [])];
+    const chosen = (step: string | null | undefined): string | null =>
+      step ? stepAs(context.settings.profile, step) : null;
     if (context.output.isTable) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
       const nowMs = listed.nowMs || context.clock.now();
@@ -94,10 +96,11 @@ export const command = defineVerb({
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
             ...(policy ? [`policy ${file}, ${changeCount(dueNow)} due`] : []),
           ],
-          ...itemsOf({ unfinished, due: due.filter((row) => !isListed(row)), ending, unseen }, { nowMs, time, file }),
-          unasked:
-            listed.withoutKeys &&
-            `${policy ? "Access keys were not read" : "The service was not asked"}: ${listed.withoutKeys}`,
+          ...itemsOf(
+            { unfinished, due: due.filter((row) => !isListed(row)), ending, unseen },
+            { nowMs, time, file, chosen },
+          ),
+          unread: listed.withoutKeys,
           credentials: [...live.map(ofKey), ...clients],
           slots,
           nowMs,
@@ -115,7 +118,9 @@ export const command = defineVerb({
       ...unseen,
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
-    await list.whole(rows.map(({ due_at = null, next_step = null, ...row }) => ({ ...row, due_at, next_step })));
+    await list.whole(
+      rows.map(({ due_at = null, next_step, ...row }) => ({ ...row, due_at, next_step: chosen(next_step) })),
+    );
   },
 });
 
@@ -277,9 +282,17 @@ interface Rows {
   readonly unseen: readonly Row[];
 }
 
+interface ItemsContext {
+  readonly nowMs: number;
+  readonly time: (iso: string) => string;
+  readonly file: string;
+  /** The next step as the chosen profile. */
+  readonly chosen: (step: string | null | undefined) => string | null;
+}
+
 function itemsOf(
   { unfinished, due, ending, unseen }: Rows,
-  { nowMs, time, file }: { readonly nowMs: number; readonly time: (iso: string) => string; readonly file: string },
+  { nowMs, time, file, chosen }: ItemsContext,
 ): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
     const { state, resource_id, policy, updated_at } = entry;
@@ -324,7 +337,9 @@ function itemsOf(
   const ofPolicies =
     toAdopt.length > 1 ? [adoption, ...due.filter((row) => !toAdopt.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
   const kinds = [unseen.map(ofUnseen), unfinished.map(ofEntry), ofPolicies, ending.map(ofEnd)];
-  const items = kinds.flatMap((ofKind, kind) => ofKind.map((item) => ({ ...item, kind })));
+  const items = kinds.flatMap((ofKind, kind) =>
+    ofKind.map((item) => ({ ...item, command: chosen(item.command), kind })),
+  );
   return {
     needed: items.filter(({ mark }) => mark !== "·"),
     waiting: items.filter(({ mark }) => mark === "·"),

@@ -83,12 +83,7 @@ it("the page orders what needs a person by severity, then by kind and date", asy
       ["!", "d", 5],
       ["✗", "a", -1],
     ] as const
-  ).map(([mark, what, days, kind = 0]) => ({
-    ...{ mark, kind },
-    what,
-    state: "",
-    at: inDays(days),
-  }));
+  ).map(([mark, what, days, kind = 0]) => ({ mark, kind, what, state: "", at: inDays(days) }));
   const text = await statusAt({ ...morning, needed: items }, 80);
   expect(text.match(/^  [✗!] [abcd]\b/gm)).toEqual(["  ✗ a", "  ✗ b", "  ! c", "  ! d"]);
 });
@@ -96,7 +91,9 @@ it("the page orders what needs a person by severity, then by kind and date", asy
 it("the page reports an empty account, and sorts 3,000 credentials by their end", async () => {
   const empty = { ...morning, needed: [], waiting: [], credentials: [], slots: new Map<string, number>() };
   expect(await statusAt(empty, 80)).toContain("Nothing needs you.");
-  expect(await statusAt({ ...empty, unasked: "Not asked: x." }, 80)).toContain("No change needs you. Not asked: x.");
+  expect(await statusAt({ ...empty, unread: "Why." }, 80)).toContain(
+    "No change needs you. Access keys were not read: Why.",
+  );
   const many = Array.from({ length: 3000 }, (_, index) => key(`ak_${index}`, "", [1, 1, 3000 - index]));
   const text = await statusAt({ ...morning, credentials: many }, 80);
   expect(text).toContain("ak_2999");
