@@ -77,15 +77,14 @@ export const command = defineVerb({
     const unfinished = await unfinishedRows(context, listed);
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
     const unseen = [...unread, ...(listed.unread ?? [])];
-    const chosen = (step: string | null | undefined): string | null =>
-      step ? stepAs(context.settings.profile, step) : null;
     if (context.output.isTable) {
       const live = listed.keys.filter(({ status }) => status !== "revoked");
       const nowMs = listed.nowMs || context.clock.now();
       const { keyId } = await context.profiles.active();
       const own = live.find(({ id }) => id !== undefined && id === keyId);
       const dueNow = due.filter(({ state }) => state !== "wait");
-      const isListed = ({ name }: Row): boolean => unfinished.some(({ entry }) => entry.id === begun.get(name));
+      const { settings } = context;
+      const unlisted = due.filter(({ name }) => unfinished.every(({ entry }) => entry.id !== begun.get(name)));
       return context.output.page(({ width = 80, ...screen }) => {
         const time = (iso: string): string => screen.time(iso, nowMs);
         const status: Status = {
@@ -96,10 +95,7 @@ export const command = defineVerb({
             ...(own?.expiresAt ? [`key ${own.id} (expires ${time(own.expiresAt)})`] : []),
             ...(policy ? [`policy ${file}, ${changeCount(dueNow)} due`] : []),
           ],
-          ...itemsOf(
-            { unfinished, due: due.filter((row) => !isListed(row)), ending, unseen },
-            { nowMs, time, file, chosen },
-          ),
+          ...itemsOf({ unfinished, due: unlisted, ending, unseen }, { time, file, nowMs, settings }),
           unread: listed.withoutKeys,
           credentials: [...live.map(ofKey), ...clients],
           slots,
@@ -118,9 +114,7 @@ export const command = defineVerb({
       ...unseen,
     ];
     const list = context.output.list({ columns: [...columns], singular: "row", plural: "rows" });
-    await list.whole(
-      rows.map(({ due_at = null, next_step, ...row }) => ({ ...row, due_at, next_step: chosen(next_step) })),
-    );
+    await list.whole(rows.map(({ due_at = null, ...row }) => ({ ...row, due_at, next_step: chosen(row, context) })));
   },
 });
 
@@ -282,17 +276,22 @@ interface Rows {
   readonly unseen: readonly Row[];
 }
 
-interface ItemsContext {
-  readonly nowMs: number;
-  readonly time: (iso: string) => string;
-  readonly file: string;
-  /** The next step as the chosen profile. */
-  readonly chosen: (step: string | null | undefined) => string | null;
+function chosen({ next_step: step }: Pick<Row, "next_step">, { settings }: Pick<Context, "settings">): string | null {
+  return step ? stepAs(settings.profile, step) : null;
 }
 
 function itemsOf(
   { unfinished, due, ending, unseen }: Rows,
-  { nowMs, time, file, chosen }: ItemsContext,
+  {
+    nowMs,
+    time,
+    file,
+    settings,
+  }: Pick<Context, "settings"> & {
+    readonly nowMs: number;
+    readonly time: (iso: string) => string;
+    readonly file: string;
+  },
 ): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
     const { state, resource_id, policy, updated_at } = entry;
@@ -338,7 +337,7 @@ function itemsOf(
     toAdopt.length > 1 ? [adoption, ...due.filter((row) => !toAdopt.includes(row)).map(ofPolicy)] : due.map(ofPolicy);
   const kinds = [unseen.map(ofUnseen), unfinished.map(ofEntry), ofPolicies, ending.map(ofEnd)];
   const items = kinds.flatMap((ofKind, kind) =>
-    ofKind.map((item) => ({ ...item, command: chosen(item.command), kind })),
+    ofKind.map((item) => ({ ...item, command: chosen({ next_step: item.command }, { settings }), kind })),
   );
   return {
     needed: items.filter(({ mark }) => mark !== "·"),
