@@ -280,18 +280,15 @@ function chosen({ next_step: step }: Pick<Row, "next_step">, { settings }: Pick<
   return step ? stepAs(settings.profile, step) : null;
 }
 
+interface Shown {
+  readonly nowMs: number;
+  readonly time: (iso: string) => string;
+  readonly file: string;
+}
+
 function itemsOf(
   { unfinished, due, ending, unseen }: Rows,
-  {
-    nowMs,
-    time,
-    file,
-    settings,
-  }: Pick<Context, "settings"> & {
-    readonly nowMs: number;
-    readonly time: (iso: string) => string;
-    readonly file: string;
-  },
+  { nowMs, time, file, settings }: Pick<Context, "settings"> & Shown,
 ): Pick<Status, "needed" | "waiting"> {
   const ofEntry = ({ entry, row, used }: Unfinished): StatusItem => {
     const { state, resource_id, policy, updated_at } = entry;
