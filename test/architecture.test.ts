@@ -24,6 +24,7 @@ const allFolders = "disk commands operations api journal secrets profiles output
 
 /** Pure rules that any folder may import: no I/O, no heavy dependency. */
 const pureRules = [
+  "disk/disk-health.ts",
   "disk/error-words.ts",
   "api/access-keys.ts",
   "api/contract.ts",

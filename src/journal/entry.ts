@@ -120,6 +120,23 @@ export function detailOf<O extends keyof NeededDetail>(
   return detail as ReturnType<typeof detailOf<O>>;
 }
 
+/** If the clocks of this machine and the service agree, they differ by this much at most. */
+export const clockSkewMs = 5 * 60_000;
+
+/** When an entry was written, by the service's clock as far as that is known, milliseconds since 1970. */
+export function beganAt({ created_at, clock_offset_ms }: Entry): number {
+  return Date.parse(created_at) + (clock_offset_ms ?? 0);
+}
+
+/** The places that sent the request. A path is not an identity: an earlier state folder at this path had other kept secrets. */
+export function attemptedPlaces(
+  { place, machine }: { readonly place: string; readonly machine: { make(): string } },
+  { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
+): readonly string[] {
+  const isReplaced = places.includes(place) && ids.length > 0 && !ids.includes(machine.make());
+  return isReplaced ? [...new Set([...places, `a state folder that was at ${place}`])] : places;
+}
+
 /** Where else than here a secret of the entry may be kept: machines and folders. */
 export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);

@@ -12,7 +12,7 @@ import {
 import { type Attempt, failureOf } from "../api/call/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure, withRequestId } from "../errors.ts";
-import { type Entry, isPutOff, revokedFirst, lastErrorOf } from "../journal/entry.ts";
+import { type Entry, isPutOff, revokedFirst, lastErrorOf, clockSkewMs } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import { type Advice, flags, shell } from "../next-step.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
@@ -34,7 +34,7 @@ import {
   takeUp,
 } from "./secret-delivery.ts";
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
-import { clockSkewMs, entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
 /** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
 export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {

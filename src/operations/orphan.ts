@@ -3,21 +3,20 @@ import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/acc
 import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
 import { Failure } from "../errors.ts";
-import { type Entry, mayHaveArrived, wasClaimed, otherPlaces } from "../journal/entry.ts";
+import {
+  type Entry,
+  mayHaveArrived,
+  wasClaimed,
+  otherPlaces,
+  attemptedPlaces,
+  beganAt,
+  clockSkewMs,
+} from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
 import type { CreationWork, Made } from "./creation.ts";
 import { learnedOfKept, seenAtAll, settleDelivered } from "./secret-delivery.ts";
 import { readUntilAnswered, wait } from "./sending.ts";
-import {
-  attemptedPlaces,
-  beganAt,
-  clockSkewMs,
-  entryFailure,
-  outcomeUnknown,
-  recordAfterwards,
-  serviceTime,
-  type Workbench,
-} from "./workbench.ts";
+import { entryFailure, outcomeUnknown, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
 import { isWorkedOn } from "../journal/rotations.ts";
 import { type Advice, type NextStep, shell } from "../next-step.ts";
 
@@ -161,7 +160,7 @@ async function settleOrphanFound(
   { key, certain }: Extract<Search, { kind: "one" }>,
 ): Promise<undefined> {
   if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
-  const attempted_at = attemptedPlaces(bench, lease.entry.detail);
+  const attempted_at = attemptedPlaces(bench.secrets, lease.entry.detail);
   const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
   await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
   const found = certain

@@ -2,11 +2,10 @@
 // repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { mayRetryChange, nextDelay, retryRead } from "../api/call/retry.ts";
-import { type Entry, isPutOff, mayHaveArrived, nextStep, lastErrorOf } from "../journal/entry.ts";
+import { type Entry, isPutOff, mayHaveArrived, nextStep, lastErrorOf, attemptedPlaces } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
-  attemptedPlaces,
   entryFailure,
   outcomeUnknown,
   prerequisite,
@@ -64,7 +63,7 @@ export async function recordAttempt(
 ): Promise<void> {
   const { attempts, destination, detail: before } = lease.entry;
   const { place: here, machine } = bench.secrets;
-  const attempted_at = [...new Set([...attemptedPlaces(bench, before), here])];
+  const attempted_at = [...new Set([...attemptedPlaces(bench.secrets, before), here])];
   const attempted_by = [...new Set([...(before.attempted_by ?? []), machine.make()])];
   await lease.record({
     attempts: attempts + 1,

@@ -3,7 +3,9 @@ import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import type { ReadClock } from "../api/call/retry.ts";
 import { Failure, type FailureDetails, type FailureKind, reasonOf } from "../errors.ts";
+import { beganAt, clockSkewMs } from "../journal/entry.ts";
 import type { ClientProof, Entry, EntryProgress, KeyExchange } from "../journal/entry.ts";
+import type { DiskHealth } from "../disk/disk-health.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
 import { type Advice, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
@@ -73,25 +75,6 @@ export interface Workbench extends DeliveryBench {
   readonly retryForMs: number;
 }
 
-/** Whether this process may still believe its disk: after one failed write or sync, a later success says nothing about it. */
-export class DiskHealth {
-  #failure: string | undefined;
-
-  /** Something that should be on the disk, or removed from it, may not be so. @param why as the disk said it */
-  markFailed(why: string): void {
-    this.#failure ??= why;
-  }
-
-  /** Called before every request that changes something. @throws Failure `failed` after a failed write */
-  assertHealthy(): void {
-    if (this.#failure === undefined) return;
-    throw new Failure("failed", `The disk failed during the command, and nothing more is sent: ${this.#failure}`, {
-      hint: "Check the disk, then finish what was started.",
-      nextCommand: shell`integ journal recover`,
-    });
-  }
-}
-
 /** The part of an intent that the account decides. Work that continues an entry's stays as that was started. */
 export function madeFor(account: Account | Entry) {
   if ("base_url" in account) {
@@ -122,16 +105,8 @@ export function tellOtherEndpoint({ account, tell }: Workbench, begun: string | 
   );
 }
 
-/** If the clocks of this machine and the service agree, they differ by this much at most. */
-export const clockSkewMs = 5 * 60_000;
-
 export function serviceTime({ clock, account }: Workbench): number {
   return clock.now() + (account.service.clockOffset() ?? 0);
-}
-
-/** When an entry was written, by the service's clock as far as that is known, milliseconds since 1970. */
-export function beganAt({ created_at, clock_offset_ms }: Entry): number {
-  return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
 /** How a lifetime that was asked for (`in 90d`), computed with a wrong clock of this machine, differs from the request's. */
@@ -142,15 +117,6 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   const laterMs = Date.parse(expiresAt) - beganAt(entry) - Number(asked);
   if (Math.abs(laterMs) <= clockSkewMs) return undefined;
   return `its lifetime is ${roundedDuration(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
-}
-
-/** The places that sent the request. A path is not an identity: an earlier state folder at this path had other kept secrets. */
-export function attemptedPlaces(
-  { secrets: { place, machine } }: Pick<Workbench, "secrets">,
-  { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
-): readonly string[] {
-  const isReplaced = places.includes(place) && ids.length > 0 && !ids.includes(machine.make());
-  return isReplaced ? [...new Set([...places, `a state folder that was at ${place}`])] : places;
 }
 
 /** Does something with an entry, and lets go of it. */

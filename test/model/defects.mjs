@@ -57,7 +57,7 @@ export const defects = [
     name: "52 the clock of the first command decides which client was created",
     changes: [
       ["operations/orphan.ts", "offset !== null && Math.abs(offset) <= clockSkewMs;", "true;"],
-      ["operations/workbench.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
+      ["journal/entry.ts", "Date.parse(created_at) + (clock_offset_ms ?? 0)", "Date.parse(created_at)"],
     ],
   },
   {

@@ -1,11 +1,12 @@
 // The in-memory world of one seed: an account, machines with their journals and disks, a clock, and processes that take turns.
 // promises.ts judges every request and every step.
+import { DiskHealth } from "../../src/disk/disk-health.ts";
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { accountOf } from "../../src/commands/running/change.ts";
 import type { Context } from "../../src/context.ts";
 import type { Service } from "../../src/api/connect.ts";
 import type { Attempt } from "../../src/api/call/attempt.ts";
-import { DiskHealth, type Workbench } from "../../src/operations/workbench.ts";
+import type { Workbench } from "../../src/operations/workbench.ts";
 import { Failure } from "../../src/errors.ts";
 import { mayBeMadeElsewhere, type Entry, otherPlaces } from "../../src/journal/entry.ts";
 import type { Journal } from "../../src/journal/journal.ts";

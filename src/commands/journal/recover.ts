@@ -1,6 +1,7 @@
+import { DiskHealth } from "../../disk/disk-health.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { recover, rootOf, type Recovered } from "../../operations/recovery.ts";
-import { DiskHealth, serviceTime, type Workbench } from "../../operations/workbench.ts";
+import { serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { EntryAccounts } from "./entry-accounts.ts";
 import { assertProfileKnown } from "./profile-entries.ts";
 import { type EntryExtras, entriesView, publicEntry, receiptViewOf } from "./view.ts";

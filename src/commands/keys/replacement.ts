@@ -1,10 +1,11 @@
 // Replaces a key by a new one with the same properties. Requires a flag for each property that the list does not show, and never
 // widens access on its own.
+import { clockSkewMs } from "../../journal/entry.ts";
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { KeyCreation } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
-import { clockSkewMs, serviceTime, type Workbench } from "../../operations/workbench.ts";
+import { serviceTime, type Workbench } from "../../operations/workbench.ts";
 import { deliveredKeyView } from "./keys.ts";
 import { type KeyFlags, expiryOf, isMarked } from "./new-key.ts";
 import type { SecretFlags } from "../options/secrets.ts";

@@ -1,4 +1,4 @@
-import { DiskHealth } from "../../operations/workbench.ts";
+import { DiskHealth } from "../../disk/disk-health.ts";
 import { actingAs, mentionDamage, workbenchOf } from "../running/change.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { actingFor, planOptions } from "./acting.ts";

@@ -1,4 +1,5 @@
 // Applies one item of a plan as an ordinary change with an entry in the journal. There is no other state.
+import type { DiskHealth } from "../../disk/disk-health.ts";
 import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { type NamedJournal, namedJournal } from "./item-journal.ts";
@@ -6,7 +7,7 @@ import { creationIntent, createOAuthClient } from "../../operations/client.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { withEntryOutcome } from "../../operations/next.ts";
 import { resumeWork, rootOf } from "../../operations/recovery.ts";
-import { type DiskHealth, holding, serviceTime, type Workbench } from "../../operations/workbench.ts";
+import { holding, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import { flags } from "../../next-step.ts";

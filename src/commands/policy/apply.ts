@@ -1,6 +1,7 @@
+import { DiskHealth } from "../../disk/disk-health.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { resolve } from "node:path";
-import { DiskHealth, serviceTime } from "../../operations/workbench.ts";
+import { serviceTime } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import { isSettled } from "../../journal/entry.ts";

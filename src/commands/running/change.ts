@@ -1,9 +1,10 @@
 // Shared by all commands that change the account: the workbench, the notes before the change, and the result.
+import { DiskHealth } from "../../disk/disk-health.ts";
 import { createHmac } from "node:crypto";
 import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/call/request.ts";
-import { type Account, type DeliveryBench, DiskHealth, type Tell, type Workbench } from "../../operations/workbench.ts";
+import type { Account, DeliveryBench, Tell, Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import {

@@ -1,7 +1,8 @@
 // What a change reads and writes, in memory: the account, the journal, kept secrets, their destinations, the clock. A world
 // outlives its processes: each process may crash at any call, and the next one continues from what is left.
+import { DiskHealth } from "../../../src/disk/disk-health.ts";
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/operations/recovery.ts";
-import { DiskHealth, type Workbench } from "../../../src/operations/workbench.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import { type Entry, isGuess, isSettled, type KeyExchange } from "../../../src/journal/entry.ts";

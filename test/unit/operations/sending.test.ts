@@ -1,8 +1,9 @@
 // When a request is retried, what an entry records of a 429, and how long a wait may be.
+import { DiskHealth } from "../../../src/disk/disk-health.ts";
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { assertQuiet, delayBeforeNext, isTooEarly, untilDue, wait } from "../../../src/operations/sending.ts";
-import { DiskHealth, type Workbench } from "../../../src/operations/workbench.ts";
+import type { Workbench } from "../../../src/operations/workbench.ts";
 import { send } from "../../../src/operations/acts/send.ts";
 import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";

@@ -1,7 +1,6 @@
 // What all changes share: clock differences, and the places that sent an entry's requests.
 import { expect, it } from "vitest";
 import {
-  beganAt,
   lifetimeDifference,
   madeFor,
   serviceTime,
@@ -9,7 +8,7 @@ import {
   type Workbench,
 } from "../../../src/operations/workbench.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
-import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";
+import { type Entry, otherPlaces, beganAt } from "../../../src/journal/entry.ts";
 import { intent } from "../journal/intent.ts";
 
 const start = Date.parse("2026-11-21T02:00:00.000Z");
