@@ -64,7 +64,7 @@ export interface Rotation {
   readonly oldId: string;
   /** The intent of the new one's creation, without its place. */
   intent(): Intent;
-  /** Proves the secret before it is delivered: for one that replaces a credential in use. */
+  /** Proves the new secret before its delivery; set if the secret replaces the profile's own credential. */
   readonly proveFirst?: SecretDelivery["prove"];
   /** @throws Failure if the new one may not take the old one's place */
   checkNew?(child: Entry): Promise<void>;

@@ -36,8 +36,12 @@ export async function admitTo(
   intent: Intent,
   { destination, isThere, ...choice }: Admitting,
 ): Promise<Admission & { readonly place?: DestinationRecord }> {
-  // Without the machine's id, another machine would take the recorded path for its own.
-  secrets.machine.make();
+  try {
+    // Without the machine's id, another machine would take the recorded path for its own.
+    secrets.machine.make();
+  } catch {
+    // The journal reports a folder that cannot be created.
+  }
   let place: DestinationRecord;
   try {
     place = await destination.check();

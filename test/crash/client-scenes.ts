@@ -250,7 +250,7 @@ async function cutNextAnswer({ service }: Account): Promise<void> {
   await service.fault(`POST /v1/oauth_clients cut=${responseLength - 1} times=1`);
 }
 
-/** A truncated response: the secret is kept, and a second request under the key names its client. */
+/** A truncated response: integ keeps the secret, and repeats the request under its key to get the client's id. */
 export const createCut: ClientWork = {
   name: "oauth-clients create, its answer cut",
   code: 12,

@@ -82,7 +82,7 @@ function* statesOf(
     const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
-      // A request in flight may have arrived, in the order of the service's responses.
+      // At the cut, the service has handled every answered request, and possibly the first of those in flight, in the recorded order.
       for (let received = answered; received === answered || sent.has(received); received += 1) {
         const moment = moments[received]!;
         const fingerprint = `${disk} ${sameState[received]} ${rest}`;

@@ -89,7 +89,7 @@ describe("markdown", () => {
   it("renders a plan as a table", async () => {
     const { stdout, stderr } = await home().integ(["plan", "-o", "markdown"]);
     expect(stdout, stderr).toMatch(
-      /^\| name \| kind \| action \|.*\n\| --- \| --- \|.*\n\| a \| oauth\\_client \| create \|/,
+      /^\| name \| kind \| grants \| action \|.*\n\| --- \| --- \|.*\n\| a \| oauth\\_client \| client of .* \| create \|/,
     );
   });
 

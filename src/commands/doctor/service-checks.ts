@@ -229,7 +229,7 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   };
 }
 
-/** Exchanges the client credentials; for an API key, a made-up client's, which a token endpoint refuses (RFC 6749 §5.2). */
+/** Requests a token with the profile's client credentials; for an API key, with made-up ones, which a token endpoint refuses (RFC 6749 §5.2). */
 async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const { name, oauth, ...profile } = await subject.profile();
   if (oauth === undefined) return [];

@@ -11,7 +11,7 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   );
 }
 
-/** Warns of changes that only this profile can finish: a later profile of the same name does not count. */
+/** Warns of unfinished changes that this profile started. It compares profile ids: a new profile of the same name does not match. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }

@@ -67,10 +67,7 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
 /** Whether a destination still has a delivered secret. `unverified`: this machine cannot read the destination, or no one can. */
 export type Seen = "there" | "gone" | "unverified";
 
-/**
- * Looks again at a place. A later secret of the same item is as good if its client or key works.
- * @throws Failure if the place cannot be reached now
- */
+/** Looks again at a place. A later secret of the item is as good if it is of an active one. @throws Failure if it is unreachable */
 export async function seenAt(
   bench: Overwriting,
   entry: Entry,

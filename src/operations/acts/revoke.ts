@@ -57,14 +57,18 @@ export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
 ): Promise<R> {
-  assertGrounds(grounds, lease.entry, typedCommand(change, id));
+  assertGrounds(grounds, lease.entry, revokes(change === "revoke key" ? "key" : "client", id));
   const startedAt = bench.clock.elapsed();
   await untilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
     // The evidence is looked at again after a wait, as long as no request can have arrived.
     if (earlier.length > 0 && earlier.every(isWithoutEffect) && grounds.kind === "replaced")
-      assertGrounds({ ...grounds, by: await grounds.again() }, lease.entry, typedCommand(change, id));
+      assertGrounds(
+        { ...grounds, by: await grounds.again() },
+        lease.entry,
+        revokes(change === "revoke key" ? "key" : "client", id),
+      );
     await recordBefore(lease, id);
     const answer = await send<C>(bench, lease, { change, id, service });
     const end = await read(answer, earlier);
@@ -99,10 +103,6 @@ async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   if (isOwn(lease.entry))
     await lease.record({ attempts: attempts + 1, resource_id: id, detail: { ...detail, in_flight: true } });
   else await lease.record({ state: isOfRotation ? "pending" : state, detail: { ...detail, revoking: true } });
-}
-
-function typedCommand(change: keyof Revoked, id: string): NextCommand {
-  return revokes(change === "revoke key" ? "key" : "client", id);
 }
 
 /** The command that a person types to revoke a client or key. */

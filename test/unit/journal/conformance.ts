@@ -840,7 +840,7 @@ function signing(engine: JournalEngine): void {
   });
 }
 
-/** Declares a test of an engine for each promise. */
+/** Declares the tests that every journal engine must pass. */
 export function journalConformance(engine: JournalEngine): void {
   let number = 0;
   describe(engine.name, () => {

@@ -109,7 +109,7 @@ async function endOf(work: () => Promise<unknown>): Promise<string> {
   }
 }
 
-/** Decides, at the moment of the write, if this content of a destination may be replaced. */
+/** @returns a run that asks the act whether a delivery may replace this content of a destination */
 function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => Promise<string> {
   const { bench, lease } = benchOf(world);
   return ({ overwrite }) => endOf(() => overwrite.permission(bench, lease)(at, found));
