@@ -249,11 +249,10 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
   const by = await successorOf(rotation, made);
-  const again = (): Promise<Successor> => successorOf(rotation, { ...made, kind: "delivered_before" });
   // A person who knew that no one needs it has revoked the old one.
   if (by.gone.length > 0 && (await creation.statusOf(bench, oldId)) === "revoked") return undefined;
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
-  await creation.revoke(bench, oldId, { grounds: { kind: "replaced", by, again }, lease, service });
+  await creation.revoke(bench, oldId, { grounds: { kind: "replaced", by }, lease, service });
   return undefined;
 }
 
@@ -394,9 +393,9 @@ async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   assertProfileHasIt(rotation, child);
   const { detail } = rotation.lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
-  const isFresh = made.kind === "delivered" && !detail.overlap_ms;
-  if (!isFresh) await assertWorks(rotation, id);
-  return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child, isFresh) };
+  if (made.kind === "delivered" && !detail.overlap_ms) return { id, proof: proofIn(detail), missing, gone: [] };
+  await assertWorks(rotation, id);
+  return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child) };
 }
 
 /** @throws Failure `pending` if the secret went elsewhere than to the profile whose credential it replaces */
@@ -418,23 +417,17 @@ export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, 
 }
 
 /** The destinations that the new one's secret was delivered to and that have not got it now, as far as anybody saw. */
-async function goneFrom(
-  { bench, lease, creation }: Rotation,
-  child: Entry,
-  isFresh: boolean,
-): Promise<readonly string[]> {
+async function goneFrom({ bench, lease, creation }: Rotation, child: Entry): Promise<readonly string[]> {
   const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
   const { detail } = lease.entry;
-  const isActive = async (id: string): Promise<boolean> => (await creation.statusOf(bench, id)) === "active";
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
-    const seen = await seenAt(bench, child, place, isActive);
+    const seen = await seenAt(bench, child, place);
     // Another machine saw that its own place has lost the secret: this is true until it looks again.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
   }
   if (names.gone.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: names.gone } });
-  // This process saw a fresh delivery accepted.
-  if (names.unverified.length > 0 && !isFresh)
+  if (names.unverified.length > 0)
     bench.tell.note(
       `Unverified: the secret of the new ${creation.noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
     );

@@ -32,16 +32,10 @@ interface Admitting extends AdmissionChoice {
  * @returns without a place if no secret is to come
  */
 export async function admitTo(
-  { journal, secrets }: Workbench,
+  { journal }: Workbench,
   intent: Intent,
   { destination, isThere, ...choice }: Admitting,
 ): Promise<Admission & { readonly place?: DestinationRecord }> {
-  try {
-    // Without the machine's id, another machine would take the recorded path for its own.
-    secrets.machine.make();
-  } catch {
-    // The journal reports a folder that cannot be created.
-  }
   let place: DestinationRecord;
   try {
     place = await destination.check();

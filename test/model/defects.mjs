@@ -165,8 +165,8 @@ export const defects = [
     changes: [
       [
         "operations/rotation.ts",
-        'const isFresh = made.kind === "delivered" && !detail.overlap_ms;',
-        "const isFresh = made.secret !== undefined;",
+        'if (made.kind === "delivered" && !detail.overlap_ms)',
+        "if (made.secret !== undefined)",
       ],
     ],
   },

@@ -2,8 +2,7 @@
 // moment of the write decides; a recorded path, name or `--force` only says where to look.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, isInPlace, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
-import { mayHaveChanged } from "../../journal/rotations.ts";
+import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
 import {
@@ -67,29 +66,19 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
 /** Whether a destination still has a delivered secret. `unverified`: this machine cannot read the destination, or no one can. */
 export type Seen = "there" | "gone" | "unverified";
 
-/** Looks again at a place. A later secret of the item is as good if it is of an active one. @throws Failure if it is unreachable */
-export async function seenAt(
-  bench: Overwriting,
-  entry: Entry,
-  record: SingleRecord,
-  isActive: (id: string) => Promise<boolean>,
-): Promise<Seen> {
+/** Looks again at a place. A later secret of the same item is as good. @throws Failure if it cannot be reached now */
+export async function seenAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<Seen> {
   const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
   if (isElsewhere || record.kind === "stdout" || record.kind === "command") return "unverified";
   const known = await provable(bench, entry, record);
   const proof = proofOf(known);
   if (proof === undefined || isWeak(proof)) return "unverified";
-  const isThere = await isAt(bench, entry, known);
-  const laterEntries = (await entriesOfItem(bench.journal, entry)).filter((later) => later.id > entry.id);
-  // After a rotation in place of the key, the secret that was delivered before opens nothing.
-  const isOutdated = laterEntries.some(
-    (later) => isInPlace(later) && rotatedBy(later) === entry.resource_id && mayHaveChanged(later),
-  );
-  if (isThere) return isOutdated ? "gone" : "there";
-  for (const later of laterEntries)
+  if (await isAt(bench, entry, known)) return "there";
+  for (const later of await entriesOfItem(bench.journal, entry)) {
+    if (later.id <= entry.id) continue;
     for (const place of placesOf(later.destination).filter((one) => isSameHere(one, record)))
-      if ((await bench.secrets.reread(place)) !== undefined && (await isActive(later.resource_id ?? "")))
-        return "there";
+      if ((await bench.secrets.reread(place)) !== undefined) return "there";
+  }
   return "gone";
 }
 

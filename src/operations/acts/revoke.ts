@@ -18,7 +18,7 @@ export type RevocationGrounds =
   /** A person named it in `revoke`. */
   | { readonly kind: "named" }
   /** Another one is in its place. */
-  | { readonly kind: "replaced"; readonly by: Successor; readonly again: () => Promise<Successor> }
+  | { readonly kind: "replaced"; readonly by: Successor }
   /** The credential exists, its secret is lost, and a person agreed (now, or when the replacement began). */
   | { readonly kind: "secret_lost" };
 
@@ -62,18 +62,12 @@ export async function revoke<C extends keyof Revoked, R>(
   await untilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
-    // The evidence is looked at again after a wait, as long as no request can have arrived.
-    if (earlier.length > 0 && earlier.every(isWithoutEffect) && grounds.kind === "replaced")
-      assertGrounds(
-        { ...grounds, by: await grounds.again() },
-        lease.entry,
-        revokes(change === "revoke key" ? "key" : "client", id),
-      );
     await recordBefore(lease, id);
     const answer = await send<C>(bench, lease, { change, id, service });
     const end = await read(answer, earlier);
     if (!(end instanceof Failure)) return end;
-    if (!isWithoutEffect(answer) && isOwn(lease.entry)) {
+    const mayHaveArrived = answer.kind === "answered" || answer.kind === "unknown";
+    if (mayHaveArrived && isOwn(lease.entry)) {
       const recorded = await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
       // The disk failed: send nothing more, and report the service's failure, not the disk's.
       if (!recorded) throw end;
@@ -85,10 +79,6 @@ export async function revoke<C extends keyof Revoked, R>(
     if (delay === null) throw end;
     await wait(bench, delay, `${end.message} Trying again`);
   }
-}
-
-function isWithoutEffect({ kind }: Attempt<unknown>): boolean {
-  return kind === "refused" || kind === "not_sent";
 }
 
 /** An entry whose whole work is to revoke. */
