@@ -95,7 +95,7 @@ function refuse(message: string, hint: Advice): never {
 /** Appended to a name by `--marker`: unguessable, so that no one else's key has it. */
 export const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
-/** Whether a name leaves space for its mark. */
+/** True if a name leaves space for its mark. */
 export function leavesSpaceForMark(name: string): boolean {
   return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }

@@ -1,12 +1,12 @@
-// Whether the disk took what this process wrote to it.
+// Remembers a failed write: after one, a process must not trust its disk.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 
-/** Whether this process may still believe its disk: after one failed write or sync, a later success says nothing about it. */
+/** The health of the disk in this process. After a failed write or sync, a later success does not show that the earlier data is there. */
 export class DiskHealth {
   #failure: string | undefined;
 
-  /** Something that should be on the disk, or removed from it, may not be so. @param why as the disk said it */
+  /** Records that data may be missing on the disk, or may not be removed from it. @param why the error of the disk */
   markFailed(why: string): void {
     this.#failure ??= why;
   }

@@ -127,7 +127,7 @@ async function sendCreation(work: CreationWork): Promise<Made> {
   });
 }
 
-/** What must be in place before a request may leave: a destination for the secret, and the attempt on disk. */
+/** Prepares a request: reserves the destination of the secret, and records the attempt on disk. */
 async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
   // A kept secret is delivered to every reachable destination.
@@ -167,7 +167,7 @@ function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at 
   return [...new Set([...attempted_at, "a later copy of this journal"])];
 }
 
-/** What distinguishes the credential of this attempt from another. @throws Failure if there is none to send with */
+/** @returns a digest of the credential that sends this attempt. @throws Failure if there is no credential */
 async function digestNow({ bench, lease }: CreationWork): Promise<string> {
   try {
     return await bench.account.credentialDigest(lease.entry.id);

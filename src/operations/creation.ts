@@ -225,7 +225,7 @@ async function replaceNow(contract: CreationContract, { work, begun }: Lost): Pr
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     }
-    // Without a key, what may have arrived is looked for alone: the replacement stands for the work before it is sent.
+    // Without an idempotency key, recovery must search the list for this replacement only: link it to the lost entry before it is sent.
     const settlesFirst = replacement.entry.idempotency_key === null;
     if (settlesFirst || isOver) await settle();
     if (state === "undelivered")
@@ -267,7 +267,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   });
 }
 
-/** A replacement is sent only after what it replaces was seen revoked. */
+/** A replacement is sent only after the service showed that the lost credential is revoked. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });
@@ -317,7 +317,7 @@ async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Pr
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Of all that were made the newest: of two logs that name each other's client, a person could revoke both.
+  // The error names the newest client only: if two logs named each other's client, a person could revoke both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);

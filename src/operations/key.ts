@@ -139,7 +139,7 @@ export interface SendOptions {
   readonly change: "create key" | "rotate key";
   /** Resource id of the key that is rotated. */
   readonly id?: string;
-  /** What an unknown outcome means for the person, besides that it is unknown. */
+  /** A sentence for the error of an unknown outcome: what it means for the secret. */
   readonly ifUnknown: string;
   /** How an earlier request of the entry left it: what this one is refused does not undo that. */
   readonly before?: "unknown" | "secret_lost" | undefined;

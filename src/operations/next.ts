@@ -12,7 +12,7 @@ export type Step =
   | "deliver"
   /** The stored request leaves, under its key if the contract has one. */
   | "send"
-  /** The contract has no key, and the request may have arrived: what it made is looked for. */
+  /** The contract has no idempotency keys, and the request may have arrived: the list is searched for the new key. */
   | "look"
   /** The secret is lost: the client or key is revoked and another made, or a key rotated in place again, if that is agreed to. */
   | "replace"
@@ -26,9 +26,9 @@ export interface Facts {
   readonly isOverrun?: boolean;
   /** The newest creation of a rotation that did not fail. */
   readonly child?: Pick<Entry, "state"> | undefined;
-  /** Whether an overlap is over, or is ended now. */
+  /** True if the overlap is over, or the command ends it now. */
   readonly isDue?: boolean;
-  /** Whether the old one was revoked by someone else. */
+  /** True if someone else revoked the old client or key. */
   readonly isOldRevoked?: boolean;
 }
 

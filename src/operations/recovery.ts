@@ -1,4 +1,4 @@
-// Which change an unfinished entry belongs to, under whose profile it may be finished, and what is left afterwards.
+// Recovers unfinished entries: finds the change that each belongs to, continues it as its profile, and reports what is left.
 import { eachInParallel } from "../parallel.ts";
 import { Failure, onFailure } from "../errors.ts";
 import { otherAccount } from "./entry-account.ts";
@@ -23,9 +23,9 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
   readonly overlap: "leave" | "end";
   /** The account that the entry was made for; throws if its profile no longer exists or is unusable. */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
-  /** Whether the entry is skipped, not failed, if that account is not there now. */
+  /** True if an entry whose account cannot be used now is skipped instead of failed. */
   readonly isOptional?: (entry: Entry) => boolean;
-  /** Whether an entry that ended so is worked on once more, as what `benchFor` says then. */
+  /** True if an entry with this outcome is tried once more, with the account that `benchFor` returns then. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
   /** How many entries that have nothing in common are worked on at the same time: 1 if a person may be asked. */
   readonly atOnce?: number;

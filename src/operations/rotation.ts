@@ -41,7 +41,7 @@ import {
 /** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
 const longestWaitMs = 15 * 60_000;
 
-/** Whether the command itself waits until the overlap ends. */
+/** True if the command itself waits until the overlap ends. */
 export function isWaitedFor(overlapMs: number): boolean {
   return overlapMs <= longestWaitMs;
 }
@@ -62,11 +62,11 @@ export interface Rotation {
   readonly options: RotationOptions;
   readonly creation: CreationContract;
   readonly oldId: string;
-  /** The intent of the new one's creation, without its place. */
+  /** The intent to create the new client or key, without its destination. */
   intent(): Intent;
   /** Proves the new secret before its delivery; set if the secret replaces the profile's own credential. */
   readonly proveFirst?: SecretDelivery["prove"];
-  /** @throws Failure if the new one may not take the old one's place */
+  /** @throws Failure if the new client or key must not replace the old one */
   checkNew?(child: Entry): Promise<void>;
   /** @returns false if the profile knows no way to prove it. @throws Failure if it was refused or without a response */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
@@ -86,7 +86,7 @@ export interface Rotated {
   readonly dueAt?: string;
   /** Id of the rotation's entry. */
   readonly entry: string;
-  /** The new one's receipt with its secret; nothing if an earlier process had shown it. */
+  /** The receipt of the new client or key with its secret; undefined if an earlier process printed it. */
   readonly receipt: string | undefined;
 }
 
@@ -148,7 +148,7 @@ export async function assertFirstOfTwo(
   });
 }
 
-/** A flag that was typed, and what the rotation was started with. */
+/** A flag whose value now differs from the value that the rotation was started with. */
 export interface Difference {
   readonly flag: string;
   readonly begun: string;
@@ -207,7 +207,7 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
     // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
     const { resource_id: before, detail } = lease.entry;
     const isAnother = before !== null && before !== id;
-    // The proof, the agreement to end the overlap, and what was seen at destinations were about the earlier successor.
+    // The proof, the consent to end the overlap, and the looks at destinations concerned the earlier successor.
     const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
     await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
     const overlap = isAnother ? "leave" : rotation.options.overlap;
@@ -226,7 +226,7 @@ function idOf({ entry: { resource_id } }: Made): string {
   return resource_id ?? "";
 }
 
-/** From the delivery of the new one's secret to the end of the old one. @returns when that is due, if the overlap is left to run */
+/** From the delivery of the new secret to the revocation of the old credential. @returns its time if an overlap is left to run */
 async function untilOver(rotation: Rotation, made: Made): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
@@ -317,7 +317,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
   }
 }
 
-/** @throws Failure `unusable` if the response has the old one's id: to revoke that would revoke the only one */
+/** @throws Failure `unusable` if the response has the id of the old credential: its revocation would leave none */
 function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
@@ -416,7 +416,7 @@ export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, 
   });
 }
 
-/** The destinations that the new one's secret was delivered to and that have not got it now, as far as anybody saw. */
+/** Looks again at each destination of the new secret. @returns the destinations that no longer have it */
 async function goneFrom({ bench, lease, creation }: Rotation, child: Entry): Promise<readonly string[]> {
   const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
   const { detail } = lease.entry;
@@ -455,7 +455,7 @@ async function assertWorks({ bench, oldId, creation }: Rotation, newId: string):
   });
 }
 
-/** The rotation stands as its child does. @param made the new one, if its secret was delivered */
+/** Ends a rotation with the state of its creation. @param made the new credential, if its secret was delivered */
 async function unfinished({ bench, lease, creation, oldId }: Rotation, error: unknown, made?: Made): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
@@ -471,7 +471,7 @@ async function unfinished({ bench, lease, creation, oldId }: Rotation, error: un
   await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
-  // A step's own advice leads to the step, and what is to be looked at in the list of keys comes first.
+  // The advice of the failed step comes first, as does a key that a person has to look for in the list.
   const isNamed =
     recovers === entry.id ||
     nextCommand === revokes(noun, oldId) ||

@@ -65,7 +65,7 @@ export interface SecretWork extends SecretDelivery {
 export interface DeliveryOptions {
   /** Facts about the resource from the response, for the entry. */
   readonly learned: Partial<EntryProgress>;
-  /** Of the response that brought the secret: shown with what becomes of it. */
+  /** The id of the response with the secret. Errors of the delivery show it. */
   readonly requestId?: string | undefined;
   /** An earlier process kept the secret. */
   readonly isKept?: boolean;
@@ -352,7 +352,7 @@ export async function releaseReserved(
   }
 }
 
-/** Whether the secret is at each destination that the entry remembers. @throws Failure if one cannot be checked */
+/** @returns true if each recorded destination has the secret. Completes interrupted writes. @throws Failure if a check fails */
 export async function completeDelivery(bench: Overwriting, lease: EntryLease): Promise<boolean> {
   const { destination } = lease.entry;
   if (destination === null) return false;
@@ -479,7 +479,7 @@ export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Fai
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
-/** Whether the secret is at its destination; one that only some of several have is kept for the others. */
+/** @returns true if the secret is at its destination. If only some of several have it, keeps a copy for the others. */
 export async function seekSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);

@@ -22,7 +22,7 @@ import type { OAuthClient } from "../api/oauth-clients.ts";
 
 interface Admitting extends AdmissionChoice {
   readonly destination: Destination;
-  /** Whether an earlier process delivered the secret of that entry. */
+  /** True if an earlier process delivered the secret of the entry. */
   readonly isThere: (lease: EntryLease) => Promise<boolean>;
 }
 
@@ -96,9 +96,9 @@ export function delayBeforeNext(
 
 type State = Entry["state"] | undefined;
 
-/** A request that brings a secret, sent until it is known what became of it. */
+/** A request whose response brings a secret. It is sent until its outcome is known. */
 export interface Sending<A, R> {
-  /** How the entry stands if the next request changes nothing: what an earlier one may have done is not undone. */
+  /** The state of the entry if the next request changes nothing. An earlier request may already have changed something. */
   readonly before: () => State;
   /** Puts in place what must be there before a request may leave; the attempt is on disk then. */
   readonly ready: (before: State, attempt: number) => Promise<void>;
@@ -108,7 +108,7 @@ export interface Sending<A, R> {
   readonly again: string;
 }
 
-/** Sends within `retryForMs`. @throws Failure as the entry stands then */
+/** Sends within `retryForMs`. @throws Failure that fits the state of the entry */
 export async function sendUntilKnown<A, R>(
   bench: Workbench,
   lease: EntryLease,
@@ -163,7 +163,7 @@ export async function orEndWithout<T>(
   }
 }
 
-/** Ends work whose last request certainly changed nothing. @returns how that reads, as the entry stands then */
+/** Ends work whose last request certainly changed nothing. @returns the failure that fits the state of the entry */
 export async function endWithout(
   bench: Workbench,
   lease: EntryLease,

@@ -1,4 +1,4 @@
-// What every change works with: account, journal, clock and disk, and how a change reports what it does and how it fails.
+// The tools of every change: account, journal, clock and disk, and helpers for reports and failures.
 import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import type { ReadClock } from "../api/call/retry.ts";
@@ -119,7 +119,7 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   return `its lifetime is ${roundedDuration(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
 }
 
-/** Does something with an entry, and lets go of it. */
+/** Works on an entry, then releases its lease. */
 export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) => Promise<T>): Promise<T> {
   try {
     return await work(lease);
@@ -181,7 +181,7 @@ export function recoveryStep(entry: string, flags: readonly string[] = []): Reco
   return { hint: undefined, nextCommand: shell`integ journal recover ${entry} ${flags}`, recovers: entry };
 }
 
-/** The recovery that a failure asks for itself, with what it needs. */
+/** The recovery step of a failure that has one of its own. */
 export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): RecoveryStep | undefined {
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }

@@ -22,9 +22,9 @@ export interface PlanRow {
   readonly scopes: readonly string[];
   /** Null for keys. */
   readonly service_account: string | null;
-  /** Of a key; null for clients. */
+  /** The type of a key; null for clients. */
   readonly type: string | null;
-  /** Of a key with a limited life: a duration such as `30d`, or an ISO 8601 time. */
+  /** The lifetime of a key: a duration such as `30d`, or an ISO 8601 time. */
   readonly expires_in: string | null;
   readonly expires_at: string | null;
   readonly action: PlanAction;

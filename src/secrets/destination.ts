@@ -196,7 +196,7 @@ export function isPartlyDelivered({ destination }: { readonly destination: Desti
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** Whether a secret goes to a profile, so that a rotation of its own credential leaves it working. */
+/** True if a secret goes to a profile, which works on after a rotation of its own credential. */
 export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }

@@ -5,7 +5,7 @@ import type { Journal } from "../../journal/journal.ts";
 import type { AtDestination, Overwriting } from "./overwrite.ts";
 
 export type DestroyEvidence =
-  /** The destinations accepted the secret in this process, or were seen with it. */
+  /** Each destination accepted the secret in this process, or was read and has it. */
   | AtDestination
   /** The service shows the client or key now. */
   | { readonly shown: string }

@@ -57,13 +57,13 @@ export function overwrite(
   });
 }
 
-/** Whether a place has what was delivered there. A file that a crash left unnamed gets its name. @throws Failure if unseen */
+/** True if a destination has the secret that was delivered there. A file that a crash left unnamed gets its name. @throws Failure if unseen */
 export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
   return bench.secrets.completeDelivery(await provable(bench, entry, record), permission(bench, { entry }));
 }
 
-/** Whether a destination still has a delivered secret. `unverified`: this machine cannot read the destination, or no one can. */
+/** The result of a second look at a destination. `unverified`: this machine cannot read the destination, or no one can. */
 export type Seen = "there" | "gone" | "unverified";
 
 /** Looks again at a place. A later secret of the same item is as good. @throws Failure if it cannot be reached now */
@@ -87,7 +87,7 @@ function isWeak(proof: string): boolean {
   return proof.startsWith("after ");
 }
 
-/** Where the journal could not take the digest of what was delivered, the copy that is kept until then says what it is. */
+/** Adds the digest of the delivered secret. If the journal could not record it, the kept copy of the secret gives it. */
 async function provable({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
   const isUnproven = (record.kind === "file" || record.kind === "profile" || record.kind === "store") && !record.proof;
   if (!isUnproven || !secrets.isKept(entry.id)) return record;
