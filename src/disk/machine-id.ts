@@ -17,8 +17,8 @@ export function machineIdIn(stateDir: string): MachineId {
   const find = (): string | undefined => readPrivateFile(path)?.trim() || undefined;
   const make = (): string => {
     const id = randomBytes(8).toString("hex");
-    makeFolders(stateDir);
     try {
+      makeFolders(stateDir);
       createNamed(path, Buffer.from(`${id}\n`));
       return id;
     } catch (error) {

@@ -32,10 +32,12 @@ interface Admitting extends AdmissionChoice {
  * @returns without a place if no secret is to come
  */
 export async function admitTo(
-  { journal }: Workbench,
+  { journal, secrets }: Workbench,
   intent: Intent,
   { destination, isThere, ...choice }: Admitting,
 ): Promise<Admission & { readonly place?: DestinationRecord }> {
+  // Without the machine's id in the record, another machine would take the path for its own.
+  secrets.machine.make();
   let place: DestinationRecord;
   try {
     place = await destination.check();
