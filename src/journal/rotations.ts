@@ -140,11 +140,13 @@ export async function laterRotation(
   secrets: { isKept(entry: string): boolean },
 ): Promise<Entry | undefined> {
   const mayBeKept = entry.state === "undelivered" || secrets.isKept(entry.id);
-  // With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used.
-  const mayHaveChanged = (later: Entry): boolean =>
-    !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
   const hasChanged = (later: Entry): boolean =>
     later.state === "done" || (isInPlace(later) && (later.state === "undelivered" || later.state === "secret_lost"));
   const all = await rotationsOf(journal, entry);
   return all.find((later) => later.id > entry.id && (mayBeKept ? hasChanged(later) : mayHaveChanged(later)));
+}
+
+/** With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used. */
+export function mayHaveChanged(later: Entry): boolean {
+  return !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }

@@ -222,9 +222,7 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
   }
 }
 
-function idOf({ entry: { resource_id } }: Made): string {
-  return resource_id ?? "";
-}
+const idOf = ({ entry: { resource_id } }: Made): string => resource_id ?? "";
 
 /** From the delivery of the new secret to the revocation of the old credential. @returns its time if an overlap is left to run */
 async function untilOver(rotation: Rotation, made: Made): Promise<string | undefined> {
@@ -248,11 +246,17 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
     if (options.overlap === "leave" || !isWaitedFor(leftMs)) return dueAt;
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
-  const by = await successorOf(rotation, made);
-  // A person who knew that no one needs it has revoked the old one.
-  if (by.gone.length > 0 && (await creation.statusOf(bench, oldId)) === "revoked") return undefined;
+  let latest = made;
+  const look = async (): Promise<Successor> => {
+    const by = await successorOf(rotation, latest);
+    latest = { ...made, kind: "delivered_before" };
+    return by;
+  };
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
-  await creation.revoke(bench, oldId, { grounds: { kind: "replaced", by }, lease, service });
+  await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
+    // A person who knew that no one needs it has revoked the old one.
+    if (!lease.entry.detail.gone?.length || (await creation.statusOf(bench, oldId)) !== "revoked") throw error;
+  });
   return undefined;
 }
 
@@ -334,6 +338,8 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   const { entry: child, secret } = made;
   const { noun } = creation;
   const id = idOf(made);
+  // The overlap began with the first proof.
+  const isProven = proofIn(lease.entry.detail) !== undefined;
   const mark = async (how: Proof): Promise<void> => {
     // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
@@ -344,6 +350,7 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
   const known = secret ?? (text === undefined ? undefined : { secret: text });
   const tried = known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));
+  if (isProven && typeof tried === "boolean") return;
   if (tried === true) return mark("token exchange");
   if (tried !== false) {
     // No one answered: the new one exists and was delivered, so that something is left to do.
@@ -393,9 +400,12 @@ async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   assertProfileHasIt(rotation, child);
   const { detail } = rotation.lease.entry;
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
-  if (made.kind === "delivered" && !detail.overlap_ms) return { id, proof: proofIn(detail), missing, gone: [] };
-  await assertWorks(rotation, id);
-  return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child) };
+  const isFresh = made.kind === "delivered" && !detail.overlap_ms;
+  if (!isFresh) {
+    await assertWorks(rotation, id);
+    if (proofIn(detail) !== undefined) await prove(rotation, made);
+  }
+  return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child, isFresh) };
 }
 
 /** @throws Failure `pending` if the secret went elsewhere than to the profile whose credential it replaces */
@@ -417,17 +427,23 @@ export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, 
 }
 
 /** Looks again at each destination of the new secret. @returns the destinations that no longer have it */
-async function goneFrom({ bench, lease, creation }: Rotation, child: Entry): Promise<readonly string[]> {
+async function goneFrom(
+  { bench, lease, creation }: Rotation,
+  child: Entry,
+  isFresh: boolean,
+): Promise<readonly string[]> {
   const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
   const { detail } = lease.entry;
+  const isActive = async (id: string): Promise<boolean> => (await creation.statusOf(bench, id)) === "active";
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
-    const seen = await seenAt(bench, child, place);
+    const seen = await seenAt(bench, child, place, isActive);
     // Another machine saw that its own place has lost the secret: this is true until it looks again.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
   }
   if (names.gone.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: names.gone } });
-  if (names.unverified.length > 0)
+  // This process saw a fresh delivery accepted.
+  if (names.unverified.length > 0 && !isFresh)
     bench.tell.note(
       `Unverified: the secret of the new ${creation.noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
     );

@@ -40,8 +40,8 @@ const rows: readonly Row[] = [
   { store: "github", start: `GET ${secretOf}/public-key` },
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET` },
   { store: "github", start: `PUT ${secretOf}/`, isWrite: true },
-  // A secret that GitHub accepted is delivered; the last read only gets its time of change.
-  { store: "github", start: `GET ${secretOf}/CLIENT_SECRET`, isLast: true, isSpare: true },
+  // The last read looks at the secret again before the old client is revoked.
+  { store: "github", start: `GET ${secretOf}/CLIENT_SECRET`, isLast: true },
   { store: "k8s", start: "GET /version?", isSpare: true },
   { store: "k8s", start: "GET /api?" },
   { store: "k8s", start: "GET /apis?" },

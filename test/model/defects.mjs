@@ -165,8 +165,8 @@ export const defects = [
     changes: [
       [
         "operations/rotation.ts",
-        'if (made.kind === "delivered" && !detail.overlap_ms)',
-        "if (made.secret !== undefined)",
+        'const isFresh = made.kind === "delivered" && !detail.overlap_ms;',
+        "const isFresh = made.secret !== undefined;",
       ],
     ],
   },

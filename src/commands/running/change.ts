@@ -16,6 +16,7 @@ import {
   mayBeMadeElsewhere,
   movedWords,
   otherPlaces,
+  isInPlace,
 } from "../../journal/entry.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { ActiveProfile } from "../../profiles/profile.ts";
@@ -160,7 +161,8 @@ export function actingAs({ account }: Workbench): string {
 
 /**
  * May integ replace this credential? Yes with the option, `--yes`, or a person's agreement. Only the option permits it for a
- * client that another program may have created, and for a secret that another machine may keep.
+ * client that another program may have created, and for a secret that another machine may keep. `--yes` does not permit another
+ * rotation in place of a key whose secret may still work.
  */
 export async function mayReplace(
   { output, settings, secrets }: Context,
@@ -169,7 +171,8 @@ export async function mayReplace(
 ): Promise<boolean> {
   if (isPermitted) return true;
   if (mayBeMadeElsewhere(entry) || otherPlaces(entry, (await secrets.undelivered()).place).length > 0) return false;
-  return settings.yes || (output.interactive && output.confirm(question, { destructive: true }));
+  if (settings.yes) return !isInPlace(entry) || entry.state === "secret_lost";
+  return output.interactive && output.confirm(question, { destructive: true });
 }
 
 /**

@@ -2,7 +2,8 @@
 // moment of the write decides; a recorded path, name or `--force` only says where to look.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
+import { type Entry, isInPlace, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
+import { mayHaveChanged } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
 import {
@@ -66,19 +67,30 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
 /** The result of a second look at a destination. `unverified`: this machine cannot read the destination, or no one can. */
 export type Seen = "there" | "gone" | "unverified";
 
-/** Looks again at a place. A later secret of the same item is as good. @throws Failure if it cannot be reached now */
-export async function seenAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<Seen> {
-  const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
-  if (isElsewhere || record.kind === "stdout" || record.kind === "command") return "unverified";
-  const known = await provable(bench, entry, record);
-  const proof = proofOf(known);
-  if (proof === undefined || isWeak(proof)) return "unverified";
-  if (await isAt(bench, entry, known)) return "there";
-  for (const later of await entriesOfItem(bench.journal, entry)) {
-    if (later.id <= entry.id) continue;
-    for (const place of placesOf(later.destination).filter((one) => isSameHere(one, record)))
-      if ((await bench.secrets.reread(place)) !== undefined) return "there";
+/**
+ * Looks again at a place. A later secret of the same item is as good if its client or key is active.
+ * @throws Failure if the place cannot be reached now
+ */
+export async function seenAt(
+  bench: Overwriting,
+  entry: Entry,
+  record: SingleRecord,
+  isActive: (id: string) => Promise<boolean>,
+): Promise<Seen> {
+  const later = (await entriesOfItem(bench.journal, entry)).filter(({ id }) => id > entry.id);
+  // After a rotation in place of the key, the secret that was delivered before it no longer works.
+  const isOutdated = later.some((one) => isInPlace(one) && rotatedBy(one) === entry.resource_id && mayHaveChanged(one));
+  if (!isOutdated) {
+    const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
+    if (isElsewhere || record.kind === "stdout" || record.kind === "command") return "unverified";
+    const known = await provable(bench, entry, record);
+    const proof = proofOf(known);
+    if (proof === undefined || isWeak(proof)) return "unverified";
+    if (await isAt(bench, entry, known)) return "there";
   }
+  for (const { destination, resource_id } of later)
+    for (const place of placesOf(destination).filter((one) => isSameHere(one, record)))
+      if ((await bench.secrets.reread(place)) !== undefined && (await isActive(resource_id ?? ""))) return "there";
   return "gone";
 }
 

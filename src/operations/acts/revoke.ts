@@ -17,8 +17,8 @@ import { send } from "./send.ts";
 export type RevocationGrounds =
   /** A person named it in `revoke`. */
   | { readonly kind: "named" }
-  /** Another one is in its place. */
-  | { readonly kind: "replaced"; readonly by: Successor }
+  /** Another one is in its place. Its evidence is collected right before each request. */
+  | { readonly kind: "replaced"; readonly look: () => Promise<Successor> }
   /** The credential exists, its secret is lost, and a person agreed (now, or when the replacement began). */
   | { readonly kind: "secret_lost" };
 
@@ -57,17 +57,18 @@ export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
 ): Promise<R> {
-  assertGrounds(grounds, lease.entry, revokes(change === "revoke key" ? "key" : "client", id));
+  const typed = revokes(change === "revoke key" ? "key" : "client", id);
   const startedAt = bench.clock.elapsed();
   await untilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
+    // The evidence is collected again after each wait, as long as no request can have arrived.
+    if (earlier.every(isWithoutEffect)) await assertGrounds(grounds, lease.entry, typed);
     await recordBefore(lease, id);
     const answer = await send<C>(bench, lease, { change, id, service });
     const end = await read(answer, earlier);
     if (!(end instanceof Failure)) return end;
-    const mayHaveArrived = answer.kind === "answered" || answer.kind === "unknown";
-    if (mayHaveArrived && isOwn(lease.entry)) {
+    if (!isWithoutEffect(answer) && isOwn(lease.entry)) {
       const recorded = await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
       // The disk failed: send nothing more, and report the service's failure, not the disk's.
       if (!recorded) throw end;
@@ -79,6 +80,10 @@ export async function revoke<C extends keyof Revoked, R>(
     if (delay === null) throw end;
     await wait(bench, delay, `${end.message} Trying again`);
   }
+}
+
+function isWithoutEffect({ kind }: Attempt<unknown>): boolean {
+  return kind === "refused" || kind === "not_sent";
 }
 
 /** An entry whose whole work is to revoke. */
@@ -101,10 +106,10 @@ export function revokes(noun: "client" | "key", id: string): NextCommand {
 }
 
 /** @throws Failure if there are no grounds: what works stays */
-function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: NextCommand): void {
+async function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: NextCommand): Promise<void> {
   if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);
   if (grounds.kind !== "replaced") return;
-  const { id, proof, missing, gone } = grounds.by;
+  const { id, proof, missing, gone } = await grounds.look();
   if (proof === undefined)
     throw new Failure("pending", `It is not known whether ${id} works: the old one is not revoked.`);
   if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
@@ -113,11 +118,15 @@ function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: NextComm
       meaning: "The old one is not revoked before every destination has the new one.",
     });
   if (gone.length > 0)
-    throw new Failure("pending", `The secret of ${id} was delivered to ${gone.join(", ")}, and is not there now.`, {
-      meaning: "The old one is not revoked: what relies on that destination may still need it.",
-      hint: "Put the secret of the new one back, or revoke the old one if nothing uses it any more.",
-      nextCommand: typed,
-    });
+    throw new Failure(
+      "pending",
+      `The secret of ${id} was delivered to ${gone.join(", ")}, and is not there now, or no longer works.`,
+      {
+        meaning: "The old one is not revoked: what relies on that destination may still need it.",
+        hint: "Put the secret of the new one back, or revoke the old one if nothing uses it any more.",
+        nextCommand: typed,
+      },
+    );
 }
 
 /** The failure of a key that was found by its name and time: a person names it, or nothing is revoked. */

@@ -1,5 +1,7 @@
-// An overlap ends hours after the delivery: the destinations are checked again before the old credential is revoked.
+// The destinations are checked again right before the old credential is revoked: after the proof, an overlap, and each wait.
 import { describe, expect, it } from "vitest";
+import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
+import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import type { AWorld, DestinationKind } from "./a-world.ts";
 import { perform, operations, worldFor } from "./every-operation.ts";
 
@@ -24,8 +26,8 @@ function removeFrom<T>(from: Map<string, T>, name: string): () => void {
   return () => void from.set(name, had);
 }
 
-const statusOfOld = (world: AWorld): string | undefined =>
-  [...world.account.clients, ...world.account.keys].find(({ id }) => id === "old")?.status;
+const oldOf = ({ account }: AWorld) => [...account.clients, ...account.keys].find(({ id }) => id === "old");
+const statusOfOld = (world: AWorld): string | undefined => oldOf(world)?.status;
 
 async function rotated(name: (typeof rotations)[number], destination: DestinationKind): Promise<AWorld> {
   const world = worldFor(operations[name]!, { destination });
@@ -65,4 +67,64 @@ describe.each(rotations)("%s", (name) => {
     expect([await endOverlap(world), statusOfOld(world)]).toEqual(["done", "revoked"]);
     expect(world.messages.filter((text) => text.startsWith("Unverified"))).toHaveLength(1);
   });
+});
+
+describe.each(["a client's rotation", "a key's replacement"])("%s without an overlap", (name) => {
+  const operation = operations[name]!;
+
+  it.each(Object.keys(losses) as DestinationKind[])(
+    "keeps the old one if the secret disappears after its proof or during a wait from: %s",
+    async (destination) => {
+      for (const moment of ["exchange", "wait"]) {
+        const refused = [{ refused: 429, retryAfterSeconds: 5 }];
+        const world = worldFor(operation, { destination, fates: { revoke: moment === "wait" ? refused : [] } });
+        const { account } = world;
+        let undo: (() => void) | undefined;
+        const lose = (): void => void (undo ??= losses[destination]!(world));
+        const { onRequest } = account;
+        account.onRequest = (what, about) => {
+          if (what === moment) lose();
+          onRequest(what, about);
+        };
+        if (moment === "wait") world.onSleep = lose;
+        expect([(await perform(world, operation)).kind, statusOfOld(world)]).toEqual(["pending", "active"]);
+        expect(account.requests.filter((one) => one === "revoke old")).toHaveLength(moment === "wait" ? 1 : 0);
+        // The secret is back, or a person revokes the old one.
+        if (moment === "wait") undo!();
+        else oldOf(world)!.status = "revoked";
+        expect([await endOverlap(world), statusOfOld(world)]).toEqual(["done", "revoked"]);
+      }
+    },
+  );
+});
+
+describe("the old key stays valid if the secret of the new one no longer works", () => {
+  it.each(["file", "store", "command"] as const)("after a rotation in place: %s", async (destination) => {
+    const world = await rotated("a key's replacement with an overlap", destination);
+    const { id } = world.account.live("key").at(-1)!;
+    const ended = await world.run((bench) =>
+      rotateAccessKey(bench, { id, updateProfile: false }, { destination: world.single("stdout") }),
+    );
+    expect([ended.kind, await endOverlap(world), statusOfOld(world)]).toEqual(["done", "pending", "active"]);
+  });
+
+  it("after a change that the journal does not know", async () => {
+    const world = await rotated("a key's replacement with an overlap", "file");
+    world.account.live("key").at(-1)!.secret = "changed";
+    expect([await endOverlap(world), statusOfOld(world)]).toEqual(["pending", "active"]);
+  });
+});
+
+it.each(["active", "revoked"] as const)("a later client of the item that is %s", async (status) => {
+  const world = await rotated("a client's rotation with an overlap", "store");
+  const { id } = world.account.live("client").at(-1)!;
+  const old = { id, service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
+  const second = await world.run((bench) =>
+    rotateOAuthClient(bench, { old, overlapMs: 48 * 3_600_000, keepOld: false }, { destination: world.destination() }),
+  );
+  expect(second.kind, second.failure?.message).toBe("done");
+  world.account.live("client").at(-1)!.status = status;
+  expect([await endOverlap(world), statusOfOld(world)]).toEqual(
+    status === "active" ? ["done,done", "revoked"] : ["pending,unusable", "active"],
+  );
 });

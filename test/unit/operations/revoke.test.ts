@@ -151,7 +151,7 @@ describe("the evidence for a revocation", () => {
     ["stops a successor whose secret has gone", { gone: ["/b"] }, "pending", "delivered to /b"],
   ])("%s", async (_what, its, kind, words = "") => {
     const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [], ...its } as const;
-    const ended = await revokeWith({ kind: "replaced", by });
+    const ended = await revokeWith({ kind: "replaced", look: async () => by });
     expect([ended.kind, ended.value, ended.failure?.message ?? ""]).toEqual([
       kind,
       kind === "done" ? "gone" : undefined,
