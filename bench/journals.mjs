@@ -50,8 +50,8 @@ function entriesOf(workplace, env) {
 }
 
 /**
- * Copies records. Only this function knows their format: {"sum": of the rest, "v", "after", "mac", then the content: "id", "n",
- * "prev": digest of the entry's previous content, "intent", …}.
+ * Copies records of the form {"sum": digest of the rest, "v", "after", "mac", then the content: "id", "n", "prev": digest of
+ * the entry's previous content, "intent", …}.
  */
 function copiesOf(exported, count) {
   const [header, ...lines] = exported.trimEnd().split("\n");
@@ -85,7 +85,7 @@ function unsigned(content) {
   return `{"sum":"${hash("sha256", body).slice(0, 16)}",${body}`;
 }
 
-/** Ids are base 32: seconds, then 2^20 values. @returns the id of the given number of seconds earlier */
+/** An id is base 32: seconds, then 20 random bits. @returns the id `seconds` earlier */
 function earlierId(id, seconds) {
   const digits = "0123456789abcdefghjkmnpqrstvwxyz";
   let rest = [...id].reduce((sum, digit) => sum * 32 + digits.indexOf(digit), 0) - seconds * 2 ** 20;

@@ -1,5 +1,5 @@
-// Measurements and their goals. Each returns result lines: `what` was measured, the baseline (`against`), the `ratio` to the
-// baseline (above 1: slower), and the `seconds` or `megabytes` of `what`.
+// Measurements and their goals. Each measurement returns result lines: the subject (`what`), its baseline (`against`), the
+// `ratio` to the baseline (above 1: slower), and the subject's `seconds` or `megabytes`.
 import { spawnSync } from "node:child_process";
 import { emptyJournal, finishedJournal, liveJournal } from "./journals.mjs";
 import { sideBySide, spread, timed } from "./measure.mjs";
@@ -51,7 +51,6 @@ export const quick = {
 const count = (number) => number.toLocaleString("en");
 const tab = (words) => ["__complete", ...words, ":"];
 
-/** Startup time. */
 async function starts({ workplace, plan }) {
   const hasGh = !spawnSync("gh", ["--version"]).error;
   if (!hasGh) console.error("gh is not installed: its start is left out.");
@@ -144,7 +143,7 @@ async function list({ workplace, plan }) {
   ];
 }
 
-/** Fewer rows: the YAML package takes its time for each. */
+/** Measures YAML with fewer rows, because the YAML package is slow. */
 async function yaml({ workplace, plan }) {
   const few = { rows: plan.yamlRows };
   const commands = { ndjson: workplace.allRows(few, ["--ndjson"]), yaml: workplace.allRows(few, ["-o", "yaml"]) };

@@ -1,5 +1,5 @@
-// Loaded with `node --require`: writes the process's peak memory in kilobytes at exit. On Linux it is in /proc;
-// getrusage may report the parent's.
+// Loaded with `node --require`: writes the process's peak memory in kilobytes at exit. On Linux it reads /proc,
+// because getrusage may report the parent's peak.
 const { readFileSync, writeFileSync } = require("node:fs");
 
 function peakKilobytes() {

@@ -55,7 +55,7 @@ const together = 20;
 export async function rotations({ workplace, plan }) {
   const service = await sandbox(workplace);
   let turn = 0;
-  /** Each run rotates every item, because it requests other scopes than the previous one. */
+  /** Rotates every item, because each run requests other scopes than the run before. */
   const apply = (parallel) => {
     const scopes = turn % 2 === 0 ? ["entity:read"] : ["entity:read", "organization:read"];
     turn += 1;
@@ -92,7 +92,7 @@ export async function rotations({ workplace, plan }) {
   }
 }
 
-/** The sandbox as the service, because a rotation proves the new secret with a token. */
+/** Starts a sandbox as the service, because a rotation proves the new secret with a token. */
 async function sandbox(workplace) {
   const words = ["sandbox", "start", "-o", "json", "--fault", "* /* latency=50ms"];
   const { command, env } = workplace.integ(words, { INTEG_STATE_DIR: workplace.path("sandbox") });

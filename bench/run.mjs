@@ -32,7 +32,7 @@ for (const node of flags.node) runs.push({ version: versionOf(node), lines: awai
 console.log(`${machine()}\n\n${table(runs)}`);
 if (runs.some(({ lines }) => lines.some(isMissed))) process.exitCode = 1;
 
-/** Builds the current sources, so that no older build is measured. */
+/** Builds the current sources, so that the benchmark does not measure an older build. */
 function build() {
   const { status, stderr } = spawnSync("npm", ["run", "--silent", "build"], { cwd: root, encoding: "utf8" });
   if (status !== 0) throw new Error(`the build failed: ${stderr}`);
@@ -84,7 +84,7 @@ function machine() {
   return `integ ${version} (${commit}) on ${when}, ${where}, ${load}, ${minutes} minutes`;
 }
 
-/** The load average of the last minute. The benchmark adds one or two. */
+/** The load average of the last minute. The benchmark itself adds one or two. */
 function loadOf() {
   return loadavg()[0].toFixed(1);
 }

@@ -1,7 +1,7 @@
 // The benchmark's service in its own process: `node bench/service.mjs` prints its port and exits when stdin closes.
 // Responses are built in advance and not compressed.
 //
-//   /lists/<rows>/<milliseconds>/v1/entities   a list of so many rows, each page after so many milliseconds (§2, §4.3)
+//   /lists/<rows>/<milliseconds>/v1/entities   a list of that length, with that delay before each page (§2, §4.3)
 //   /account/…                                 an account in which every creation succeeds (§4.2, §4.4)
 import { createServer } from "node:http";
 
@@ -11,7 +11,7 @@ const yesterday = new Date(Date.now() - day).toISOString();
 /** Fixed number of digits in a page token, so that all pages have the same size. */
 const tokenDigits = 8;
 
-/** The token of a page, counted from 0. curl gets all tokens in advance. */
+/** The token of a page, counted from 0. The curl baseline knows all tokens in advance. */
 export function tokenOf(page) {
   return `bench-page-${String(page).padStart(tokenDigits, "0")}`;
 }

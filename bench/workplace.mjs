@@ -11,7 +11,7 @@ const key = "bench-key";
 /** Rows per page: the API's maximum (§8). */
 export const pageRows = 500;
 
-/** Starts a process of the benchmark. @returns its first output, and a function that stops it */
+/** Starts a process, and waits until its output is complete. @returns that output, and a function that stops the process */
 export async function startProcess(command, { env, isComplete }) {
   const child = spawn(command[0], command.slice(1), { env, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
@@ -32,7 +32,7 @@ export async function startProcess(command, { env, isComplete }) {
 
 /** A temporary folder: a home without configuration, and the files of the measurements. */
 export class Workplace {
-  /** @param node the Node binary to measure @param port of the service */
+  /** @param node the Node binary to measure @param port the service's port */
   constructor({ node, port }) {
     this.node = node;
     this.port = port;

@@ -1,5 +1,5 @@
 // Writes the SBOM (CycloneDX 1.6) beside the bundle, for scanners: `npm sbom` and `npm audit` do not see bundled
-// packages. It has no time and no serial number, so that builds are reproducible.
+// packages. The SBOM contains no time and no serial number, so that builds are reproducible.
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Plugin } from "rolldown";
@@ -83,7 +83,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>>;
 }
 
-/** Checksums of the fetched packages from the lock file, in hexadecimal, by package URL. */
+/** Checksums of packages in the lock file, in hexadecimal, by package URL. */
 function lockedChecksums(): Map<string, string> {
   const { packages } = readJson(join(root, "package-lock.json")) as Lock;
   const checksums = Object.entries(packages).flatMap(([path, { version, integrity }]) => {

@@ -20,8 +20,8 @@ export function replacedWords(texts: readonly Prose[]): readonly Omit<Hit, "file
 /** Strings and comments of a source file. */
 export function proseOf(file: string, text: string): readonly Prose[];
 
-/** Lines of a document, without code. */
+/** Lines of a document, with comments of code blocks but no other code. */
 export function proseOfDocument(text: string): readonly Prose[];
 
-/** Hits in all tracked files. */
+/** Hits in src/, scripts/, bench/, bin/ and all documents, except in test/. */
 export function hitsIn(root: string): readonly Hit[];

@@ -1,5 +1,5 @@
-// Checks that strings, comments and documents use the glossary below:
-// node scripts/words.mjs prints the number of hits of each kind, then each hit, and fails if there is one.
+// Finds words of the glossary below in strings, comments and documents. `node scripts/words.mjs` prints the number of
+// hits of each kind, then each hit, and exits 1 if there are hits.
 import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -111,7 +111,7 @@ export function proseOf(file, text) {
   return prose;
 }
 
-/** The comments in a code block. */
+/** @returns the block with everything but its comments blank */
 function notesOf(block) {
   const keep = (line) => {
     const at = line.search(/(?<=^|\s)# /);
@@ -120,7 +120,7 @@ function notesOf(block) {
   return block.split("\n").map(keep).join("\n");
 }
 
-/** @returns the text of a document: comments of code blocks, no inline code */
+/** @returns the lines of a document, with comments of code blocks but no other code */
 export function proseOfDocument(text) {
   const blank = (code) => code.replaceAll(/[^\n]/g, " ");
   const prose = text.replace(/^```[\s\S]*?^```/gm, notesOf).replace(/`[^`\n]*`/g, blank);
@@ -141,7 +141,7 @@ export function replacedWords(texts) {
   );
 }
 
-/** @returns hits in all tracked files */
+/** @returns hits in src/, scripts/, bench/, bin/ and all documents, except in test/ */
 export function hitsIn(root) {
   const files = execFileSync("git", ["ls-files", "src", "scripts", "bench", "bin", "*.md"], {
     cwd: root,

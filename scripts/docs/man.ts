@@ -8,7 +8,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** All pages. Their date is the contract's (§9), so that they change only with the program. */
+/** All pages. Their date is the contract's (§9), so that a page changes only with the program. */
 export function manPages(surface: Surface): Page[] {
   return [...nodesBelow(surface.tree.root)].map((node) => ({
     file: `${pageName(node.path)}.1`,
@@ -81,7 +81,7 @@ function page(node: Node, sections: readonly string[][]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A section; nothing if it has no lines. */
+/** @returns the lines of a section; none if it has no content */
 function section(title: string, lines: readonly string[]): string[] {
   const rest = lines[0] === ".PP" ? lines.slice(1) : lines;
   return rest.length === 0 ? [] : [`.SH ${title}`, ...rest];

@@ -1,5 +1,5 @@
-// A machine in memory for one process: a journal, kept secrets and destinations. A simulated world decides when each call runs
-// and whether it fails, and observes it.
+// A machine in memory for one process: a journal, kept secrets and destinations. A simulated world (`Watch`) schedules each
+// call, observes it and can make it fail.
 import { Failure } from "../../src/errors.ts";
 import {
   assertNoSecretLost,
@@ -55,7 +55,7 @@ export interface Machine {
   readonly keptReserves: Map<string, object>;
   /** Entries changed by someone without a key of the journal. */
   readonly tampered: Set<string>;
-  /** Stored profiles, and their secrets by the profile's name for them. */
+  /** Stored profiles by name, and their secrets by `ref`. */
   readonly profiles: Map<string, Profile>;
   readonly credentials: Map<string, string>;
   readonly ids: { readonly prefix: string; last: number };
@@ -88,7 +88,7 @@ export interface Outside {
 }
 
 export interface Watch {
-  /** The process. */
+  /** The process that makes the calls. */
   readonly by: object;
   /** Runs a call, or lets it fail. @param entry the entry of the record or reserve */
   call<T>(what: string, effect: () => T, entry?: string): Promise<T>;
@@ -122,7 +122,7 @@ export interface Watch {
 
 let inodes = 0;
 
-/** Replaces an HMAC under the journal's key. */
+/** Readable digests in place of an HMAC under the journal's key. */
 export const plainDigests: SecretDigests = {
   of: (text) => `digest of ${text}`,
   fits: (text, digest) => digest === `digest of ${text}`,
@@ -216,7 +216,7 @@ export class InMemory {
     const { entries, leases, tampered } = this.#machine;
     const { call, recording, at, by } = this.#watch;
     const stored = (): Entry => entries.find((entry) => entry.id === id)!;
-    // The note is lost with the process, unless a step was recorded after it.
+    // A note is lost with the process, unless a later step is recorded.
     let noted: Partial<EntryProgress> = {};
     return {
       get entry() {
@@ -463,7 +463,6 @@ export class InMemory {
     };
   }
 
-  /** A stored profile. */
   profile(target: Omit<ProfileTarget, "kind">): SingleDestinationPlace {
     const stores = this.#watch.profiles!;
     const place = profileDestination(target, { stores, ...this.#knowledge });

@@ -1,5 +1,5 @@
-// A history of nights on one or two machines: policies are applied, people type commands and recover, and between the nights
-// others act (other-actors.ts). reliance.ts checks that integ breaks nothing that others need. The seed determines all.
+// A history of nights on one or two machines, which a seed determines: processes apply policies, people type commands, and other
+// actors act between the nights (other-actors.ts). reliance.ts checks that integ breaks nothing that others need.
 import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
 import { createAccessKey } from "../../src/operations/key.ts";
@@ -87,7 +87,6 @@ class Nights {
     if (chance.is(0.5)) this.#policies.push(this.#policy("pol_second", [chance.pick(world.machines)]));
   }
 
-  /** Adds profiles to a machine. */
   #addProfiles(machine: Machine, names: readonly string[]): void {
     const about = {
       region: "us",
@@ -335,10 +334,10 @@ class Nights {
     return { ...seen, vanished, elsewhere, untrusted };
   }
 
-  /** Someone types a command that creates a client or key. */
+  /** Starts a command that creates a client or key. */
   #type(machine: Machine): void {
     const chance = this.#chance;
-    // Often a destination that was used before. In hostile histories it may be a policy's, which then cannot be applied.
+    // Names often repeat. In hostile histories a name can be that of a policy's destination: the policy then cannot be applied.
     const to = chance.pick(this.#isHostile ? typedKinds : typedKinds.slice(0, -1));
     const taken = this.#isHostile ? "pol_first-reporting" : "typed";
     const name = chance.pick(["typed", taken, `typed-${this.#processes}`]);
@@ -387,7 +386,7 @@ class Nights {
     );
   }
 
-  /** `journal recover --yes` of everything, sometimes followed by a claim. */
+  /** Starts `journal recover --yes`, sometimes followed by a claim. */
   #recover(machine: Machine): void {
     const isClaimed = this.#chance.is(0.5);
     this.#start("recover", machine, async (context, process) => {
@@ -433,7 +432,7 @@ class Nights {
     }
   }
 
-  /** True if another machine's command may have received the item's secret: finishing needs that machine, or a person. */
+  /** True if another machine's command may have received the item's secret: only that machine or a person can finish it. */
   #needsOthers({ destinations: [to] }: PolicyItem): boolean {
     const isMoved = this.#world.machines.some(
       (machine) => machine.host !== machine.name || this.#folders.get(machine) !== "/state",

@@ -1,5 +1,5 @@
-// Runs histories in its own process: every nth seed, until one breaks a promise. The kind is who takes part besides the
-// commands of one machine: no one, benign actors, or hostile actors.
+// Runs histories in its own process: every nth seed, until a history breaks a promise. The kind names the actors besides the
+// commands of one machine: none, benign or hostile.
 import { liveThroughNights } from "./nights.ts";
 import { liveThrough } from "./one-seed.ts";
 

@@ -1,5 +1,5 @@
-// A history: the commands of some people on some machines, their interleaving and their failures. At its end the promises of
-// docs/design are checked. Everything follows from the seed.
+// A history, which a seed determines: people's commands on some machines, their interleaving and their failures. At its end
+// `History` checks the promises of docs/design.
 import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../src/operations/revocation.ts";
@@ -18,13 +18,13 @@ import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
 
-/** A person's goal, for which commands are typed until it is reached. */
+/** A person's goal, for which they type one command or more. */
 interface Wish {
   readonly noun: "client" | "key";
   readonly verb: "create" | "rotate" | "rotate in place" | "revoke";
   /** The client or key to rotate or revoke. */
   readonly old?: string;
-  /** The scope of a created client, by which the wish's entries are found. */
+  /** The scope of a created client, which identifies the wish's entries. */
   readonly scope?: string;
   readonly name?: string;
   readonly key?: string;
@@ -56,7 +56,7 @@ export interface Outcome {
   readonly processes: number;
   readonly kills: number;
   readonly entries: readonly Entry[];
-  /** Entries left for a person in the last nights, which have no faults. */
+  /** Items that `apply` left or failed in the last night, which has no faults. */
   readonly refusals?: number;
 }
 
@@ -70,9 +70,9 @@ class History {
   /** True if later commands may run in other surroundings. */
   readonly #isElsewhere: boolean;
   readonly #skewMs: number;
-  /** The probability that someone revokes something by hand after a round. */
+  /** The probability that someone revokes a credential by hand after a round. */
   readonly #handRate: number;
-  /** True if recoveries run at the same time as typed commands, so that unfinished work may be in progress. */
+  /** True if recoveries run at the same time as typed commands, whose work may be in progress. */
   readonly #recoversDuringWork: boolean;
   readonly #theme: Theme | undefined;
   /** Separate random numbers for newer variations, so that the rest of each history stays the same. */
@@ -114,7 +114,7 @@ class History {
     const wishes = this.#wishes();
     const unfinished: Wish[] = [];
     world.weather = this.#weather;
-    // Receipts are false until the final recoveries.
+    // False receipts end before the final recoveries.
     world.lie = this.#lie;
     world.isLiar = this.#lie !== undefined;
     for (let round = 0; round < 2; round += 1) {
@@ -175,7 +175,7 @@ class History {
     return some.length > 0 ? some : [chance.pick(all)];
   }
 
-  /** The surroundings of the first command, or of a later one. */
+  /** The surroundings of a command in the first round, or of a later one. */
   #around(isLater: boolean): Surroundings {
     const chance = this.#chance;
     const isOther = isLater && this.#isElsewhere;
@@ -226,7 +226,7 @@ class History {
         key: wish.key,
         waitMs: 60_000,
         destination,
-        // A lost secret continues as with `--yes`.
+        // Consent to replace a lost secret, as `--yes` does.
         mayReplace: async (entry) => keepOld && agreeing.mayReplace(entry),
       });
     }
@@ -260,7 +260,7 @@ class History {
     await this.#world.live();
   }
 
-  /** `journal recover` of everything, in one process or two, then `journal claim` of kept secrets. */
+  /** Starts one `journal recover` on each machine, or two, each followed by `journal claim` of kept secrets. */
   #startRecoveries(round: number): void {
     const world = this.#world;
     for (let index = 0; index < (round >= 0 && this.#chance.is(0.3) ? 2 : 1); index += 1) {
@@ -343,7 +343,7 @@ class History {
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
-    // An unfinished creation has one key at the service, however often it is typed.
+    // A repeated command resumes the unfinished creation, so that the service sees one idempotency key.
     if (!this.#isSimultaneous && !this.#recoversDuringWork)
       // With another service version it is another request (§4.2 rule 2).
       for (const wish of unfinished)
@@ -359,7 +359,7 @@ class History {
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
   }
 
-  /** True if an unsettled entry with the same request is recorded as the one that created the key. */
+  /** True if an unsettled entry with the same request records the key as its own. */
   #isOfSameRequest(id: string, { operation, request_text, base_url }: Entry): boolean {
     if (operation !== "access_key.create") return false;
     return this.#world.machines.some(({ entries }) =>
@@ -388,7 +388,7 @@ class History {
     return made.filter((name) => this.#find(name)?.status === "active");
   }
 
-  /** Checks that `journal prune` of all entries would remove none of a working credential. */
+  /** Checks that `journal prune` of all entries would remove no entry of a working credential. */
   #auditPrune({ entries }: Machine): void {
     // Skip services that lie about status or id: prune trusts a reported revocation, and no entry names a credential with a false id.
     if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
@@ -461,7 +461,7 @@ class History {
   }
 }
 
-/** True for another entry that revoked the same credential, or may have. */
+/** True for an entry other than `but` that revoked, or may have revoked, the same credential. */
 function isRevocation({ id, operation, state, resource_id }: Entry, but: string, resource: string | null): boolean {
   return id !== but && operation.endsWith(".revoke") && resource_id === resource && state !== "refused";
 }

@@ -1,5 +1,5 @@
-// Actions of others between two commands: the actors of docs/design besides integ's processes. A benign turn changes nothing
-// that anyone relies on: after it everything must finish without a person. After a hostile turn integ may refuse.
+// Actions of actors other than integ between two commands. After a benign turn all work must finish without a person. After a
+// hostile turn integ may refuse to continue.
 import type { Entry } from "../../src/journal/entry.ts";
 import { isSettled } from "../../src/journal/entry.ts";
 import { actingProfile } from "./reliance.ts";
@@ -37,7 +37,7 @@ function someMade({ world, chance }: Others, status: string) {
   return all.length > 0 ? chance.pick(all) : undefined;
 }
 
-/** A text that someone puts in place of a secret: the secret of another working credential, or their own text. */
+/** A text to put in place of a secret: the secret of another working credential, or a person's own text. */
 function anotherSecret(others: Others): string {
   const { chance } = others;
   return (chance.is(0.5) ? someMade(others, "active")?.secret : undefined) ?? personalText;
@@ -180,7 +180,7 @@ export const turns: readonly Turn[] = [
       const { machine, world, chance } = others;
       const profile = targetProfile(others);
       const made = world.account.clients.at(-1);
-      // A profile that names a client may have another client's secret.
+      // A profile that names a client does not always have that client's secret.
       const credential = {
         kind: "client_credentials",
         client_id: made?.clientId ?? "cid_0",

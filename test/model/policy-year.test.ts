@@ -86,7 +86,7 @@ describe("a year of nights", () => {
   });
 
   it.each(isFull ? [0, 36] : [36])(
-    "asks and refuses nothing for each kind of destination (overlap %i h)",
+    "rotates for each kind of destination without questions or refusals (overlap %i h)",
     { timeout: 3_600_000 },
     async (overlapHours) => {
       const [vault, github] = await Promise.all([startVault(), startGitHub()]);

@@ -1,5 +1,5 @@
 // integ's promises about the order of its steps. The simulated world reports every request, response, record, kept copy and end
-// of a process as it happens; a broken promise is noted with its entry.
+// of a process as it happens; `broken` collects the violations.
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { isPartlyDelivered, missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";
@@ -45,15 +45,15 @@ export class Promises {
   readonly #unrecorded = new Set<string>();
   /** Entries that were once recorded as delivered to some of several destinations. */
   readonly #partlyDelivered = new Set<string>();
-  /** Work for which a process has sent a change. */
+  /** By process: the work for which it has sent a change. */
   readonly #changing = new Map<Process, Set<string>>();
-  /** Work during which a process's disk failed after a change. */
+  /** By process: the work whose disk failed after a change. */
   readonly #failed = new Map<Process, Set<string>>();
-  /** Changes that a process started to send after it was interrupted. */
+  /** By process: how many changes it sent after it was interrupted. */
   readonly #afterInterruption = new Map<Process, number>();
-  /** The key of a creation that was refused as too early and has no other response, by machine and request. */
+  /** The idempotency key of a creation whose last response was 429, by machine and request. */
   readonly #tooEarly = new Map<string, string>();
-  /** The newest secret of a key that was rotated in place: its process, entry and time. */
+  /** By access key: the process, entry and time of its last rotation in place. */
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
@@ -65,7 +65,7 @@ export class Promises {
     this.#world = world;
   }
 
-  /** Called if a journal was restored or lost entries: it no longer shows what happened earlier. */
+  /** Forgets all earlier events, after a journal was restored or lost entries. */
   forget(): void {
     this.#isJournalChanged = true;
     for (const known of [this.#sent, this.#sendings, this.#mayHaveArrived, this.#notBefore, this.#tooEarly])
@@ -77,7 +77,7 @@ export class Promises {
     this.#agreed.add(id);
   }
 
-  /** A change is about to be sent. @returns its entry */
+  /** Called before a change is sent. @returns its entry */
   sending(process: Process, around: Surroundings, request: Sending, version: string): Entry | undefined {
     const entry = this.#entryOf(process, around.machine, request);
     const { what } = request;
@@ -98,7 +98,7 @@ export class Promises {
     return entry;
   }
 
-  /** A process knows the outcome of its request. */
+  /** Called when a process knows the outcome of its request. */
   answered(process: Process, entry: Entry | undefined, answer: Attempt<unknown>): void {
     if (entry === undefined) return;
     if (answer.kind === "refused" || answer.kind === "not_sent") this.#mayHaveArrived.delete(entry.id);
@@ -113,7 +113,7 @@ export class Promises {
     if (entry !== undefined) this.#notBefore.set(requestOf(entry), until);
   }
 
-  /** A process ended or was killed. */
+  /** Called after a process ended or was killed. */
   ended(process: Process, machines: readonly Machine[]): void {
     if (process.isDead) return;
     this.shareWait(process);
@@ -129,7 +129,7 @@ export class Promises {
     }
   }
 
-  /** A disk call failed. @param id the entry that could not be recorded, or whose reserve could not be freed */
+  /** Called after a disk call failed. @param id the entry that could not be recorded, or whose reserve could not be freed */
   diskFailed(process: Process, id: string | undefined): void {
     const works = this.#failed.get(process) ?? new Set();
     this.#failed.set(process, works);
@@ -137,17 +137,17 @@ export class Promises {
     if (this.#changing.get(process)?.has(work) === true) works.add(work);
   }
 
-  /** A step of an entry could not be recorded: later processes see less than happened. */
+  /** Called if a step of an entry could not be recorded: later processes do not know of it. */
   unrecorded(process: Process, id: string): void {
     this.#unrecorded.add(id);
     if (this.#ownNotBefore.get(process)?.entry.id === id) this.#ownNotBefore.delete(process);
   }
 
-  /** An entry changes. */
+  /** Called before an entry changes. */
   recorded(process: Process, around: Surroundings, before: Entry, after: Entry): void {
     const { broken } = this;
     if (this.#ownNotBefore.get(process)?.entry.id === after.id) this.shareWait(process);
-    // integ believes a service that reports "pending" for a finished creation.
+    // integ trusts a service that reports "pending" for a finished creation.
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
@@ -176,11 +176,11 @@ export class Promises {
           broken.push(`${after.id} calls the secret of ${id} lost, and one of its destinations has it`);
   }
 
-  /** A kept copy is about to be destroyed. */
+  /** Called before a kept copy is destroyed. */
   destroying(around: Surroundings, id: string): void {
     const kept = around.machine.kept.get(keptName(around, id));
     const entry = this.#find(id);
-    // integ believes a service that falsely reports a revocation.
+    // integ trusts a service that falsely reports a revocation.
     if (kept === undefined || entry === undefined || this.#world.lie?.status !== undefined) return;
     if (!isSettled(entry.state) && entry.detail.secret_claimed !== true)
       this.broken.push(`the kept secret of ${id} was destroyed while the entry is ${entry.state}`);
@@ -189,7 +189,7 @@ export class Promises {
       this.broken.push(`the kept secret of ${made.id} was destroyed before it was delivered`);
   }
 
-  /** Checks that a working credential is revoked only if a person named it, it is lost, or a working one replaces it. */
+  /** Checks that a working credential is revoked only if a person named it, its secret is lost, or a working one replaces it. */
   checkRevocation({ entries }: Machine, id: string): void {
     const going = this.#world.all().find((made) => made.id === id);
     if (going?.status !== "active") return;
@@ -227,7 +227,7 @@ export class Promises {
     };
   }
 
-  /** A rotation in place makes the key's old secret invalid. @returns a callback; pass it true if the new secret arrived */
+  /** Called before a rotation in place invalidates the key's secret. @returns a callback; pass it true if a new secret arrived */
   rotating(id: string, by: { readonly process: Process; readonly entry: string }, secret: string | undefined) {
     const last = this.#rotated.get(id);
     const isSafe = secret !== undefined && this.#world.isSafe(secret);
@@ -235,7 +235,7 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // If the new secret was lost, no process has one that a later rotation could invalidate: forget this rotation.
+      // Without a new secret, a later rotation has none to invalidate: forget this rotation.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };
@@ -274,7 +274,7 @@ export class Promises {
     );
   }
 
-  /** Checks that work sends no change after a disk failure, and at most the one it has started after an interruption. */
+  /** Checks that no change is sent for work whose disk failed, and at most one after an interruption. */
   #checkAfterFailure(process: Process, entry: Entry, what: Change): void {
     if (this.#failed.get(process)?.has(workOf(entry)) === true)
       this.broken.push(`${what} was sent for ${entry.id} after the disk had failed`);
@@ -284,11 +284,11 @@ export class Promises {
     if (count > 1) this.broken.push(`${process.name} sent ${count} changes after it was interrupted`);
   }
 
-  /** Checks that no request is sent before the Retry-After that this process received or the journal has. */
+  /** Checks that no request is sent before the end of a Retry-After that this process received or the journal records. */
   #checkRetryAfter(process: Process, entry: Entry): void {
     const last = this.#ownNotBefore.get(process);
     const own = last !== undefined && requestOf(last.entry) === requestOf(entry) ? last.until : 0;
-    // A wrong clock makes that time unknown, and two simultaneous revocations are two entries.
+    // With a wrong clock the recorded time is unreliable, and two simultaneous revocations are two entries.
     const isExempt = this.#world.isSkewed || (this.#world.isSimultaneous && entry.operation.endsWith(".revoke"));
     const others = isExempt ? 0 : (this.#notBefore.get(requestOf(entry)) ?? 0);
     const early = Math.max(own, others) - this.#world.now;
@@ -338,7 +338,7 @@ export class Promises {
     )
       return;
     const room = keptName(around, id);
-    // Once a secret is kept, those of several destinations that cannot be reached may get it later.
+    // Once a secret is kept, destinations that cannot be reached may receive it later.
     if (machine.kept.has(room)) return;
     if (!machine.keptReserves.has(room)) this.broken.push(`${id} was sent without room to keep its secret`);
     if (destination === null) this.broken.push(`${id} was sent, and the journal does not say where its secret goes`);

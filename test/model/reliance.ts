@@ -1,5 +1,5 @@
 // Tracks who relies on which secret when people, policies and machines act side by side: the secret of each place, who
-// requested it there, and the owner of its client or key. It checks integ's acts; damage that a person does is no violation.
+// requested it there, and the owner of its client or key. It checks only integ's acts, not damage by a person.
 import type { Entry } from "../../src/journal/entry.ts";
 import { withoutLastNewline } from "../../src/secrets/destination.ts";
 import type { Made } from "../unit/operations/an-account.ts";
@@ -52,7 +52,7 @@ export class Reliance {
     this.#owners.set(id, this.#ownerOf(entry));
   }
 
-  /** A secret is about to overwrite the content of a place. */
+  /** Called before a secret overwrites the content of a place. */
   delivering(about: {
     readonly process: Process;
     readonly place: string;
@@ -117,13 +117,13 @@ export class Reliance {
     return this.#placesWith(secret).some((place) => this.#canLookAt(machine, place));
   }
 
-  /** True if a process could not see that a secret is missing where integ wrote it. */
+  /** True if a process could not detect that a secret is missing at a place where integ wrote it. */
   couldNotSee(process: Process, machine: Machine, secret: string): boolean {
     const places = [...this.#written].flatMap((line) => (line.endsWith(`\n${secret}`) ? line.split("\n")[0]! : []));
     return places.some((place) => !this.#canLookAt(machine, place) || this.#isForcedAfterLook(process, place));
   }
 
-  /** A working credential is about to be revoked for an entry. */
+  /** Called before a credential is revoked for an entry. */
   revoking(process: Process, machine: Machine, id: string, entry: Entry | undefined): void {
     const going = this.#all().find((made) => made.id === id);
     if (going?.status !== "active" || entry === undefined || entry.operation.endsWith(".revoke")) return;
@@ -172,7 +172,7 @@ export class Reliance {
     return profile && secretIn(profile, machine!.credentials);
   }
 
-  /** The places where integ put a secret that is still there. */
+  /** The places that still contain a secret that integ wrote. */
   #placesWith(secret: string): string[] {
     return [...this.#written]
       .map((line) => line.split("\n"))
@@ -215,7 +215,7 @@ export class Reliance {
   }
 }
 
-/** A text for a place and its content, without a trailing newline. */
+/** Identifies a place with its content, ignoring a trailing newline. */
 function consentTo(place: string, content: string | undefined): string {
   return `${place}\n${withoutLastNewline(content ?? "")}`;
 }

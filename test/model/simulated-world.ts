@@ -1,5 +1,5 @@
 // The in-memory world of one seed: an account, machines with their journals and disks, a clock, and processes that take turns.
-// promises.ts judges every request and every step.
+// promises.ts checks every request and every step.
 import { DiskHealth } from "../../src/disk/disk-health.ts";
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { accountOf } from "../../src/commands/running/change.ts";
@@ -110,11 +110,11 @@ export class World {
   isSimultaneous = false;
   /** True if a machine's clock was wrong at some time, so that times in the journal are unreliable. */
   isSkewed = false;
-  /** True if receipts are or were false: no one consents to skip a proof. */
+  /** True in a history with false receipts: in it no one consents to skip a proof. */
   isLiar = false;
   /** The current false values of receipts. */
   lie: Readonly<Record<string, unknown>> | undefined;
-  /** Who relies on which secret, if there are other actors. */
+  /** Tracks who relies on which secret, in a history with other actors. */
   reliance: Reliance | undefined;
   /** True if the service may be slow and unreliable, but refuses nothing permanently. */
   isBenign = false;
@@ -259,7 +259,7 @@ export class World {
     if (address !== endpoint) this.broken.push(`a new secret went to ${address}`);
   }
 
-  /** Those parts of a command's context that the operations use. */
+  /** The parts of a command's context that the operations use. */
   context(process: Process, around: Surroundings): Context {
     const here = this.#on(process, around);
     const keeping = here.secrets();
@@ -412,7 +412,7 @@ export class World {
     return this.all().find((made) => made.id === id);
   }
 
-  /** Someone revokes a working credential without integ. */
+  /** Revokes a working credential without integ. */
   revokeByHand(id: string): void {
     const going = this.all().find((made) => made.id === id && made.status === "active");
     if (!going) return;
@@ -476,7 +476,7 @@ export class World {
     });
   }
 
-  /** The named destination: standard output, a file, a store, or the last two. */
+  /** The named destination: standard output, a file, a store, or a file and a store. */
   destination(process: Process, around: Surroundings, { kind, path }: Wanted): Destination {
     const here = this.#on(process, around);
     if (kind === "stdout") return here.withoutReserve("stdout");
@@ -513,7 +513,7 @@ export class World {
     return {
       destinationOf: async (entry: Entry): Promise<Destination> =>
         taken.exclusive(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
-      // `--yes` is the consent.
+      // Consent, as with `--yes`.
       mayReplace: async (entry: Entry) =>
         answer(entry, agrees && !mayBeMadeElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
       mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),

@@ -83,14 +83,14 @@ export class Turns {
   /**
    * Runs all processes to their end, or until none can continue.
    * @param killRate the probability that a process is killed in place of its turn
-   * @param onTurn called with each turn before it is made
+   * @param onTurn called before each turn with its process
    */
   async live(killRate: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
     for (;;) {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
       );
-      // A process in an endless loop is left where it waits.
+      // Stop after 20,000 steps: a process is in an endless loop.
       if (ready.length === 0 || this.history.length > 20_000) return;
       const process = this.#chance.pick(ready);
       const { resume, at } = process;

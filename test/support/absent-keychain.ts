@@ -1,6 +1,6 @@
-// Adding a profile starts a process that probes the keychain. On a machine without a keychain, commands in the test's process
-// reuse the first result of the test file, except with a message bus or if the test replaces `ChildProcess.spawn`.
-// e2e/keychain.test.ts tests the keychain itself.
+// Caches keychain probes. Adding a profile starts a process that probes the keychain; on a machine without a keychain, commands
+// in the test's process reuse the first result of the test file, except with a message bus or if the test replaces
+// `ChildProcess.spawn`. e2e/keychain.test.ts tests the keychain itself.
 import childProcess, { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
@@ -40,7 +40,7 @@ function fakeProcess(text: string): ChildProcess {
   return child as unknown as ChildProcess;
 }
 
-/** Runs a command in this process. If the machine has no keychain, the test file probes it once. */
+/** Runs a command in this process with cached keychain probes, except in a full run. */
 export async function probingOnce<T>(command: () => Promise<T>): Promise<T> {
   if (isFull) return command();
   const probeOnce: Spawn = (file, words, options) => {

@@ -1,4 +1,4 @@
-// The account as the service holds it, read through its control address and the API, to compare with the program's reports.
+// Reads the account's state from the service, to compare it with the program's reports.
 import type { Service } from "./service.ts";
 
 /** An OAuth client as the sandbox's control address shows it. */
@@ -18,7 +18,7 @@ export interface ReceivedRequest {
   readonly body: string | null;
   readonly idempotency_key: string | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** null if no full response was sent. */
+  /** null if the service sent no complete response. */
   readonly status: number | null;
 }
 
@@ -42,7 +42,7 @@ export class Account {
     return (await this.service.control("GET", "/oauth_clients")) as ListedClient[];
   }
 
-  /** Clients that work or may still be completed. */
+  /** Active and pending clients. */
   async live(): Promise<ListedClient[]> {
     return (await this.clients()).filter(({ status }) => status === "active" || status === "pending");
   }
@@ -56,7 +56,7 @@ export class Account {
     return (await this.requests()).filter(({ method, path }) => method === "POST" && path === "/v1/oauth_clients");
   }
 
-  /** Resets faults, the request log, live clients and their slots. */
+  /** Removes faults and recorded requests, revokes all clients and frees their slots. */
   async clear(): Promise<void> {
     await this.service.calm();
     for (const { id, status } of await this.clients())
@@ -80,7 +80,7 @@ export class Account {
     return (await answer.json()) as CreatedClient;
   }
 
-  /** True if this secret gets a token for that client, which proves that the delivered secret is correct. */
+  /** True if the client gets a token with this secret. */
   async opens(clientId: string, secret: string): Promise<boolean> {
     const answer = await fetch(this.service.us.token_endpoint, {
       method: "POST",

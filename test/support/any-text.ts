@@ -1,8 +1,8 @@
-// Text of any characters, including half surrogate pairs. (The library's own generator builds a table of all characters in each
-// process, which takes longer than most properties.)
+// Generates any character, including lone surrogates. fast-check's own generator builds a table of all characters in each
+// process, which takes longer than most properties.
 import fc from "fast-check";
 
 const character = (most: number): fc.Arbitrary<string> => fc.nat(most).map((code) => String.fromCodePoint(code));
 
-/** One character: controls and letters are more frequent than the rest of Unicode. */
+/** Controls and letters are more frequent than the rest of Unicode. */
 export const anyCharacter: fc.Arbitrary<string> = fc.oneof(character(0xff), character(0xffff), character(0x10_ffff));

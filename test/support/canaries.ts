@@ -1,5 +1,5 @@
-// Searches texts and files for every secret of a run (the canaries), in several encodings. The test decides which of these
-// places may contain a secret.
+// Searches texts and files for every secret of a run (the canaries), in several encodings. The test decides which places may
+// contain a secret.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
@@ -31,7 +31,7 @@ function formsOf(secret: string): Form[] {
     { name: "percent-encoded", bytes: Buffer.from(encodeURIComponent(secret)) },
     { name: "hexadecimal", bytes: Buffer.from(raw.toString("hex")) },
     { name: "UTF-16", bytes: Buffer.from(secret, "utf16le") },
-    { name: "half of it", bytes: raw.subarray(0, Math.ceil(raw.length * 0.7)) },
+    { name: "its first 70 %", bytes: raw.subarray(0, Math.ceil(raw.length * 0.7)) },
     ...inBase64,
     ...inBase64.map(({ name, bytes }) => ({
       name: `${name}, for URLs`,
@@ -44,7 +44,7 @@ export class Canaries {
   readonly #forms = new Map<string, { role: string; forms: Form[] }>();
   #places = 0;
 
-  /** Searches for a secret from now on. A text that is too short would be found anywhere. */
+  /** Adds a secret to search for. @throws Error for a secret so short that it could occur by chance */
   add(role: string, secret: string): void {
     if (secret.length < 12) throw new Error(`a ${role} of ${secret.length} characters is no canary`);
     if (!this.#forms.has(secret)) this.#forms.set(secret, { role, forms: formsOf(secret) });
@@ -90,7 +90,7 @@ export class Canaries {
   }
 }
 
-/** Those of the files that other users can access. */
+/** @returns the files that the group or other users can access */
 export function readableByOthers(folder: string, files: readonly string[]): string[] {
   return files.filter((file) => (lstatSync(join(folder, file)).mode & 0o077) !== 0);
 }

@@ -41,8 +41,8 @@ function namesOf(
 }
 
 /**
- * Errors in the JSON that a command printed: its result, and the error on its last line.
- * @param options.isService true if the service is correct, so that its objects must match its document
+ * Finds schema violations in a command's JSON output: in its result, and in the error on the last line of stderr.
+ * @param options.isService true if the service is correct, so that its objects must match their schemas too
  */
 export function outputFaults(
   words: readonly string[],

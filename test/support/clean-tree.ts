@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./program.ts";
 
-/** Created by npm, the build and the tools. */
+/** Folders that npm, the build and the tools create. */
 const expected = /^(node_modules|dist|build|coverage|\.vitest)\//;
 
 /** Files and folders that are not in git, including ignored ones. */

@@ -7,8 +7,8 @@ import type { Duplex } from "node:stream";
 import type { Certificate } from "./certificates.ts";
 
 /**
- * `tunnel`: as requested; a number: a response with this status; `close`: the connection ends without a response; `hang`: no
- * response; `cut`: the tunnel ends at the first byte of a response.
+ * `tunnel`: opens the tunnel; a number: a response with this status; `close`: the connection ends without a response; `hang`:
+ * no response; `cut`: the tunnel ends at the first byte of a response.
  */
 export type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
 
@@ -25,7 +25,7 @@ export interface ConnectProxy {
   close(): Promise<void>;
 }
 
-/** @param certificate if the proxy itself uses TLS */
+/** @param certificate the proxy's certificate, if clients connect to the proxy over TLS */
 export async function startConnectProxy(certificate?: Certificate): Promise<ConnectProxy> {
   const server: Server = certificate ? createTlsServer(certificate) : createServer();
   const asked: ConnectProxy["asked"] = [];
@@ -66,10 +66,10 @@ function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
   return far;
 }
 
-/** Passes the handshake, and closes both sides when the first response after it starts. */
+/** Forwards the handshake, and closes both sides when the first response starts. */
 function cutAtFirstResponse(near: Duplex, far: Socket): void {
   let isRequestSent = false;
-  // TLS record type 23 is application data. Only in TLS 1.2, which the test's front uses, is it always the request.
+  // TLS record type 23 is application data. In TLS 1.2, which the test's front uses, the first such record is the request.
   near.on("data", (chunk: Buffer) => (isRequestSent ||= chunk[0] === 23));
   far.on("data", (chunk: Buffer) => {
     if (isRequestSent) far.destroy();

@@ -1,5 +1,5 @@
-// A relay between the program and both PostgreSQL and the service. It counts messages, so that a test can act exactly before
-// any of them: it ends the connection, or does something while the message waits.
+// A relay between the program and both PostgreSQL and the service. It counts messages, so that a test can end the connection
+// before any message, or do something while the message waits.
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
@@ -41,8 +41,8 @@ export class Crossing {
     `http://127.0.0.1:${await this.portTo("service", Number(new URL(origin).port))}`;
 
   /**
-   * Starts counting, on new connections.
-   * @param options.byMessage count each message of PostgreSQL's protocol, instead of each change of direction
+   * Restarts the count.
+   * @param options.byMessage on new connections, count each message of PostgreSQL's protocol, not each change of direction
    */
   watch({
     plan,
@@ -56,13 +56,13 @@ export class Crossing {
     this.#byMessage = byMessage;
   }
 
-  /** Ends the plan. @returns the messages since `watch` */
+  /** Cancels the plan. @returns the messages since `watch` */
   passed(): Passage[] {
     this.#plan = undefined;
     return this.#passages;
   }
 
-  /** True if the planned fault has occurred. */
+  /** True if the planned fault has occurred, or no fault is planned. */
   get isDone(): boolean {
     return this.#plan === undefined;
   }

@@ -13,7 +13,7 @@ export interface Cut {
 }
 
 export interface PlannedCut extends Cut {
-  /** Some bytes did not pass. */
+  /** True if the cut comes before the last byte. */
   readonly isShort: boolean;
 }
 
@@ -35,7 +35,7 @@ export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample
 
 export interface CuttingProxy {
   readonly origin: string;
-  /** Cuts the next `times` matching connections, but not the first `skip`; other connections pass completely. */
+  /** Passes the next `skip` matching connections, and cuts the `times` after them; other connections pass completely. */
   cut(cut: Cut | undefined, times?: number, skip?: number): void;
   /** Bytes of the last matching connection that passed completely. */
   readonly passed: { request: number; response: number };

@@ -1,4 +1,5 @@
-// The folder of test servers' databases: in memory if possible. A caller that kills runs sets and removes a folder of its own.
+// The folder of test servers' databases: in memory if possible. A caller that kills test runs sets INTEG_TEST_DATABASES to its
+// own folder, and removes that folder.
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 

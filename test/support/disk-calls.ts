@@ -51,12 +51,12 @@ type Answer = (call: DiskCall, at: number) => unknown;
 
 /**
  * Runs `work` and records its disk calls.
- * @param answer called before each disk call, with its number: an error that it returns is thrown in place of the call, and a
- * function runs in its place
+ * @param answer called before each disk call, with the call's number. An error that `answer` returns is thrown instead of the
+ * call; a function that it returns runs instead.
  */
 export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () => undefined): Promise<DiskWork<T>> {
   const real = { ...fs };
-  // A sync is recorded but does nothing: it takes longer than everything else.
+  // Syncs are recorded but not executed, because they are slow.
   const replaced = { ...real, fsyncSync: () => {} };
   const calls: DiskCall[] = [];
   const open = new Map<number, string>();

@@ -16,7 +16,7 @@ export interface GitHubServer extends StoreServer {
   readonly repository: { archived: boolean; push: boolean };
   /** A valid token without access to secrets. */
   readonly blindToken: string;
-  /** Changes the key: values encrypted for the previous one are refused. */
+  /** Replaces the public key; the server then refuses values encrypted for the previous key. */
   rotateKey(): void;
   /** The value of `CLIENT_SECRET` or `<environment>#CLIENT_SECRET`; undefined if it does not exist. */
   secret(name: string): string | undefined;
@@ -41,7 +41,7 @@ interface OrganizationRequest {
   readonly body: unknown;
 }
 
-/** The repositories of acme. */
+/** The repositories of acme, with their ids. */
 const selectable: ReadonlyMap<string, number> = new Map([
   ["api", 11],
   ["web", 12],

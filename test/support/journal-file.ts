@@ -1,5 +1,5 @@
-// The journal as an independent reader reads it: one file with a record per line, the last valid record of an entry counts; or
-// the tables of a team's journal. Shares no code with the program, so that it cannot share a mistake.
+// An independent reader of the journal: of a file with a record per line, in which an entry's last valid record counts, or of a
+// team's tables. It shares no code with the program, so that it cannot share a mistake.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { askPsql } from "./postgres.ts";
@@ -26,7 +26,7 @@ export function readJournal(path: string): ReadEntry[] {
   if (!existsSync(path)) return [];
   const entries = new Map<string, ReadEntry>();
   for (const line of readFileSync(path, "utf8").split("\n")) {
-    // A part that a power cut lost reads as zeros, on the line of the text after it.
+    // A power cut can replace text by zeros, which then precede the next record on its line.
     const record = soundRecord(line.replace(/^\0+/, ""));
     if (record) entries.set(record.id, record);
   }
@@ -37,7 +37,7 @@ export function readJournal(path: string): ReadEntry[] {
 export function journalOf(at: Pick<Home, "env" | "path">): ReadEntry[] {
   const { INTEG_JOURNAL: address = "", PGPASSWORD: password = "" } = at.env;
   if (!address.startsWith("postgresql:")) return readJournal(at.path("state", "journal.ndjson"));
-  // JSON has no raw newline.
+  // JSON contains no raw newline, so that each line is one row.
   const lines = askPsql(address, { password, text: "SELECT content FROM integ_entries ORDER BY id" }).split("\n");
   return lines.filter(Boolean).map((line) => {
     const { id, state, intent, now } = JSON.parse(`{${line}}`) as {

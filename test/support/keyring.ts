@@ -11,7 +11,7 @@ export interface Keyring {
   items(): number;
   /** The secret stored for an account of a service, read by another process. */
   secret(service: string, account: string): string;
-  /** Locks it: from then on the password is needed. */
+  /** Locks the keyring; later access needs its password. */
   lock(): void;
   /** Ends the session with the bus and the keyring. */
   end(): Promise<void>;

@@ -21,7 +21,7 @@ export interface KubernetesServer extends StoreServer {
   readonly may: Set<string>;
   /** The content of a kubeconfig, as YAML. */
   readonly config: string;
-  /** Writes as someone else, ignoring managers. */
+  /** Writes a key for any field manager, without conflict checks. */
   put(name: string, key: string, text: string, manager: string): void;
   freeze(name: string): void;
   /** The keys of a Secret, decoded; undefined if there is none. */

@@ -14,7 +14,7 @@ export function idAt(number: number): string {
 }
 
 interface LongJournalOptions {
-  /** No entry is left unfinished. */
+  /** True to finish every entry, without delayed steps. */
   readonly isSettled?: boolean;
   /** Text in each entry's last record, for a long file with few records. */
   readonly padding?: string;
@@ -42,7 +42,7 @@ function firstRecord(number: number): Entry {
   return newEntry(intent({ fingerprint: `request ${number}`, profile: `p${number % 3}`, ...links }), made);
 }
 
-/** The lines of a journal: the last step of every tenth entry comes a hundred entries later, or never near the end. */
+/** @returns a journal's lines: the last step of every tenth entry is a hundred entries later, or missing near the end */
 export function longJournal(entries: number, options: LongJournalOptions = {}): string[] {
   const file = `long-${entries}`;
   const lines = [headerLine({ file: "long", createdAt: new Date(started).toISOString() })];

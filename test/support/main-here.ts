@@ -31,7 +31,7 @@ function collect(): Collected {
   const chunks: Buffer[] = [];
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      // The program reuses written buffers.
+      // Copied, because the program reuses its buffers.
       chunks.push(Buffer.from(chunk));
       done();
     },

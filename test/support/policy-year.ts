@@ -11,7 +11,7 @@ import { runHere } from "./program-here.ts";
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** This process's clock, which stands still until it is moved. */
+/** Replaces this process's clock: only `set` changes the time. */
 export class MovableClock {
   #now: number;
   readonly #real = globalThis.Date;
@@ -72,7 +72,7 @@ export interface YearFigures {
   tooOld: number;
   /** Secrets that did not work at the end. */
   lost: number;
-  /** Live clients and keys of items at the end, besides the delivered ones. */
+  /** Live clients and keys at the end, more than one per item. */
   doubled: number;
   /** Moments with more than 20 clients of the service account. */
   aboveSlots: number;
@@ -98,7 +98,7 @@ export interface YearOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A key is due at its expiry minus this. */
+/** A key is due this many days before it expires. */
 const beforeExpiryDays = 14;
 
 function policyOf(items: readonly YearItem[], account: string): string {
@@ -131,7 +131,7 @@ function policyOf(items: readonly YearItem[], account: string): string {
   ].join("\n");
 }
 
-/** How often an item rotates in nights without faults: created on the first, due on the first on which it is over its limit. */
+/** Rotations of an item in nights without faults: created in the first night, due in the first night in which it is too old. */
 export function expectedRotations({ everyDays }: YearItem, nights: number): number {
   return Math.floor((nights - 1) / (everyDays + 1));
 }
@@ -148,7 +148,7 @@ function deployedAt(home: Home, { name, secret }: YearItem): Deployed | undefine
   return client_secret === undefined ? undefined : { client_secret };
 }
 
-/** A consumer of an item's secret. It reloads the secret after half of the overlap, without an overlap on each poll. */
+/** A consumer of an item's secret. It reloads the secret after half of the overlap; without an overlap, on each poll. */
 class Consumer {
   readonly item: YearItem;
   #loaded: Deployed | undefined;
@@ -234,7 +234,7 @@ class Year {
 
   async begin(): Promise<void> {
     const { home, us, items } = this.#parts;
-    // The program's own key works all year.
+    // The program's own key must not expire during the year.
     await this.#control("POST", `/access_keys/${us.access_key_id}`, { expiresAt: null });
     const at = `--base-url ${us.base_url} --organization-id ${us.organization_id}`;
     const words = `profiles add prod --region us ${at}`.split(" ");
@@ -294,7 +294,7 @@ class Year {
     if (length > 20) figures.aboveSlots += 1;
   }
 
-  /** True if the credential gets a token. A consumer's own problems with the service are not measured. */
+  /** True if the credential gets a token. */
   async #works(deployed: Deployed): Promise<boolean> {
     if (deployed.client_id !== undefined || deployed.client_secret === undefined) return this.#getsToken(deployed);
     // A raw secret does not name its client.
@@ -305,6 +305,7 @@ class Year {
 
   async #getsToken({ client_id, client_secret, secret }: Deployed): Promise<boolean> {
     const { us } = this.#parts;
+    // Retry, because a consumer's own problems with the service are not measured.
     for (let attempt = 0; ; attempt += 1) {
       const answer = await fetch(
         client_secret === undefined ? us.access_token_endpoint! : us.token_endpoint!,

@@ -85,7 +85,7 @@ function run(words: readonly [string, ...string[]], env: Readonly<Record<string,
 export interface PostgresOptions {
   /** Further lines of postgresql.conf. */
   readonly settings?: readonly string[];
-  /** Another server, of which this is a standby. */
+  /** The primary, if this server is a standby. */
   readonly standbyOf?: PostgresServer;
   readonly encoding?: string;
 }
@@ -154,7 +154,7 @@ export class PostgresServer {
       "max_connections = 200",
       "shared_buffers = 32MB",
       "logging_collector = off",
-      // A killed server leaves nothing outside its folder.
+      // Keep shared memory in the server's folder, so that a killed server leaves none elsewhere.
       "dynamic_shared_memory_type = mmap",
       ...settings,
     ];
@@ -285,7 +285,7 @@ export class Bouncer {
     this.#folder = folder;
   }
 
-  /** Starts PgBouncer, by default in transaction mode: each transaction may get another of few connections. */
+  /** Starts PgBouncer, by default in transaction mode, in which each transaction can use a different server connection. */
   static async start(server: PostgresServer, mode: PoolMode = "transaction"): Promise<Bouncer> {
     const folder = mkdtempSync(join(tmpdir(), "integ-bouncer-"));
     chmodSync(folder, 0o755);

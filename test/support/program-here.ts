@@ -1,4 +1,4 @@
-// Runs the built program in this process, with its words, environment, streams and sockets, but no process for each command.
+// Runs commands of the built program in this process, each with its own arguments, environment and streams.
 import { resolve } from "node:path";
 import { probingOnce } from "./absent-keychain.ts";
 import { runMain } from "./main-here.ts";
@@ -9,7 +9,7 @@ const dist = resolve(import.meta.dirname, "../../dist");
 
 let isBusy = false;
 
-/** `home.integ` with only those options that a command in this process supports. */
+/** `home.integ` with only the options that a command in this process supports. */
 export function integHere(home: Home, words: readonly string[], options: Options = {}): Promise<Ended> {
   return home.integ(words, options);
 }
@@ -19,7 +19,7 @@ interface Options extends Pick<RunOptions, "env" | "input" | "cwd" | "columns"> 
   readonly limitMs?: number;
 }
 
-/** Runs one command to its end in this process. @returns undefined while another one runs here */
+/** Runs one command to its end in this process. @returns undefined if another command is running here */
 export function runHere(home: Home, words: readonly string[], options: Options): Promise<Ended> | undefined {
   if (isBusy) return undefined;
   isBusy = true;

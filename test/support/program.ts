@@ -61,7 +61,7 @@ export interface RunOptions {
 
 let staysHere = false;
 
-/** Runs commands in this process where possible, also in a full run: for tests of what is on the disk. */
+/** Runs commands in this process where possible, even in a full run: for tests of files on the disk. */
 export function stayInThisProcess(): void {
   staysHere = true;
 }
@@ -98,7 +98,7 @@ export class Home {
     this.#makeTables();
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
-    // Counted calls must not include another loaded file; without a sandbox there is nothing to record.
+    // A preloaded recorder would add calls to the counted ones; only a sandbox needs it.
     const isCounted = options.under !== undefined && !words.some((word) => word.startsWith("sandbox"));
     if (isCounted && env.NODE_OPTIONS === recording.NODE_OPTIONS) delete env.NODE_OPTIONS;
     return spawn(first, rest, {
@@ -109,8 +109,8 @@ export class Home {
   }
 
   /**
-   * Runs one command to its end: in this process if that gives the same result, else in its own. A full run, and one of another
-   * binary, give every command its own process.
+   * Runs one command to its end: in this process if that gives the same result, else in its own. In a full run, and with another
+   * binary, every command has its own process.
    */
   async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (this.#isWithoutTables) {
@@ -141,7 +141,7 @@ export class Home {
     execFileSync(file, [...words, "journal", "init"], { env: this.env, stdio: "pipe" });
   }
 
-  /** Puts `integ` on the path. @returns its folder */
+  /** Adds a folder with `integ` to PATH. @returns the folder */
   addToPath(): string {
     const folder = this.path("bin");
     mkdirSync(folder, { recursive: true });
@@ -156,18 +156,18 @@ export class Home {
   }
 }
 
-/** True if a command needs its own process: it is traced or timed, starts a sandbox, or its variables are read by Node. */
+/** True if a command needs its own process: it is traced, timed or about a sandbox, or Node or pgpass reads its variables. */
 function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
   const isOwn = noun === "--version" || noun === "-V" || noun === "sandbox";
   const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);
-  const isPgpass = env.PGPASSFILE !== undefined; // pgpass reads the variables of its process.
+  const isPgpass = env.PGPASSFILE !== undefined;
   return isOwn || isNode || isPgpass || under !== undefined || timeoutMs !== undefined;
 }
 
-/** A full run shares its machine for hours; waiting for a processor must not look like a defect. */
+/** Longer in a full run, whose commands wait for a processor of a shared machine. */
 const longestMs = isFull ? 900_000 : 50_000;
 
-/** Waits for a process; kills it after a timeout, so that a hang is a failure and not a stuck run. */
+/** Waits for a process; kills it after a timeout, so that a hang fails the test and does not block the run. */
 export function ended(
   child: ReturnType<typeof spawn>,
   options: RunOptions & { readonly words?: readonly string[] } = {},

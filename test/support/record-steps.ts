@@ -1,5 +1,5 @@
-// Every next step that a tested program printed, in any process of the run: recorded when printed, parsed by a shell and by the
-// program's own parser after the run (recorded-steps.ts), and typed where it was printed (typed-steps.ts).
+// Records every next step that a tested program prints. After the test, typed-steps.ts types it where it was printed; after the
+// run, recorded-steps.ts parses it with a shell and with the program's own parser.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -19,7 +19,7 @@ export interface Said {
 const { INTEG_TEST_STEPS: folder } = process.env;
 const known = new Set<string>();
 
-/** Equal for steps that differ only in ids, folders and ports. */
+/** @returns a text that is equal for steps that differ only in ids, folders and ports */
 export function kindOf({ code, next }: Pick<Step, "code" | "next">): string {
   return `${code} ${withoutNames(next)}`;
 }

@@ -1,6 +1,6 @@
-// Checks every sandbox response of the run against the published OpenAPI documents. The recorder is in a separate folder, is
-// preloaded into the processes that tests start (program.ts) and into the test processes (record-here.ts), and writes next to
-// itself; all records are read after the run. Loads no test library.
+// Checks every sandbox response of the run against the published OpenAPI documents. A copy of the recorder is preloaded into the
+// processes that tests start (program.ts) and into the test processes (record-here.ts), and writes next to itself. The check
+// reads all records after the run.
 import { copyFileSync, createReadStream, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ export default function recordAnswers(): (() => Promise<void>) | undefined {
   };
 }
 
-/** Every response recorded in `folder` so far. A last line torn by a kill is omitted. */
+/** Every response recorded in `folder` so far, except a last line that a kill truncated. */
 export async function* answersIn(folder: string): AsyncGenerator<RecordedAnswer> {
   for (const name of readdirSync(folder).filter((one) => one.endsWith(".ndjson")))
     for await (const line of createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity }))

@@ -1,6 +1,5 @@
-// Checks every printed next step of the run with the program's own parser: a POSIX shell splits it, the command exists, accepts
-// these flags and arguments, and is not the command that just failed permanently. typed-steps.ts also
-// types steps where they were printed.
+// Checks every next step that the run printed: a POSIX shell can split it, the program's own parser accepts its command, flags
+// and arguments, and it is not the command that just failed permanently. typed-steps.ts also types steps.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -67,7 +66,7 @@ function linesOf<T>(path: string): T[] {
 export async function stepError({ typed, code, next }: Step): Promise<string | undefined> {
   if (!next.startsWith("integ"))
     return spawnSync("/bin/sh", ["-nc", next]).status === 0 ? undefined : "a shell cannot read it";
-  // A next step has no character that a shell would interpret.
+  // The shell fails if a step contains an unquoted variable or command.
   const { stdout, stderr, status } = spawnSync("/bin/sh", ["-c", `set -u; integ() { printf '%s\\0' "$@"; }; ${next}`], {
     encoding: "utf8",
     env: { PATH: "" },

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 export interface Exchange {
   readonly method: string;
   readonly path: string;
-  /** Credentials of the request in raw form, and their parts. */
+  /** The request's secrets, and its Basic credential in encoded form. */
   readonly credentials: readonly string[];
   /** The service's own response. */
   readonly answer: string;
@@ -31,8 +31,8 @@ export interface RecordingRelay {
   /** Responds to matching requests in the service's place, after the service has handled them. */
   answer(path: RegExp, hostile: (exchange: Exchange) => HostileResponse): void;
   /**
-   * Holds the next `count` responses to matching requests (`POST /v1/…`) until they are released. The service has handled the
-   * requests.
+   * Holds the next `count` responses to matching requests (`POST /v1/…`) until `letGo`. The service handles the requests
+   * immediately.
    */
   hold(path: RegExp, count?: number): HeldResponses;
   calm(): void;

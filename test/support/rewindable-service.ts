@@ -31,7 +31,7 @@ export class RewindableService implements Service {
   readonly #folder: string;
   /** How far its clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
-  /** Requests that were received before the moment that the service was restored to. */
+  /** Requests before the restored moment. */
   #received: readonly unknown[] = [];
 
   static async start(): Promise<RewindableService> {

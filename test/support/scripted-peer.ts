@@ -1,4 +1,4 @@
-// A peer whose every byte a test decides: it reads a complete request and sends the next response, valid or not.
+// A server whose every byte a test decides: it reads a complete request and sends the test's response, valid or not.
 import { createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface ScriptedPeer {

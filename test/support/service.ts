@@ -6,10 +6,10 @@ import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
 import { watchService } from "./typed-steps.ts";
 
-/** Age at which a list proves that a key is missing: recovery waits for it unless the test moves the clock. */
+/** Milliseconds after which a list proves that a key is missing: recovery waits for it unless the test moves the clock. */
 export const settleMs = 16_000;
 
-/** A binary may ignore Node's variables, and a full run waits in real time. */
+/** False for a binary, which may ignore Node's variables, and in a full run, which waits in real time. */
 const hasMovableClock = !isFull && binary === undefined;
 const movableClock = `"--require=${join(import.meta.dirname, "movable-clock.cjs")}"`;
 
@@ -46,9 +46,9 @@ export interface Service {
   readonly env: Readonly<Record<string, string>>;
   fault(spec: string): Promise<void>;
   calm(): Promise<void>;
-  /** Requests below the control address. */
+  /** Sends a request to a path below the control address. */
   control(method: string, path?: string, body?: unknown): Promise<unknown>;
-  /** Advances its clock by `settleMs`: then a list is old enough to prove something. */
+  /** Advances its clock by `settleMs`, or waits that long: then a list proves that a key is missing. */
   settle(): Promise<void>;
   stop(): Promise<Ended["code"]>;
 }

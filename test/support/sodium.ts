@@ -25,7 +25,7 @@ export interface Box {
   readonly secret: string;
 }
 
-/** @returns the messages of sealed boxes (all base64); undefined for one that the key does not open */
+/** @returns the messages of sealed boxes (all base64); undefined for a box that its key does not open */
 export function openSealed(boxes: readonly Box[]): (string | undefined)[] {
   const { status, stdout, stderr } = spawnSync(python, ["-c", script], {
     input: JSON.stringify(boxes),

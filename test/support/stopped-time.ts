@@ -1,4 +1,4 @@
-// Time that only a test advances: a wait records its length and ends immediately.
+// Simulated time: a wait records its length, advances the time and ends immediately.
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
@@ -9,11 +9,11 @@ const mostWaits = 200;
 export interface StoppedTime {
   /** The length of each wait, in milliseconds. */
   readonly waits: number[];
-  /** Lets this time pass. */
+  /** Advances the time. */
   pass(ms: number): void;
 }
 
-/** Stops the time until the end of the test. */
+/** Simulates the time until the end of the test. */
 export function stopTime(): StoppedTime {
   let now = 1000;
   const waits: number[] = [];

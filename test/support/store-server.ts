@@ -22,7 +22,7 @@ export interface StoreResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** `lost before`: the connection ends without an effect; `lost after`: it took effect, then the connection ends. */
+/** `lost before`: the connection ends before the request takes effect; `lost after`: it ends afterwards, without a response. */
 export type Fault = "lost before" | "lost after" | StoreResponse | (() => void);
 
 interface Planned {
@@ -38,7 +38,7 @@ export interface StoreServer {
   readonly requests: StoreRequest[];
   /** The number of faults so far. */
   readonly hits: number;
-  /** A new connection for every request. */
+  /** True to close the connection after each response. */
   closesEach: boolean;
   /** @param at matches `METHOD /path` */
   plan(at: RegExp, fault: Fault, times?: number): void;

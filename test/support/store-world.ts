@@ -1,4 +1,4 @@
-// End-to-end tests of the stores: a service, the stores that receive its secrets, and a home configured for them.
+// Setup of end-to-end tests of secret stores: a service, the stores that receive its secrets, and a home configured for them.
 // Vault and GitHub run for the whole file; a cluster and a keyring run while they are used.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
@@ -13,7 +13,7 @@ import { startVault, type VaultServer } from "./vault-server.ts";
 import { isMissing } from "./tools.mjs";
 
 export interface OpenStore {
-  /** A valid address in it. */
+  /** A valid address in the store. */
   readonly address: string;
   /** The secret at an address without its scheme. */
   secretAt(address: string): string | undefined;
@@ -33,7 +33,7 @@ function parts(address: string): [place: string, name: string] {
   return [place, name];
 }
 
-/** Create one in each test file. */
+/** Create one in each test file: the constructor registers the file's setup and cleanup. */
 export class StoreWorld {
   service!: Service;
   account!: Account;

@@ -1,5 +1,5 @@
-// Kills a process, or fails one of its system calls, with strace, at a point of an earlier recording. Signals are injected at
-// the call's entry, so that the call itself does not happen. strace counts `when=N` for each thread.
+// Kills a process, or fails one of its system calls, with strace, at a point of an earlier recording. strace injects a signal at
+// the call's entry, so that the call itself does not happen, and counts `when=N` for each thread.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export interface Point {
   /** The call as strace printed it, for messages. */
   readonly text: string;
   /**
-   * False if nothing durable happened since the previous point: a kill leaves the same state as there. Undefined if unknown.
+   * False if no durable change happened since the previous point: a kill at either leaves the same state. Undefined if unknown.
    */
   readonly isAfterChange?: boolean;
 }
@@ -61,10 +61,10 @@ export async function record(
   }
 }
 
-/** Calls that leave files, names and connections unchanged; for calls not listed here it is unknown. */
+/** Calls that leave files, names and connections unchanged. Any other call may change them. */
 const changesNothing =
   /^(?:\d+ +)?(?:read|readv|pread64|preadv|recvfrom|recvmsg|stat|lstat|fstat|newfstatat|fstatfs|statfs|statx|f?access|faccessat2?|readlink|readlinkat|getcwd|getdents64|lseek|fcntl|ioctl|dup[23]?|fadvise64|fsync|fdatasync|close|getsockname|getpeername|getsockopt|setsockopt|socket|bind|chdir|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|mmap|munmap|io_uring_\w+|timerfd_\w+|openat\((?!.*O_(?:CREAT|TRUNC))|open\((?!.*O_(?:CREAT|TRUNC)))/;
-/** The rest of a call whose start is counted, and the end of a thread. */
+/** Lines that are not calls: the rest of a call whose start is counted, and the end of a thread. */
 const isNoCall = /^\d+ +(?:<\.\.\.|\+\+\+ (?:exited|killed))/;
 
 interface Line {
@@ -108,7 +108,7 @@ function pointsOf(trace: string): Point[] {
   const counts = new Map<string, number>();
   const points: Point[] = [];
   const lines = linesOf(trace);
-  // The main thread first: a count that another thread reaches too is the same injection.
+  // The main thread first: the same count in another thread would be the same injection.
   for (const { thread, call, text, isAfterChange } of lines.toSorted(
     (a, b) => Number(b.thread === main) - Number(a.thread === main),
   )) {
@@ -122,7 +122,7 @@ function pointsOf(trace: string): Point[] {
   return points;
 }
 
-/** Options that detach strace from programs that are started. */
+/** Options that detach strace from programs that the traced program starts. */
 function detachOptions(ownCallsOnly: boolean): string[] {
   return ownCallsOnly ? ["-b", "execve"] : [];
 }
@@ -146,8 +146,8 @@ export function killedAt(
 }
 
 /**
- * The point for another attempt. Calls that wake a thread are counted too, and their number differs between runs: near the end
- * of a run with fewer of them, the same call has a lower number.
+ * The point for another attempt. strace also counts the calls that wake a thread, whose number differs between runs: in a run
+ * with fewer of them, a late call has a lower number.
  * @param round how many attempts missed the point
  */
 export function countedAgain<T extends { readonly nth: number }>(point: T, round: number): T {

@@ -1,4 +1,5 @@
-// Homes with their journal in PostgreSQL: a test file requests it once, and each home gets its own schema on one server.
+// Keeps the journals of homes in PostgreSQL, each in its own schema on one server.
+
 /** The journal key of the test's team. */
 export const teamKey = "a-key-of-a-team-in-the-tests-0123456789";
 
@@ -11,7 +12,7 @@ export interface TeamServer {
   readonly password: string;
 }
 
-/** Every new home of this process has its journal on this server; undefined: in a file again. */
+/** Keeps the journal of every new home of this process on this server; undefined: in a file again. */
 export function keepJournalsIn(team: TeamServer | undefined): void {
   server = team;
 }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 const table = JSON.parse(readFileSync(join(import.meta.dirname, "tools.json"), "utf8"));
 const missing = new Map();
 
-/** True if a tool is missing. @throws Error if the tool has a package and this run requires all of these */
+/** True if a tool is missing. @throws Error if the tool has a package and this run requires all packages */
 function isOneMissing(name) {
   const tool = table[name];
   if (!tool) throw new Error(`no tool of tools.json: ${name}`);

@@ -12,7 +12,7 @@ import { isFull } from "./sample.ts";
 
 const { INTEG_TEST_STEPS: folder } = process.env;
 
-/** Why a step is not typed; the first match. */
+/** Reasons not to type a step; the first match counts. */
 const reasons: Readonly<Record<string, RegExp>> = {
   "another program's command": /^(?!integ )/,
   "starts a server, or deletes the sandbox": /^integ sandbox (?:start|reset|tour)\b/,
@@ -46,7 +46,7 @@ const known = new Set<string>();
 const services = new Set<WatchedService>();
 let printed: PrintedStep[] = [];
 
-/** Restores the service's state after steps are typed. @returns a function that ends this */
+/** Lets typed steps use the service, and restores its state afterwards. @returns a function that ends this */
 export function watchService(service: WatchedService): () => void {
   services.add(service);
   return () => void services.delete(service);
@@ -91,7 +91,7 @@ export function noteSteps(
     if (!existsSync(home.folder)) continue;
     known.add(variant);
     const copy = join(mkdtempSync(join(tmpdir(), "integ-step-")), basename(home.folder));
-    // A test's pipe or socket is copied as such.
+    // `-a` copies a pipe or socket without opening it.
     spawnSync("cp", ["-a", home.folder, copy]);
     const there = [...services].filter(({ file }) => existsSync(file));
     const states = new Map(there.map(({ file }) => [file, readFileSync(file, "utf8")]));
@@ -122,7 +122,7 @@ export async function typeSteps(): Promise<void> {
   if (wrong.length > 0) throw new Error(wrong.join("\n"));
 }
 
-/** The copy is moved to the home's path, because the journal contains paths. */
+/** Moves the copy to the home's path for the action, because the journal contains paths. */
 async function inCopy<T>({ folder: home, copy, states }: PrintedStep, action: () => Promise<T>): Promise<T> {
   const aside = existsSync(home) ? `${home}.aside` : undefined;
   if (aside !== undefined) renameSync(home, aside);

@@ -26,7 +26,7 @@ export interface VaultServer extends StoreServer {
   /** @returns a token with these capabilities below `<mount>/data/` */
   token(...capabilities: string[]): string;
   revoke(token: string): void;
-  /** Writes as someone else. */
+  /** Writes a new version directly, without check-and-set. */
   put(path: string, fields: Fields, state?: { readonly isDeleted: boolean }): void;
   /** The newest fields; undefined if there are none. */
   current(path: string): Fields | undefined;
