@@ -126,7 +126,7 @@ const table: Readonly<Record<string, FolderRules>> = {
   sandbox: { folders: ["disk"], packages: ["zod", "zod-openapi"] },
 };
 
-/** Entry points beyond the table: the sandbox and completion, by their own commands. */
+/** Imports beyond the table: the sandbox and completion, only by their own commands. */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   "commands/sandbox": ["sandbox"],
   "commands/completion": ["completion"],
@@ -252,7 +252,7 @@ describe("the source tree", () => {
     expect(importCycles(circle, source)).toEqual([["a.ts", "b/c.ts"]]);
   });
 
-  it("prints its import table into src/README.md", async () => {
+  it("has its import table in src/README.md", async () => {
     const readme = join(source, "README.md");
     const [start, end] = ["<!-- import table -->\n", "<!-- end of the import table -->\n"];
     const text = readFileSync(readme, "utf8");
@@ -291,7 +291,7 @@ describe("the source tree", () => {
     expect(tuples).toEqual([]);
   });
 
-  it("spells options in commands/ by their key: next-step.ts has the words", () => {
+  it("names options in commands/ by their keys, which next-step.ts spells", () => {
     const spelled = files
       .map((file) => ({ name: relative(source, file), text: readFileSync(file, "utf8") }))
       .filter(({ name }) => !/^(main|program|next-step)\.ts$|^(edge|commands|sandbox)\//.test(name))
@@ -347,7 +347,7 @@ function list(names: readonly string[]): string {
 }
 
 function stripped(file: string): string {
-  // Without comments and without the keychain's probe, the source text of another process.
+  // Remove comments and template texts, such as the keychain's probe, which another process runs.
   return readFileSync(file, "utf8")
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
     .replace(/`[^`]*`/g, "``");

@@ -1,5 +1,5 @@
 // Checks recorded responses of the sandbox against its OpenAPI documents. Responses that a fault breaks on purpose are
-// excluded by the fault's name; under any other fault, the response must still be a documented one.
+// excluded by the fault's name; under any other fault, the response must be a documented one.
 import { type Document, OpenApiCheck } from "./openapi-check.ts";
 import type { Played } from "./player.ts";
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
   const world = await startWorld();
   const { base_url, api_key, cohort_ids } = world.description.us;
   documents = await readDocuments(String(base_url));
-  // An encoded blank makes the path unique: no other test requests this cohort.
+  // A percent-encoded letter makes the path unique: no other test writes this cohort's id in that way.
   const path = `/v1/cohorts/${encodeURIComponent(String((cohort_ids as string[])[0])).replace("c", "%63")}/members`;
   const headers = { authorization: basic(api_key) };
   await (await fetch(`${String(base_url)}${path}?limit=2`, { headers })).text();

@@ -9,7 +9,7 @@ import { Home } from "../support/program.ts";
 let home: Home;
 let server: Server;
 let seen: IncomingMessage[];
-/** What the server does once it has the whole request. */
+/** Makes the server's response to a complete request. */
 let respond: (request: IncomingMessage, body: string) => readonly [status: number, headers: object, body: string];
 
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { connect, type Service } from "../../src/api/connect.ts";
 import type { LegacyCredential } from "../../src/api/auth/credential.ts";
 import { createTransport } from "../../src/api/http/transport.ts";
 
-/** @param address of the answering server; the caller closes the client */
+/** @param address the answering server's address @returns a client, which the caller closes */
 export function openClient(address: string, legacy: LegacyCredential): Service {
   return connect({
     transport: createTransport({

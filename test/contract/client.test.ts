@@ -14,7 +14,7 @@ import { openClient } from "./client-service.ts";
 import { fillRequest, type FilledRequest, type Call, callOf, rawCall } from "./client-call.ts";
 
 const server = new AnsweringServer();
-/** `service` has a legacy token; `exchanging` gets one for an access key's secret. */
+/** `service` has a legacy token; `exchanging` exchanges an access key's secret for a token. */
 let service: Service;
 let exchanging: Service;
 

@@ -79,7 +79,7 @@ function exists(name: string, cases: readonly ContractCase[]): boolean {
 
 const bare = (text: string): string => text.replaceAll("|", "\\|");
 
-/** A case, with the number of its requests, and of those that the client does not send (`unread`). */
+/** A case, with the number of its requests, and the number of requests that the client does not send (`unread`). */
 interface Covered extends ContractCase {
   readonly file: string;
   readonly requests: number;

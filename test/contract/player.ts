@@ -101,7 +101,7 @@ function complaintsAbout(reply: Played, given: { wanted: Answer; names: Names })
   return complaints;
 }
 
-/** The error object of §7: status, request id and addresses match the response and each other. */
+/** Violations of an error object (§7): its status, request id and addresses must match the response and each other. */
 function problemComplaints(reply: Played, wanted: Json): string[] {
   const body = parsed(reply.text);
   const code = textAt(body, "code");

@@ -62,9 +62,9 @@ export async function auditAtOnce({
 }
 
 const codesOf = {
-  /** Exit codes for: certainly nothing was created. */
+  /** Exit codes that report that no client was created. */
   nothing: new Set([1, 2, 3, 6, 11]),
-  /** Exit codes for: a client was created, or may have been, and the journal or `claim` continues. */
+  /** Exit codes that report that a client was or may have been created, and that the journal or `claim` continues. */
   unfinished: new Set([7, 8, 9, 12]),
 };
 
@@ -92,8 +92,8 @@ export async function auditExit(
 }
 
 /**
- * Recovers like a user until nothing is left to do: claims a kept secret to the scene's destination, and replaces a lost one
- * when the exit code asks for it.
+ * Recovers like a user until all work is finished: claims a kept secret to the scene's destination, and replaces a lost secret
+ * after exit 9.
  * @returns the output, and the exit codes of the recoveries
  */
 export async function recoverAll(

@@ -1,4 +1,4 @@
-// The OAuth-client commands that are disturbed, each with its preparation in an otherwise empty account.
+// OAuth-client commands to disturb, each with its preparation in an otherwise empty account.
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { journalOf } from "../support/journal-file.ts";
@@ -78,7 +78,7 @@ export class ClientStage implements Stage {
     const secret = await auditAtOnce(this.#watched);
     this.#secret = secret;
     if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
-    // A result that cannot be shown, or a program file that cannot be read, is a failure even after success.
+    // A result that cannot be written, or a program file that cannot be read, fails the command even after a successful change.
     const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
     const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
     if (!this.#work.childKilled?.includes(ended.code ?? 0))
@@ -152,7 +152,7 @@ export const create = createTo(rawFile);
 export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
-/** Exit 1: the shell that looks for the command's program was killed, before anything is sent. */
+/** Exit 1: the shell that looks for the command's program was killed, before any request. */
 export const createToCommand: ClientWork = { ...createTo(command), childKilled: [1, 12] };
 
 /** The journal is long enough to have an index, which the command updates. */
@@ -204,13 +204,13 @@ export const recover: ClientWork = {
   arrange: (at, account) => lost(at, account, "after"),
 };
 
-/** A creation with a lost request: recovery delivers the secret. */
+/** A creation with a lost request: recovery sends it again, and delivers the secret. */
 export const recoverUnsent: ClientWork = {
   name: "journal recover (nothing had arrived)",
   arrange: (at, account) => lost(at, account, "before"),
 };
 
-/** A failed destination and a kept secret: `journal claim` delivers it and destroys the copy. */
+/** After a failed delivery, `journal claim` delivers the kept secret and destroys the copy. */
 export const claim: ClientWork = {
   name: "journal claim",
   arrange: async (at, account) => {
@@ -221,7 +221,7 @@ export const claim: ClientWork = {
   },
 };
 
-/** A rotation with a kept secret: the claim delivers it, and recovery then revokes the old client. */
+/** After a rotation's failed delivery, the claim delivers the kept secret, and recovery then revokes the old client. */
 export const claimRotation: ClientWork = {
   name: "journal claim of a rotation",
   arrange: async (at, account) => {
@@ -233,7 +233,7 @@ export const claimRotation: ClientWork = {
   },
 };
 
-/** A failed destination and a kept secret: `journal forget` destroys the copy. */
+/** After a failed delivery, `journal forget` destroys the kept secret. */
 export const forget: ClientWork = {
   name: "journal forget",
   arrange: async (at, account) => {
@@ -260,7 +260,7 @@ export const createCut: ClientWork = {
   },
 };
 
-/** A secret that was kept before its client was known. */
+/** Claims a secret that was kept before its client's id was known. */
 export const claimUnnamed: ClientWork = {
   name: "journal claim (its client not known yet)",
   arrange: async (at, account) => {

@@ -15,7 +15,7 @@ interface Exchange {
   readonly scene: Scene;
   /** The first bytes of the connection that is cut. */
   readonly start: string;
-  /** How many places a sample cuts at, besides the last two of each direction. */
+  /** The number of cuts in a sample, besides the last two of each direction. */
   readonly sample: number;
 }
 
@@ -30,7 +30,7 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
-/** A request that creates something must be received completely; a proof or a revocation may be repeated. */
+/** Requests that create must be received completely; a proof or a revocation may be repeated. */
 const makes = /^POST \/(?:v1|api)\//;
 
 describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { scene, start, sample }) => {

@@ -19,11 +19,11 @@ shortenWaits();
 
 interface Row {
   readonly store: StoreName;
-  /** The first words of the requests that are cut. */
+  /** The first words of the requests to cut. */
   readonly start: string;
   /** Cuts only the last matching request, which follows the write; undefined: cuts all of them. */
   readonly isLast?: true;
-  /** The request changes the store: it is cut as well as its response. */
+  /** True if the request changes the store: then it is cut as well as its response. */
   readonly isWrite?: true;
   /** True if the delivery succeeds without this response. */
   readonly isSpare?: true;

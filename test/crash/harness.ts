@@ -1,4 +1,4 @@
-// One harness for every command that is killed, or whose calls fail. A *scene* is a command with its preparation; a *point* is
+// Kills commands, or lets their calls fail, at recorded points. A *scene* is a command with its preparation; a *point* is
 // one of its file or network calls in a recorded run; a *fault* is the event at a point; an *audit* compares the program's
 // reports with the service, immediately and after recovery. Each fault has its own home.
 //
@@ -69,9 +69,9 @@ export interface Run {
 export interface Stage {
   readonly at: Home;
   readonly words: readonly string[];
-  /** Checks right after the run, before any repair. */
+  /** Checks right after the run, before recovery. */
   audit(run: Run): Promise<void>;
-  /** Follows the program's next steps until nothing is left, then checks again. @returns the steps */
+  /** Follows the program's next steps until all work is finished, then checks again. @returns the steps */
   recover(run: Run): Promise<string>;
   remove(): void;
 }
@@ -125,7 +125,7 @@ export async function pointsOf(scene: Scene): Promise<Point[]> {
   }
 }
 
-/** The points from the first access to the state folder on: a kill before that leaves nothing. */
+/** The points from the first access to the state folder on: an earlier kill leaves no state. */
 export function pointsOfEffect(points: readonly Point[]): Point[] {
   const first = points.findIndex(({ text }) => text.includes("/state"));
   return points.slice(Math.max(0, first));
@@ -134,7 +134,7 @@ export function pointsOfEffect(points: readonly Point[]): Point[] {
 const changing =
   /^(write|writev|pwrite64|fsync|fdatasync|ftruncate|link|linkat|unlink|unlinkat|rename|renameat2?|mkdir|fchmod|connect|sendto|sendmsg|shutdown)$/;
 
-/** The calls that write, sync, name or send something, or receive a response. */
+/** The calls that change files, names or connections, or receive a response. */
 export function changingPoints(points: readonly Point[]): Point[] {
   return pointsOfEffect(points).filter(
     ({ call, text }) =>
@@ -154,8 +154,7 @@ export function endsOfEachKind(points: readonly Point[]): Point[] {
 }
 
 /**
- * A fixed sample: mostly calls that change or send something, preferably the first and last of a kind. A small sample has
- * nothing else.
+ * A fixed sample: mostly changing calls, preferably the first and last of each kind. A small sample has only changing calls.
  */
 export function sampleOf(points: readonly Point[], count: number): Point[] {
   const effect = pointsOfEffect(points);
@@ -189,7 +188,7 @@ const errnosOf: Readonly<Record<string, readonly string[]>> = {
   pread64: ["EIO"],
 };
 
-/** Every possible failure of the points: each errno once, and permanently. */
+/** Every failure of these points: each of their errnos, once and permanently. */
 export function failuresAt(points: readonly Point[]): Fault[] {
   return points.flatMap((point) =>
     (errnosOf[point.call] ?? []).flatMap((errno) => [
@@ -223,7 +222,7 @@ async function runUnder(
 async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(() => Promise<string>) | undefined> {
   const stage = await scene.stage();
   try {
-    // By default a permanently failing connection is retried for two minutes.
+    // Shorten the retries of a permanently failing connection, by default two minutes.
     if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
     const { ended, hits, sentAfter } = await runUnder(scene, stage, fault);
     if (hits === 0 && !scene.childKilled?.includes(ended.code ?? 0)) {
@@ -242,7 +241,7 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
   }
 }
 
-/** Attempts at a point that a run did not reach: some calls depend on how the network splits data. */
+/** Attempts to reach a point: the number of some calls depends on how the network splits data. */
 const tries = 12;
 
 /**
@@ -314,7 +313,7 @@ export function killTest(
 ): void {
   const isPlayed = (isFull || sample > 0) && !isMissing("strace");
   describe.runIf(isPlayed)(`${scene.name}, killed`, () => {
-    it("at any file and network call is recovered", { timeout: 7_200_000 }, async () => {
+    it("at any file or network call, is recovered", { timeout: 7_200_000 }, async () => {
       const points = of(await pointsOf(scene));
       const killed = (point: Point): Fault => ({ point });
       const few = sampleOf(points, sample).map(killed);

@@ -1,5 +1,5 @@
-// Moves entries to the archive: killed before each disk call, without power after each, on a full disk, and by several journals
-// at once. Every entry stays unchanged, and the next change works.
+// Moves entries to the archive with a kill before each disk call, a power cut after each, a full disk, or several processes. Every
+// entry stays unchanged, and the next change works.
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
@@ -28,7 +28,7 @@ const folder = join(home, "state");
 const path = join(folder, "journal.ndjson");
 const now = clock();
 const opened = (archiveBytes = 2000): Journal => fileJournal(path, { now, actor: ada, archiveBytes, locks: unlocked });
-/** Locks of a killed process, certainly ended, as after a reboot. */
+/** Locks whose killed owner has certainly ended, as after a reboot. */
 const unlocked = { means: () => ({ self, kernel: undefined }), waitMs: 2000 };
 const self = { pid: process.pid, start: "1", boot: "b", space: null, host: "h" };
 
@@ -83,7 +83,7 @@ async function expectWhole(where: string): Promise<void> {
   ).toEqual(["next", "unknown", "moved"]);
 }
 
-test("the change of this test moves entries with these calls", async () => {
+test("a change moves finished entries with these calls", async () => {
   const { calls, error } = await onDisk(change);
   expect(error).toBeUndefined();
   const lasting = calls.filter(({ call, file }) => /^(?:write|fsync|rename)$/.test(call) && !/\.lock/.test(file));

@@ -52,7 +52,7 @@ interface Survey {
   readonly damages: number;
 }
 
-/** The readable entries of the journal and the number of reported damages, computed in memory because this is fast. */
+/** The readable entries of the journal and the number of reported damages, computed in memory for speed. */
 function survey(bytes: Buffer): Survey {
   const scan = { found: [] as FoundRecord[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
@@ -153,7 +153,7 @@ function countLostLines(damaged: Buffer, at: string): number {
   return lines.filter((line) => !isKept(line) && !isCut(line)).length;
 }
 
-test("a damaged journal continues: the next record is safe, and nothing is thrown away or lost", async () => {
+test("a damaged journal accepts the next record safely, and loses no line", async () => {
   const cuts = Array.from({ length: whole.length }, (_, length) => whole.subarray(0, length));
   const flips = Array.from({ length: whole.length }, (_, at) => {
     const flipped = Buffer.from(whole);

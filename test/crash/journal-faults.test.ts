@@ -138,7 +138,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
   );
 
   test.each(kinds)(
-    "a kill at any step of a takeover loses nothing either, %s",
+    "a kill at any step of a takeover loses no sent request, %s",
     async (kind, native) => {
       const left = (): Task => {
         const task = newTask(native);
@@ -220,7 +220,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     return { calls, lines };
   }
 
-  test("record, file and folder are synced before any request, and each step as it is recorded", () => {
+  test("record, file and folder are synced before any request, and each step when it is recorded", () => {
     const step = ["write journal", "fsync journal"];
     const first = ["fsync above", ...step, "fsync folder", "fsync above", "sent"];
     expect(traceOf(newTask(true)).calls).toEqual([...first, ...step, ...step]);

@@ -65,7 +65,7 @@ export function start(driver: string, task: Task): Started {
   return { child, lines, next, ended };
 }
 
-/** All lines of a process that ends without help. */
+/** Runs the driver to its end. @returns its lines */
 export async function runToEnd(driver: string, task: Task): Promise<Line[]> {
   const started = start(driver, task);
   while ((await started.next()) !== undefined);

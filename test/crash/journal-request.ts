@@ -1,4 +1,4 @@
-// The request of processes on one journal: `journal-driver.ts` in its own process, and the tests that continue after it.
+// The request that `journal-driver.ts` admits in its own process, and that tests then continue.
 import type { Intent } from "../../src/journal/journal.ts";
 
 /** The intent of a request: equal fingerprints mean equal requests. */

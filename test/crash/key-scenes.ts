@@ -1,5 +1,5 @@
-// The access-key commands that are disturbed, with their preparation and recovery. The legacy contract has no idempotency key,
-// so the conditions are: one POST, no orphan, no unreported loss of a secret.
+// Access-key commands to disturb, with their preparation and recovery. The legacy contract has no idempotency key, so the
+// conditions are: one POST, no orphan, no unreported loss of a secret.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -185,7 +185,7 @@ async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string 
   return "locked out, told the way out";
 }
 
-/** Files of the home, other than destinations, that contain a key's secret or were reserved for one and not removed. */
+/** Files of the home, other than destinations, that contain a key's secret or were reserved for a secret and not removed. */
 function strayFiles(at: Home): string[] {
   return readdirSync(at.folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

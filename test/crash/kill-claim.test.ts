@@ -1,5 +1,5 @@
 // SIGKILL at every file and network call of `journal claim`: the secret is at its destination or still kept, and a second claim
-// finishes. If that names another destination, nothing is left at the first.
+// finishes. If the second claim names another destination, the first contains no secret and no reserve.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";

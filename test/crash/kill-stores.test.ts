@@ -18,6 +18,6 @@ if (!isMissing("libsodium")) {
   killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 2, ...deliveries });
 }
 
-// kubectl alone makes more calls than all others, and has nothing to recover.
+// kubectl makes more calls than all other programs together, and leaves no state to recover.
 if (!isMissing("kubectl", "openssl"))
   killTest(scene({ ...rotateTo(withCluster), ownCallsOnly: true }), { sample: 2, ...deliveries });

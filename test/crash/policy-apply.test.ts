@@ -38,7 +38,7 @@ describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty item
   const at = isFull ? Array.from({ length: 26 }, (_, after) => after) : [2];
   const counted = { runs: 0, "items that failed": 0, "others unfinished": 0, "secrets outside": 0, wrong: 0 };
   afterAll(() => {
-    // A run of other tests only has nothing to report.
+    // A run of only other tests has no figures.
     if (counted.runs > 0) recordFigure("faults among thirty items", counted, `five creations, ${kind}`);
   });
 
@@ -136,7 +136,7 @@ describe("simultaneous apply and recover", () => {
       const settled = await home.integ(words);
       expect({ code: settled.code, stderr: settled.stderr }).toEqual({ code: 0, stderr: "" });
       expect(await violationsOf(account, home, names)).toEqual([]);
-      // A secret lost with its response costs one more client; later runs cost none.
+      // A secret lost with its response requires one more client; later runs create none.
       expect((await account.clients()).length - before).toBe(isRotation ? names.length : 2 * names.length);
     } finally {
       home.remove();

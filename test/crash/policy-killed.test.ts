@@ -1,6 +1,6 @@
-// `integ apply` of five items, killed before each of its system calls. A run is recorded once. A call that neither changes the
-// disk nor sends anything leaves the previous state, so only different states are played: each is restored on the disk and in the
-// service, finished by the program, and compared with the service.
+// `integ apply` of five items, killed before each of its system calls. A run is recorded once. A call without an effect on disk or
+// network leaves the previous state, so the test plays only different states: it restores each on the disk and in the service, lets
+// the program finish, and compares the result with the service.
 //
 // INTEG_TEST_FULL=1 plays every state, in both ways of recovery, otherwise a sample. INTEG_TEST_RESULTS=<file> keeps a line
 // for each state and skips states that it already has, so that an interrupted run continues.
@@ -68,11 +68,11 @@ const scenes: readonly Scene[] = [
   { name: "ends overlaps of three keys and two clients", work: "ends an overlap", ...mixedScene },
 ];
 
-/** The age at which a list proves that a key is missing; an earlier apply leaves the item unfinished. */
+/** Milliseconds after which a list proves that a key is missing; an earlier apply leaves the item unfinished. */
 const settleMs = 16_000;
 /** The length of the overlaps. */
 const shortOverlap = "1s";
-/** The wait after which an overlap has ended by the service's clock, which its responses give in whole seconds. */
+/** Milliseconds after which an overlap has ended by the service's clock, which responses give in whole seconds. */
 const overlapMs = 2500;
 
 let service: RewindableService;

@@ -1,5 +1,5 @@
-// The content of a folder after a power cut, as strict POSIX allows: the file contents of the file's last sync and the names of
-// the folder's last sync. Each unsynced change may be lost independently.
+// The contents of a folder that strict POSIX allows after a power cut: a file has the content of its last sync, a folder the names
+// of its last sync, and each unsynced change may be lost independently.
 import { createHash } from "node:crypto";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -67,7 +67,7 @@ export function writeImage({ nodes, names }: Image, folder: string): void {
   }
 }
 
-/** A text that is equal for images that no program can distinguish. */
+/** @returns a text that is equal for images that no program can distinguish */
 export function fingerprintOf({ nodes, names }: Image): string {
   const links = new Map<number, number>();
   for (const number of names.values()) links.set(number, (links.get(number) ?? 0) + 1);
@@ -133,7 +133,7 @@ function imageWith(start: Image, changes: readonly Change[], fateOf: (index: num
   return reachable({ nodes, names });
 }
 
-/** The image after one more operation of a process that may be killed: a kill loses no completed operation. */
+/** The image after one more operation. Unlike a power cut, a kill loses no completed operation. */
 export function imageAfter(image: Image, operation: FileOperation): Image {
   if (operation.kind === "sync") return image;
   return imageWith(image, [{ operation, isSynced: true }], () => "kept");

@@ -1,5 +1,5 @@
-// The commands during which the power is cut, each with its preparation and the conditions for every possible state, immediately
-// and after recovery.
+// Commands to interrupt by a power cut, each with its preparation and the conditions for every possible state, immediately and
+// after recovery.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { KeysDesk } from "../e2e/keys-desk.ts";
 import { Account } from "../support/account.ts";
@@ -63,8 +63,8 @@ function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace:
 }
 
 /**
- * True if a record in the middle of the journal is lost. This is allowed if one sync covers several writes: the request of such
- * a record was never sent.
+ * True if a record in the middle of the journal is lost. This is allowed if one sync covers several writes, because the request
+ * of the lost record was never sent.
  */
 function hasHole(at: Home): boolean {
   return /\0[^\0]/.test(journalText(at));
@@ -77,7 +77,7 @@ async function auditJournal(at: Home, { findings, where }: PowerLossCase, { isHo
   if (again.code !== 0) findings.unfinished.push(`${where}: recovered again: ${again.code} ${again.stderr}`);
   if (journalText(at) !== before) findings.unfinished.push(`${where}: recovered again, the journal is another`);
   const { code, stdout, stderr } = await undisturbed(at, ["journal", "verify"]);
-  // A torn part is copied aside when the journal is next written, and reported until then.
+  // The journal's next write copies a torn part aside; until then `verify` reports it.
   const isReported = code === 10 && stdout.includes("a record is damaged");
   if (isHoled ? !isReported : code !== 0)
     findings.tornFiles.push(`${where}: journal verify ended with ${code}: ${stdout}${stderr}`);
@@ -136,7 +136,7 @@ export function keyWork(work: KeyWork, number: number): PowerScene {
   };
 }
 
-/** A revocation that is reported as done is done; otherwise recovery finishes it, or it was never sent. */
+/** A client whose revocation was reported is revoked; otherwise recovery revokes it, or the revocation was never sent. */
 export const revocation: PowerScene = {
   name: "oauth-clients revoke",
   async stage(service) {
@@ -182,7 +182,7 @@ export const together: PowerScene = {
   },
 };
 
-/** An existing export is complete, and can be created again. */
+/** If the export's file exists, it is complete, and the export can be repeated. */
 export const exported: PowerScene = {
   name: "journal export",
   async stage(service) {
@@ -301,7 +301,7 @@ export const refusal: PowerScene = {
       const { code, stderr } = await undisturbed(at, ["journal", "recover"]);
       if (code !== 0 && !/scope|permission|403|400/.test(stderr))
         findings.unfinished.push(`${where}: recovery ended with ${code}: ${stderr}`);
-      // An attempt that may have arrived stays unknown, whatever the response to the next one is.
+      // An attempt that may have arrived stays unknown, whatever the next response is.
       if (code === 0) await auditJournal(at, cut);
       auditTidy(at, { ...cut, ended: killed }, () => false);
     };

@@ -82,7 +82,7 @@ function* statesOf(
     const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
-      // At the cut, the service has handled every answered request, and possibly the first of those in flight, in the recorded order.
+      // At the cut, the service has handled all answered requests, and maybe the first ones in flight, in the recorded order.
       for (let received = answered; received === answered || sent.has(received); received += 1) {
         const moment = moments[received]!;
         const fingerprint = `${disk} ${sameState[received]} ${rest}`;
@@ -123,7 +123,7 @@ export function* killedStates(
   for (let done = 0; done <= steps.length; done += 1) {
     const isEnded = done === steps.length;
     const disk = fingerprintOf(image);
-    // A request in flight may have arrived, in the order of the service's responses.
+    // Requests in flight may have arrived, in the order of the service's responses.
     for (let received = answered; received === answered || sent.has(received); received += 1) {
       const moment = moments[received]!;
       const fingerprint = `${disk} ${sameState[received]} ${isEnded}`;
@@ -140,7 +140,7 @@ export function* killedStates(
   }
 }
 
-/** The number of the service's moment for each request: the service may handle simultaneous requests in another order. */
+/** The index of the service's moment for each request, because the service may handle simultaneous requests in another order. */
 function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<number, number> {
   const places = new Map<number, number>();
   for (const step of steps) {
@@ -153,7 +153,7 @@ function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<numbe
 }
 
 /**
- * A scene in which the power is cut during the command after a killed one, whose unsynced operations may still be lost.
+ * A scene that cuts the power during the command after a killed one, whose unsynced operations may still be lost.
  * @param isKill true for the state in which the first command is killed
  * @param words `journal recover` by default; "again" for the same command
  */

@@ -1,4 +1,4 @@
-// Records with strace a command's file operations, which a power cut may undo, and the requests between them, which the service
+// Uses strace to record a command's file operations, which a power cut may undo, and the requests between them, which the service
 // may have received.
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ export type Step =
   /** The response to the nth request arrived. */
   | { readonly kind: "answered"; readonly nth: number; readonly requestId: string | undefined };
 
-/** The traced calls. Calls without a model of a power cut are among them, so that they cause an error. */
+/** The traced calls, including calls without a model of a power cut, which cause an error. */
 const calls =
   "open openat openat2 creat write pwrite64 writev pwritev pwritev2 fsync fdatasync rename renameat renameat2 link linkat " +
   "unlink unlinkat ftruncate truncate mkdir mkdirat rmdir close read recvfrom recvmsg sendto sendmsg symlink symlinkat " +
@@ -97,7 +97,7 @@ class Reader {
   readonly #lengths = new Map<number, number>();
   #nodes: number;
   #sent = 0;
-  /** The request without a response on each socket. */
+  /** The unanswered request on each socket. */
   readonly #waiting = new Map<number, number>();
 
   constructor(folder: string, start: Image) {

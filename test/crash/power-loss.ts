@@ -65,7 +65,7 @@ function playAll(group: string, scenes: readonly PowerScene[], settles: boolean)
   });
 
   it.each(scenes.map((scene) => [scene.name, scene] as const))(
-    "during %s leaves a state that recovery finishes, at every moment",
+    "during %s leaves only states that recovery finishes",
     { timeout: 3_600_000 },
     async (name, scene) => {
       const { stage, states, steps } = recorded.get(scene)!;
@@ -92,7 +92,7 @@ function playAll(group: string, scenes: readonly PowerScene[], settles: boolean)
     },
   );
 
-  it("is survived in all states together", () => {
+  it("causes no violation in any scene", () => {
     const { all, states, violations } = total;
     recordFigure("power loss", { scenes: recorded.size, states: all, recovered: states, violations }, group);
     expect(total.violations).toBe(0);

@@ -83,7 +83,7 @@ export const command: Place = {
   name: "a command",
   words: ["--secret-command", store],
   again: ["--secret-command", store],
-  // A command interrupted by a kill leaves its own half-written file.
+  // A killed destination command leaves its own half-written file.
   holds: (_at, file) => file === secretName || file === `${secretName}.part`,
   keepsTrace: false,
 };
@@ -120,7 +120,7 @@ export const profile: Place = {
     if (credential?.kind !== "client_credentials") return undefined;
     return existsSync(at.path(credential.file)) ? secretIn(readFileSync(at.path(credential.file), "utf8")) : "";
   },
-  // A crash between the two steps leaves a credential without a profile, in the folder for such credentials.
+  // A crash after the credential is stored, and before the profile names it, leaves it in this folder.
   holds: (_at, file) => file.startsWith("config/credentials/"),
   keepsTrace: true,
 };
@@ -128,7 +128,7 @@ export const profile: Place = {
 const ciName = "ci.secret";
 const ciStore = `cat > ${ciName}.part && mv ${ciName}.part ${ciName}`;
 
-/** Three destinations, so that a crash can come between them: the secret is delivered when all hold it. */
+/** Three destinations, so that a crash can come between them: the secret is delivered when all of them have it. */
 export const three: Place = {
   name: "a file, a command and a profile",
   words: [...rawFile.words, "--secret-command", ciStore, ...profile.words],

@@ -1,4 +1,4 @@
-// Secret stores as destinations. Tests inspect them on the stores' servers.
+// Secret stores as destinations. Tests inspect the secrets on the stores' servers.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

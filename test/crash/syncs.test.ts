@@ -1,5 +1,5 @@
-// Every sync in src/ is in the list of `node test/crash/remove-syncs.mjs`: a new one needs a reason, and a test that fails without
-// it.
+// Every sync in src/ is in the list of `node test/crash/remove-syncs.mjs`: a new sync needs a reason, and a scene that fails
+// without it.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

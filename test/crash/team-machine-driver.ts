@@ -1,5 +1,5 @@
-// A team's machine: runs the built program's commands from standard input, one JSON line each, and prints their results. It has
-// its own host name.
+// A process that acts as a team's machine with its own host name: runs the built program's commands from standard input, one
+// JSON line each, and prints their results.
 import { createInterface } from "node:readline";
 import { type Run, runMain } from "../support/main-here.ts";
 

@@ -61,7 +61,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a killed move loses nothing", () => {
     return code === 0 && (JSON.parse(stdout) as { data: unknown[] }).data.length > 0;
   }
 
-  /** Moves a journal with a fault, and again. @returns the number of messages of the first move, and violations */
+  /** Moves a journal with a fault, and repeats the move. @returns the number of messages of the first move, and violations */
   async function move(
     direction: Direction,
     { point, end = "killed" }: { readonly point?: number; readonly end?: End } = {},

@@ -12,11 +12,11 @@ import { spread } from "../support/strace.ts";
 import { keepJournalsIn } from "../support/team-journal.ts";
 import { endOf, Findings, type Scene, type Stage } from "./harness.ts";
 
-/** Short enough that a killed process's lease, and its possible request, are over before keys are recovered. */
+/** Short limits: a killed process's lease, and its request, end before the recovery of keys. */
 const shortLease = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
 const leaseMs = 3500;
 
-/** A key's scene whose recovery waits until the lease has ended and a list is old enough to prove something. */
+/** A key's scene whose recovery waits until the lease has ended and a list proves that a key is missing. */
 export function afterLease(scene: Scene): Scene {
   const settle = async (): Promise<void> => {
     await wait(leaseMs);
@@ -115,9 +115,9 @@ export class TeamDesk {
 
   /** Runs a stage's command with a fault at one of its messages. */
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
-    // The tables are created first, so that all later messages are the command's.
+    // Create the tables first, so that all later messages are the command's.
     await at.integ(["journal", "init"]);
-    // The preparation, which ran in this process, released its lease without waiting for the disk.
+    // The preparation released its lease without waiting for the disk: write that to the disk now.
     if (this.#settings.length > 0) await this.server.sql("CHECKPOINT");
     if (this.#former !== undefined) await this.#addStandby();
     const port = await this.#crossing.portTo("journal", this.server.port);
@@ -181,7 +181,7 @@ export class TeamDesk {
     const hit = numbers.length - missed.length;
     recordFigure("team", { messages: all.length, hit, violations: findings.count }, `${scene.name}, ${what.name}`);
     expect(findings.all).toEqual([]);
-    // The last message or two of a run may come after the awaited one.
+    // A run may have one or two messages fewer than the recorded run.
     expect(missed.length, missed.join(", ")).toBeLessThanOrEqual(2);
   }
 
@@ -218,7 +218,7 @@ function atHosts({ env }: Pick<Home, "env">, hosts: string): string {
   return env.INTEG_JOURNAL!.replace(/@[^/]*\//, `@${hosts}/`);
 }
 
-/** The messages near those of the service: a sample leaves out the start of the connection, when nothing is done yet. */
+/** The messages near those of the service: a sample leaves out the start of the connection, before any work. */
 function aroundService(passages: readonly Passage[], all: readonly number[]): number[] {
   const [first, last] = [
     passages.findIndex(({ link }) => link === "service"),

@@ -115,7 +115,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const keys = new Set(ask("SELECT key::json ->> 1 FROM integ_entries"));
     for (const { idempotency_key: key } of await account.creations())
       if (key !== null && !keys.has(key)) wrong.push(`sent without a record: ${key}`);
-    // A late machine may finish a request that another has just lost: then there are fewer entries, and fewer are left.
+    // A late machine may finish a request that another has just lost: then fewer entries exist, and fewer are unfinished.
     const [left, made] = [ask(unsettled).length, entries() - old];
     if (left > lost || begun + made !== delivered.length + left)
       wrong.push(`${left} of ${made} new and ${begun} old entries are unfinished, ${delivered.length} delivered`);
@@ -149,7 +149,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       for (let round = 0; round < rounds && wrong.length === 0; round += 1) {
         // After a recovery nothing is unfinished; work of one service could not be finished at another.
         if (round > 0 && round % roundsOfService === 0) await serve();
-        // Lost requests of a round are resumed by the same request in the next, or recovered by all.
+        // In the round after a loss, the same commands resume the lost requests, or all machines recover them.
         const isLost = round % 5 === 1 || round % 5 === 3;
         const found = round % 5 === 4 ? await recover() : await create(isLost ? 2 : 0);
         recoveries += round % 5 === 4 ? 1 : 0;

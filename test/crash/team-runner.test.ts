@@ -60,7 +60,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     return claimed.code === 0 ? "claimed" : `claim: ${claimed.stderr}`;
   }
 
-  /** Finishes the work on another machine. @returns how */
+  /** Finishes the work on another machine. @returns how the work ended */
   async function finish(other: Home): Promise<string> {
     const first = await other.integ(["journal", "recover", ...words]);
     if (first.code === 0) return "recovered";
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     return replaced.code === 0 ? "replaced" : `${first.stderr} then ${replaced.stderr}`;
   }
 
-  it("has its secret claimed elsewhere, and loses it only before it is encrypted in the journal", {
+  it("loses its secret only before the journal has the ciphertext; then another machine claims it", {
     timeout: 3_600_000,
   }, async () => {
     await machines.account.clear();

@@ -1,5 +1,5 @@
 // The server of a team's journal is killed before each statement and each response, and restarts or is replaced by its
-// synchronous standby. Acknowledged records are there, and recovery finishes the work.
+// synchronous standby. Acknowledged records survive, and recovery finishes the work.
 import { describe, it } from "vitest";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";

@@ -1,6 +1,6 @@
 // Small defects of commands, edge, destinations and policies: a file of src/, its text, the text with the defect, and
-// the tests that fail with it. `node test/defects/run.mjs` proves that, and that histories of model/one-seed find the
-// defects of model/defects.mjs. Run it with a new suite before you remove an old one.
+// the tests that fail with it. `node test/defects/run.mjs` proves that they fail, and that histories of model/one-seed
+// find the defects of model/defects.mjs. Run it with a new suite before you remove an old one.
 export const defects = [
   {
     name: "clients are revoked without a question",

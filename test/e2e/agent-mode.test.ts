@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { agentVariables } from "../../src/profiles/agent-mode.ts";
+import { Account, type ReceivedRequest } from "../support/account.ts";
 import { Canaries } from "../support/canaries.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { homeOfTest, serviceOfFile } from "../support/service.ts";
@@ -77,6 +78,9 @@ describe("agent mode", () => {
       ["keys", "rotate", "ak_us_ending", "--by-replacement", "--yes"],
       ["keys", "rotate", "ak_us_ending", "--yes"],
     ];
+    const changes = async (): Promise<ReceivedRequest[]> =>
+      (await new Account(service).requests()).filter(({ method }) => method !== "GET");
+    const before = await changes();
     for (const words of commands) {
       const ended = await at.integ(words);
       expect([ended.code, ended.stdout], words.join(" ")).toEqual([2, ""]);
@@ -88,7 +92,8 @@ describe("agent mode", () => {
       const ended = await at.integ(words, { input: "a secret of some client" });
       expect([ended.code, ended.stdout], words.join(" ")).toEqual([2, ""]);
     }
-    expect(JSON.parse((await at.integ(["journal", "list"])).stdout)).toMatchObject({ data: [] });
+    expect(await changes()).toEqual(before);
+    expect(JSON.parse((await at.integ(["journal", "list", "--all"])).stdout)).toMatchObject({ data: [] });
   });
 
   it("recovers a change that a person started at a terminal, without printing its secret", async () => {

@@ -12,7 +12,7 @@ import { startService, type Service } from "../support/service.ts";
 import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
-// Hundreds of commands fail on their input: that needs no processes.
+// Hundreds of commands fail on their input: they need no processes of their own.
 stayInThisProcess();
 
 let service: Service;
@@ -194,7 +194,7 @@ const table: readonly BadDestination[] = [
 
 interface Yielding {
   readonly name: string;
-  /** Another valid exit code: that of the entry, whose secret is still lost or undelivered. */
+  /** Another valid exit code, if the entry's secret is still lost or undelivered. */
   readonly orElse?: number;
   readonly keys?: true;
   /** @returns the words before the destination */
@@ -221,7 +221,7 @@ const yielding: readonly Yielding[] = [
   },
   {
     name: "journal claim",
-    // A kept secret is delivered to those of several destinations that can take it.
+    // A claim delivers the kept secret to the destinations that can take it.
     orElse: 12,
     arrange: async (at) => {
       await run(at, [...creation(), "--secret-command", "exit 1"]);

@@ -6,7 +6,7 @@ import { isFull } from "../support/sample.ts";
 import { isMissing } from "../support/tools.mjs";
 
 it.skipIf(isMissing("curl", "jq"))(
-  "the benchmark runs and prints a figure for everything",
+  "the benchmark runs and prints a figure for each measurement",
   { timeout: 180_000 },
   () => {
     const home = new Home();

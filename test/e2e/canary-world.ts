@@ -1,5 +1,5 @@
-// A world in which every secret is a canary: a relay before the service records each secret that passes, every file of
-// the home is searched after each command, and children record their arguments and environment.
+// A world in which every secret is a canary: a relay before the service records each secret that passes, `run` searches every
+// file of the home after each command, and children record their arguments and environment.
 import {
   appendFileSync,
   chmodSync,
@@ -85,7 +85,7 @@ export class CanaryWorld {
     for (const home of this.#homes.splice(0)) home.remove();
   }
 
-  /** A home that also holds temporary and cached files, so that nothing is written elsewhere. */
+  /** A home that also contains temporary and cached files, so that the program writes nothing elsewhere. */
   home(env: Readonly<Record<string, string>> = {}): Home {
     const home = new Home({ INTEG_DEBUG: "1", ...env });
     for (const name of ["tmp", "cache", "out"]) mkdirSync(home.path(name));
@@ -140,14 +140,14 @@ done`;
     return path;
   }
 
-  /** Runs a command, then searches everywhere. */
+  /** Runs a command, then searches its output, its children and its home. */
   async run(home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
     const { stdout = [], under, ...options } = allowed;
     this.runs += 1;
     if (words[0] === "profiles" && isCommandNamed(words)) this.#commandProfiles.add(words[2]!);
     const trace = this.tool("trace");
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
-    // Code that a test puts into the program itself does not work under a tracer.
+    // Code that a test injects through NODE_OPTIONS does not work under a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
     // Another binary is itself a child process, so it cannot be watched in this process.
     const isTraced = !isMissing("strace") && isOrdinary && (binary !== undefined || this.#mayStart(words));

@@ -1,5 +1,5 @@
-// Canary secrets: every secret that a command uses or yields is searched for in every file of the home, both streams,
-// the debug log, and the arguments and environments of all children. None may be outside its destination.
+// Canary secrets: the tests search every file of the home, both streams, the debug log, and the arguments and environments of
+// all children for every secret that a command uses or yields. None may be outside its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -232,7 +232,7 @@ describe("canary secrets of any endpoint", () => {
   });
 });
 
-/** An error that repeats all it received, in every field and in headers that are shown. */
+/** An error that repeats all that the server received, in every field and in the headers that integ shows. */
 function echo(status: number): (heard: Exchange) => HostileResponse {
   return ({ credentials, answer }) => {
     const echoed = `you sent ${credentials.join(" and ")}`;

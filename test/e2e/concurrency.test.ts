@@ -67,7 +67,7 @@ async function expectOneClientPerFile(at: Home, files: readonly string[]): Promi
 
 describe("concurrent creations", () => {
   // Between writing the secret and linking its file, a running process looks like one that has exited.
-  it.runIf(isTraced)("a command leaves a creation alone that another process is delivering", async () => {
+  it.runIf(isTraced)("a command leaves alone a creation that another process is delivering", async () => {
     const at = home();
     const slow = at.path("slow");
     const delivery = ended(

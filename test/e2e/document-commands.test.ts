@@ -1,4 +1,4 @@
-// Every command of the documents is run: this file runs those in sentences, the tests in `blockTests` those in code
+// Tests run every command of the documents: this file the commands in sentences, the files in `blockTests` those in code
 // blocks. A page or command without a test fails.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

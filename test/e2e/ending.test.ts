@@ -1,4 +1,4 @@
-// At the end of the process, pending output is written completely.
+// The program writes all pending output before it ends.
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

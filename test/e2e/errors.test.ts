@@ -179,7 +179,7 @@ function errorCases(): readonly Case[] {
   ];
 }
 
-/** A full disk under the named calls and file; strace's own output is discarded. */
+/** The strace command line that makes these calls fail as on a full disk, on this file if given, and discards its own output. */
 function fullDisk(calls: string, path?: string): readonly string[] {
   const strace = [
     "strace",
@@ -296,7 +296,7 @@ function moreCases(): readonly Case[] {
 /** Errors that another binary reports differently: without the package's kernel lock it creates a lock file first. */
 const lockErrors: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
-/** The part of the golden file that this machine cannot run. */
+/** The part of the golden file for a case that this machine cannot run. */
 function goldenPart(golden: string, what: string): string {
   const part = readFileSync(golden, "utf8")
     .split(/^(?=# )/m)
@@ -399,7 +399,7 @@ async function typeEach(steps: readonly Step[]): Promise<void> {
   );
 }
 
-/** The JSON on the last line of standard error, which holds nothing else. */
+/** The JSON that is alone on the last line of standard error. */
 function lastError(stderr: string): { exit_code: number } {
   expect(stderr.endsWith("\n")).toBe(true);
   return (JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: { exit_code: number } }).error;

@@ -168,7 +168,7 @@ describe("forget and prune", () => {
 
   it.each([
     ["undelivered", (text: string) => text],
-    // A crash leaves this: the copy is kept, but no record names it.
+    // After a crash, the copy is kept but no record names it.
     ["open", (text: string) => `${text.split("\n").slice(0, 3).join("\n")}\n`],
   ])("forget destroys the kept secret of an entry that is %s, and reports it", async (state, cut) => {
     const at = home();

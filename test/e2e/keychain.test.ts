@@ -1,5 +1,5 @@
-// The keychain, with a real gnome-keyring on a real message bus: it keeps a credential, provides it and loses it with
-// its profile. If it is locked, absent or hangs, a file takes its place, and every command reports that.
+// The keychain, with a real gnome-keyring on a real message bus: it stores a credential, provides it, and no longer has it once
+// its profile is removed. If the keychain is locked, absent or hangs, a file takes its place, and commands report that.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

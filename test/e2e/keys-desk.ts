@@ -64,7 +64,7 @@ export class KeysDesk {
     for (const home of this.#homes.splice(0)) home.remove();
   }
 
-  /** A home whose environment has the service and a bearer token; nothing there can exchange a secret. */
+  /** A home whose environment has the service and a bearer token, but no way to exchange a secret. */
   withToken(env: Readonly<Record<string, string>> = {}): Home {
     const { base_url, organization_id, access_token } = this.#here;
     return this.#keep(
@@ -88,7 +88,7 @@ export class KeysDesk {
     for (const { env } of this.#homes) if (env.INTEG_ACCESS_TOKEN !== undefined) env.INTEG_ACCESS_TOKEN = access_token;
   }
 
-  /** Makes its homes reach the region's API at another origin, unless a test sets one. */
+  /** Makes new homes reach the region's API through another origin; undefined: directly again. */
   async goThrough(through: ((origin: string) => Promise<string>) | undefined): Promise<void> {
     const { origin } = new URL(this.service.us.base_url);
     const near = through ? await through(origin) : origin;

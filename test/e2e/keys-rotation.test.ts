@@ -13,7 +13,7 @@ function rotateUnconfirmed(at: Home, id: string, ...flags: string[]): Promise<En
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
 }
 
-/** With the --yes that a rotation in place needs without a terminal. */
+/** Rotates with --yes, which a rotation in place needs without a terminal. */
 function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return rotateUnconfirmed(at, id, "--yes", ...flags);
 }

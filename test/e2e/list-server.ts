@@ -76,7 +76,7 @@ export function pagesOf(sizes: readonly number[]): (request: Pick<ListRequest, "
   };
 }
 
-/** The ids of NDJSON lines; throws if a line is not a complete row. */
+/** @returns the ids of NDJSON lines @throws Error if a line is not a complete row */
 export function idsOf(ndjson: string): string[] {
   if (ndjson !== "" && !ndjson.endsWith("\n")) throw new Error(`cut within a row: ${ndjson.slice(-80)}`);
   return ndjson

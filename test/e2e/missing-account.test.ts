@@ -217,7 +217,7 @@ describe("items of a policy", () => {
     const again = await integHere(at, ["apply", "--yes", "--json"], { env });
     expect([again.code, errorOf(again).hint]).toEqual([7, expect.stringMatching(/and INTEG_API_KEY\.$/)]);
     expect(await rows(at)).toEqual([left]);
-    // A typed creation is another request: it waits for the item's entry, whose secret goes to the same file.
+    // A typed creation is another request: it is refused until the item's entry, with the same file, is finished.
     const typed = await integHere(at, [...createWords(), "--secret-file", "a.secret", "--json"], { env });
     expect([typed.code, errorOf(typed)]).toEqual([
       8,

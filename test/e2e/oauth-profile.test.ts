@@ -16,7 +16,7 @@ let api: Server;
 let fetches: string[] = [];
 /** Every request to the token server, and whether it had a credential in a header. */
 let tokenRequests: string[] = [];
-/** The token server has no metadata at the address of RFC 8414. */
+/** True if the token server has no metadata at the address of RFC 8414. */
 let isOpenIdOnly = false;
 let seen: string[] = [];
 

@@ -290,7 +290,7 @@ describe("integ status", () => {
     expect((await integ("status", "-f", "none.yaml")).code).toBe(2);
   });
 
-  it("has a row for what could not be read: keys, and the folder's own policy; a file that is named is exit 2", async () => {
+  it("has a row for keys and for the folder's policy that could not be read; a named policy file is exit 2", async () => {
     const rowsNow = async (...words: string[]) => {
       const { code, stdout, stderr } = await integ("status", "--json", "--retry-for", "0", ...words);
       expect(code, stderr).toBe(0);

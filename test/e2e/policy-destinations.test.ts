@@ -106,7 +106,7 @@ it("a run never replaces its own credential with one that it creates", async () 
   expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
 });
 
-it.each([["replaces its credential", 0] as const, ["keeps what a person stored since", 2] as const])(
+it.each([["replaces its credential", 0] as const, ["keeps a person's later credential", 2] as const])(
   "a profile %s after a creation for it that never arrived: exit %i",
   async (what, code) => {
     const { base_url, api_key, second_api_key } = service.us;
@@ -132,7 +132,7 @@ it("of two simultaneous runs with one destination, only one delivers its secret"
     ["a", "b"].map((name) => home.spawned(["apply", "--yes", "--json", "-f", `${name}.yaml`])),
   );
   const codes = ended.map(({ code }) => code).sort((one, other) => one! - other!);
-  // Exit 5: both planned before one was admitted; exit 10: one planned later.
+  // Exit 5: both runs planned before either was admitted; exit 10: one run planned later.
   expect(codes[0]).toBe(0);
   expect([5, 10]).toContain(codes[1]);
   expect([await opens(), (await account.live()).length]).toEqual([true, 1]);

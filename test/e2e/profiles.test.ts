@@ -343,7 +343,7 @@ describe("the test request of profiles add", () => {
     expect((await integHere(at, ["profiles", "show", "p"])).code === 0).toBe(isStored);
   });
 
-  it("is sent to a journal too: an address without an answer is not stored, unless --no-verify is typed", async () => {
+  it("is sent to a journal too: an address that does not respond is not stored, unless --no-verify is typed", async () => {
     const at = home();
     expect((await add(at, "p", "--no-verify")).code).toBe(0);
     const edit = ["profiles", "edit", "p", "--journal", "postgresql://integ@127.0.0.1:9/integ"];

@@ -1,4 +1,4 @@
-// The credential of a recovery of many entries: requested once, and again when the recovery itself changes it.
+// A recovery of many entries requests its credential once, and again after it has changed the credential itself.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Account, type CreatedClient } from "../support/account.ts";

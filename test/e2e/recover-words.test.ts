@@ -1,6 +1,6 @@
-// Each variable and flag alone, at the recovery of a rotation with a lost request: the service receives what a plain recovery
-// sends, under the same account and version, or nothing is sent and a plain recovery finishes it. New variables and flags are
-// included automatically.
+// Tries each variable and flag alone in the recovery of a rotation with a lost request: the service receives the requests of a
+// plain recovery, under the same account and version, or no request, and a plain recovery finishes it. The test includes new
+// variables and flags automatically.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

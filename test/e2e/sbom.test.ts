@@ -15,7 +15,7 @@ interface Sbom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** The parts of CycloneDX 1.6 that are used, and no unknown key. */
+/** Schemas of the parts of CycloneDX 1.6 that the SBOM uses; they allow no other key. */
 const licenses = {
   type: "array",
   minItems: 1,

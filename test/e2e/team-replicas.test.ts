@@ -1,4 +1,4 @@
-// Between integ and the journal's tables: lagging replicas, a read-only standby, a pooler.
+// A team's journal with lagging replicas, on a read-only standby, and behind a pooler.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { addressAt, Bouncer, type PoolMode, PostgresServer } from "../support/postgres.ts";

@@ -148,7 +148,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     child.kill("SIGKILL");
   });
 
-  it("a process that was stopped reports that another one replaced its client meanwhile, and fails", async () => {
+  it("a process that was paused reports that another one replaced its client, and fails", async () => {
     const schema = await team();
     const [ada, eve] = [await administrator(schema), await administrator(schema)];
     const [sent, made] = [await creations(), await clientCount()];

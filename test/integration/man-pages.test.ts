@@ -29,14 +29,14 @@ describe.each(Object.entries(linters))("the man pages, checked by %s", (name, [p
       const files = pages.map(({ file }) => file);
       const { stdout, stderr, status } = spawnSync(program, [...words, ...files], { cwd: folder, encoding: "utf8" });
       expect([status, name === "mandoc" ? `${stdout}${stderr}` : stderr]).toEqual([0, ""]);
-      // man prints the pages in order, so all of them were read.
+      // groff prints `x init` once per page, so man has read all pages.
       if (name === "man") expect(stdout.match(/^x init$/gm)).toHaveLength(files.length);
     } finally {
       rmSync(folder, { recursive: true });
     }
   });
 
-  it.skipIf(isMissing(name))("would be reported if they had an error", () => {
+  it.skipIf(isMissing(name))("are reported if they have an error", () => {
     const folder = mkdtempSync(join(tmpdir(), "integ-man-"));
     try {
       writeFileSync(join(folder, "bad.1"), ".TH BAD 1 2026-07-01 integ\n.SH NAME\nbad \\- \\fZx\n.NOSUCH\n.SH\n");

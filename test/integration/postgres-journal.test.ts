@@ -16,7 +16,7 @@ import { isMissing } from "../support/tools.mjs";
 const env = { PGPASSWORD: role.password };
 let schemas = 0;
 
-/** Replaces the records of an entry. Remaining records are numbered again from their new order. */
+/** Replaces the records of an entry, and numbers the new records in their order. */
 async function tamper(address: string, id: string, change: (records: Signed[]) => Signed[]): Promise<void> {
   const url = new URL(address);
   const schema = /search_path=(\w+)/.exec(decodeURIComponent(url.search))![1]!;
@@ -170,7 +170,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     expect(await open().verify()).toEqual([]);
   });
 
-  test.each(["DELETE FROM", "UPDATE"])("a holder whose entry was changed by another reports it: %s", async (verb) => {
+  test.each(["DELETE FROM", "UPDATE"])("a holder reports that another program changed its entry: %s", async (verb) => {
     const schema = `restored_${process.pid}_${verb.length}`;
     const { lease } = await (await storeIn(schema))().admit(intent());
     const client = await ownClient();

@@ -158,7 +158,7 @@ describe.skipIf(isSkipped)("a server", () => {
     };
     const mine = `FROM pg_stat_activity WHERE usename = '${role.name}'`;
     const endAll = (): Promise<unknown> => server.sql(`SELECT pg_terminate_backend(pid) ${mine}`);
-    /** At its first call only, waits until the test ends the connection. */
+    /** A query whose first call waits until the test ends the connection. */
     const slow = "SELECT pg_sleep(CASE WHEN nextval('calls') = 1 THEN 30 ELSE 0 END)::text AS slept";
     const endSlow = async (): Promise<void> => {
       for (;;) {

@@ -1,5 +1,5 @@
-// Real shells that complete: bash and zsh at a pseudo-terminal with a Tab key, fish and PowerShell through their own completion
-// query. Each reads the script that the built program prints.
+// Completion in real shells: bash and zsh at a pseudo-terminal with a Tab key, fish and PowerShell through their own completion
+// query. Each shell reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -50,8 +50,8 @@ export async function openShell(
 const show = "show() { printf '\\n@@'; printf '\\037%s' \"$@\"; printf '@@\\n'; }";
 
 /**
- * A shell at a terminal. Every completion is inserted into the line, and the line is run with `show`, so that the results
- * passed the shell's own quoting.
+ * A shell at a terminal. It inserts every completion into the line, and runs the line with `show`, so that the results have
+ * passed its own quoting.
  */
 class TypedShell implements CompletingShell {
   readonly #pty: IPty;
@@ -74,7 +74,7 @@ class TypedShell implements CompletingShell {
 
   async offered(line: string): Promise<string[]> {
     this.#text = "";
-    // Completions are inserted (Meta-*) with a mark after them; then `show` is put before the line, which runs.
+    // Meta-* inserts the completions, and `%` marks their end. Then `show` is typed before the line, and the line runs.
     this.#pty.write(`${line}\x1b*%`);
     this.#pty.write("\x01show \r");
     const answer = await this.#until("@@\r\n");

@@ -32,7 +32,7 @@ const short = "c D E H M N O Z 7 8 = > (0 )B *A #8 %G %@ n o |".split(" ").map((
 const open = "[ ]0; P _ [38;5".split(" ").map((body) => esc + body);
 const openShort = [esc, "\u009b", "\u009d", "\u0090", "\u009f"];
 
-/** Overwriting earlier text, or adding a line. */
+/** Texts that overwrite earlier text or add a line. */
 const overwriting = [
   "\b\b\b\b\b\b\b\bError: ok",
   "\rError: ok",
@@ -72,7 +72,7 @@ const everyControl = Array.from({ length: 0xa0 }, (_, code) => code)
   .filter((code) => code < 0x20 || code >= 0x7f)
   .map((code) => `a${String.fromCharCode(code)}b`);
 
-/** Each string that must have no effect in any position. */
+/** Every string, alone and within a text. None may have an effect on the terminal. */
 export const corpus: readonly string[] = everyControl
   .concat(csi, osc, longStrings, short, open, openShort, overwriting, unseen, harmless)
   .flatMap((text) => [text, `before ${text} after`]);

@@ -82,7 +82,7 @@ async function isSecretValid(): Promise<boolean> {
 }
 
 describe("Ctrl-C at a terminal", () => {
-  it("ends the person's command while that reads the secret: the secret is kept, exit 12", async () => {
+  it("ends the person's command while it reads the secret: integ keeps the secret, exit 12", async () => {
     const session = start(createWords("--secret-command", "touch begun; sleep 300; cat > /dev/null"));
     await session.until("the command", () => existsSync(home.path("begun")));
     session.press(ctrlC);

@@ -33,7 +33,7 @@ afterEach(async () => {
   home.remove();
 });
 
-/** A service for each part: an account has at most 20 clients (§8). */
+/** Starts a service for each describe block, because an account has at most 20 clients (§8). */
 function withService(): void {
   beforeAll(async () => {
     service = await startService();
@@ -79,7 +79,7 @@ describe("a creation", () => {
     await createClient(own, "organization:read");
     await createClient(other, "entity:read");
     const dialog = session(create);
-    // The newest is first, and is not the wanted one.
+    // The newest account is first; the test picks the next one.
     await dialog.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
     // The scopes last given to this account are selected initially.
     await dialog.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");
@@ -286,7 +286,7 @@ describe("a missing argument", () => {
     expect(again.written).not.toContain(id);
   });
 
-  it("is picked: a profile, also to act as if there is no default", async () => {
+  it("is picked: a profile, also the acting profile if no default exists", async () => {
     const add = ["--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     const env = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
     for (const name of ["one", "two", "three"])
@@ -329,7 +329,7 @@ describe("a missing argument", () => {
     ["--no-input", ["--no-input"], {}],
     ["CI", [], { CI: "true" }],
     ["INTEG_NO_INPUT", [], { INTEG_NO_INPUT: "1" }],
-  ])("is an error with %s, and nothing is asked", async (_what, flags, env) => {
+  ])("is an error with %s, without a question", async (_what, flags, env) => {
     await createClient(service.us.service_account_id, "entity:read");
     for (const words of [
       ["oauth-clients", "revoke"],

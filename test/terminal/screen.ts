@@ -1,4 +1,4 @@
-// A terminal without a window: the displayed text, and every other effect of the output.
+// A headless terminal: shows the displayed text, and every other effect of the output.
 import xterm, { type Terminal } from "@xterm/headless";
 
 /** A terminal after output, and the output's effects beyond text. */
@@ -13,8 +13,8 @@ export interface Screen {
 /**
  * Sends output to a terminal and inspects it.
  * @param output the program's output, with its own newlines
- * @param columns its width
- * @param mayStyle colours and other attributes are expected, and not an effect
+ * @param columns the terminal's width
+ * @param mayStyle true if colours and other attributes are expected, and not an effect
  */
 export async function shown(output: string, { columns = 80, mayStyle = false } = {}): Promise<Screen> {
   const terminal = new xterm.Terminal({

@@ -181,7 +181,7 @@ describe("a rotation", () => {
     expect(rotation!.state).toBe(isLive ? "waiting" : "done");
   });
 
-  it("of a key by replacement does the same; with --yes there is no question, and the result describes the overlap", async () => {
+  it("of a key by replacement does the same; with --yes it does not ask, and the result describes the overlap", async () => {
     home();
     const words = "keys create --name old --scope * --expires-in 30d --secret-file old.key".split(" ");
     expect((await at.integ(words)).code).toBe(0);

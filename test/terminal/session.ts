@@ -1,4 +1,4 @@
-// A program at a terminal: waits for its output, types, and gives its exit and its screen.
+// A program at a terminal: a test waits for its output, types, and reads its exit code and its screen.
 import { spawn } from "@lydell/node-pty";
 import { type Home, program } from "../support/program.ts";
 import { shown, type Screen } from "./screen.ts";
@@ -7,7 +7,7 @@ export interface SessionOptions {
   readonly home: Home;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
-  /** Keeps the terminal open until all output was read: a busy machine closes it earlier. */
+  /** True to keep the terminal open until all output is read, which a busy machine might close earlier. */
   readonly isReadWhole?: boolean;
 }
 
@@ -56,7 +56,7 @@ export class Session {
     return code;
   }
 
-  /** Waits until no more output arrives: the last of it may arrive after the exit. */
+  /** Waits until no more output arrives: some may arrive after the exit. */
   async #allRead(): Promise<void> {
     for (let before = -1; before < this.written.length; ) {
       before = this.written.length;
@@ -84,7 +84,7 @@ export class Session {
     }
   }
 
-  /** The screen as it is now. */
+  /** The current screen. */
   screen(): Promise<Screen> {
     return shown(this.written, { columns: this.#columns, mayStyle: true });
   }

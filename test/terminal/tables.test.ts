@@ -1,6 +1,6 @@
 // Every table at every width: ids and commands are whole, because people copy them, and so are values from a fixed set, because
 // they share prefixes (`oauth_client.create`, `oauth_client.revoke`). Every command is in `tables`, or in `others` with the
-// reason: a new one fails here until it is.
+// reason: the test fails for a new command in neither.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,7 +25,7 @@ interface Table {
   readonly notShown?: readonly string[];
 }
 
-/** `<…>` is replaced by an id that is known once the service runs. */
+/** `<…>` stands for an id that is known once the service runs. */
 const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "entities list": { words: ["--limit", "5"] },
   "cohorts members": { words: ["<cohort>", "--limit", "5"] },
