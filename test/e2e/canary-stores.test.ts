@@ -1,5 +1,5 @@
-// Canary secrets of stores: the tests search every file of the home, both streams with the debug log, and arguments and environments
-// of children for the tokens of Vault, GitHub and a cluster and for the delivered secrets. None may be outside its place.
+// Canary secrets of stores: the tests search every file of the home, both streams with the debug log, and arguments and
+// environments of children for the stores' tokens and the delivered secrets. None may be outside its place.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type GitHubServer, startGitHub } from "../support/github-server.ts";

@@ -132,7 +132,7 @@ describe("an absent key", () => {
     expect(search).toEqual({ kind: "none", doubts: [expect.any(String)] });
   });
 
-  it("proves that nothing was made in a complete list, late enough, with the caller's own key", () => {
+  it("proves that no key was created if the list is complete, late enough and has the caller's own key", () => {
     expect(findOrphan(rows(other), sought(), sent + 1000 + settleMs)).toEqual({ kind: "none", doubts: [] });
   });
 });

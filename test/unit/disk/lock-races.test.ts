@@ -133,7 +133,7 @@ describe("a lock file that changes during a check", () => {
       plant(path, { random: "second" });
       return undefined;
     };
-    // The kernel is asked about the file, then about the lock for a takeover.
+    // The kernel's results: for the file, then for the lock of a takeover.
     expect(tryLock(path, means(undefined, taken, undefined))).toMatchObject({
       held: undefined,
       owner: { random: "second" },

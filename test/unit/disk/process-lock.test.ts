@@ -20,7 +20,7 @@ function lockPath(): string {
   return join(folder(), "journal.ndjson.lock");
 }
 
-/** An unused process number: of a process that has ended and was reaped. */
+/** The number of a process that has ended and was reaped. */
 function deadPid(): number {
   return spawnSync("true").pid;
 }
@@ -229,7 +229,7 @@ test("waiting for a lock takes over from ended processes immediately, with all t
   expect(readdirSync(dirname(path))).toEqual([]);
 });
 
-test("a running holder is waited for, then named", async () => {
+test("an attempt waits for a running holder, then names it", async () => {
   const path = lockPath();
   const first = tryLock(path, native);
   const began = performance.now();

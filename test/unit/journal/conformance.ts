@@ -21,7 +21,7 @@ export interface JournalStore {
     readonly now?: () => number;
     readonly actor?: Actor;
     readonly keys?: Keys;
-    /** An admission moves finished entries to the archive, if the engine has one. */
+    /** True if an admission moves finished entries to the archive of an engine that has one. */
     readonly archives?: boolean;
   }): Journal;
   /** Changes an entry's records as someone with access to the journal but without its key: every checksum is valid. */
@@ -33,7 +33,7 @@ export interface JournalEngine {
   /** The kind of error for an entry that another process holds. */
   readonly busy: FailureKind;
   readonly hasArchive?: boolean;
-  /** A plain run has every third test, because another engine's tests cover the same code. */
+  /** True if a plain run has only every third test, because another engine's tests cover the same code. */
   readonly isSampled?: boolean;
   /** A journal without any entry. */
   store(): Promise<JournalStore>;
@@ -741,7 +741,7 @@ const edited = ({ content, mac }: Signed): Signed => ({ content: content.replace
 const second = (change: (record: Signed) => Signed) => (records: Signed[]) => records.with(1, change(records[1]!));
 const [order, hmac, stranger] = ["edited, removed or moved since", "HMAC of its record 2 is wrong", "no key of this"];
 
-/** Changes to an entry of three records, what `verify` reports, and true if the entry is still trusted. */
+/** Changes to an entry of three records, the finding of `verify`, and true if the entry is still trusted. */
 const faults: [what: string, change: (records: Signed[]) => Signed[], says: string, isTrusted: boolean][] = [
   ["edited", second(edited), order, false],
   ["edited, and its hash made to fit", (all) => relinked(second(edited)(all)), hmac, false],

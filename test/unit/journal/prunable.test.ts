@@ -1,4 +1,4 @@
-// Which entries may be pruned: tables of what an entry created, and what became of it.
+// Which entries may be pruned, by the credential that an entry created and by its later state.
 import { describe, expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";

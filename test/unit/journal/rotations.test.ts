@@ -31,7 +31,7 @@ function rotation(mode: Mode, about: Partial<Entry> = {}): Entry {
 
 interface Other extends Partial<Entry> {
   readonly mode?: Mode;
-  /** A process works on it. */
+  /** True if a process works on the rotation. */
   readonly isHeld?: boolean;
   /** Its state after this process has waited once; null: it no longer exists. */
   readonly next?: Partial<Entry> | null;
@@ -43,14 +43,14 @@ interface Meeting {
   readonly isShared?: boolean;
   readonly fresh?: boolean;
   readonly wasActive?: boolean;
-  /** The other one finished before this one started. */
+  /** True if the other rotation finished before this one started. */
   readonly before?: boolean;
 }
 
-/** @returns if this rotation continues, or why it does not, and how long it waited */
+/** @returns the end: that this rotation continues, or the reason why it does not; and how long it waited */
 async function outcomeOf({ mode = "in_place", other, isShared = false, ...about }: Meeting) {
-  const { mode: otherMode = mode, isHeld = false, next, ...stands } = other;
-  const first = rotation(otherMode, { id: below, ...stands });
+  const { mode: otherMode = mode, isHeld = false, next, ...changes } = other;
+  const first = rotation(otherMode, { id: below, ...changes });
   const entries = [rotation(mode), first];
   let waited = 0;
   const bench = {

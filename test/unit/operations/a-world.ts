@@ -1,5 +1,5 @@
-// What a change reads and writes, in memory: the account, the journal, kept secrets, their destinations, the clock. A world
-// outlives its processes: each process may crash at any call, and the next one continues from what is left.
+// A simulation in memory of all that a change reads and writes: the account, the journal, kept secrets, destinations, the clock.
+// A world outlives its processes: a process may crash at any call, and the next one continues with the remaining state.
 import { DiskHealth } from "../../../src/disk/disk-health.ts";
 import { recover, type Recovered, type RecoveryOptions } from "../../../src/operations/recovery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -29,7 +29,7 @@ export interface Setting {
   readonly destination?: DestinationKind;
   readonly fates?: Partial<Record<Request, Fate[]>>;
   readonly retryForMs?: number;
-  /** The profile has a token endpoint. */
+  /** True if the profile has a token endpoint. */
   readonly proves?: boolean;
   /** Calls of the first process that fail, by name: `deliver`, `keep`, `record 3`, `prepare`, … */
   readonly failing?: readonly string[];
@@ -58,7 +58,7 @@ export class AWorld {
   onSleep: () => void = () => {};
   /** The number of the point at which the process ends: points are before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
-  /** The journal can no longer be read or written. */
+  /** True if the journal can no longer be read or written. */
   journalIsGone = false;
   /** The only addresses that may receive a new secret to prove it, whatever an entry says. */
   proofAddresses = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
@@ -68,7 +68,7 @@ export class AWorld {
   readonly running = new Set<string>();
   /** Called when recovery tries to take an entry, before it learns if another process works on it. */
   onTryLease: () => void = () => {};
-  /** The journal is a team's, which shows the holder of each entry. */
+  /** True for a team's journal, which shows the holder of each entry. */
   isTeam = false;
   readonly #setting: Setting;
   /** The running process. */

@@ -7,7 +7,7 @@ import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import type { OAuthClient } from "../../../src/api/oauth-clients.ts";
 import type { Problem } from "../../../src/errors.ts";
 
-/** The outcome of one request. Without it the response is as the contract says. */
+/** The outcome of one request. Without a fate, the service responds as the contract says. */
 export type Fate =
   | "lost before" // The request never arrived.
   | "lost after" // Done, and the response is lost.
@@ -72,7 +72,7 @@ export class AnAccount {
   }
 
   get service(): Service {
-    // What this connection learned of the service's clock.
+    // The offset of the service's clock, as far as this connection knows it.
     let clockOffset: number | undefined;
     const answer = async <T>(
       what: Request,

@@ -16,7 +16,7 @@ const losses: Readonly<Partial<Record<DestinationKind, (world: AWorld) => () => 
     stored.push("another's");
     return () => void stored.pop();
   },
-  // From only one of the three destinations.
+  // The secret is missing from only one of the three destinations.
   three: (world) => removeFrom(world.files, "/secret"),
 };
 

@@ -39,7 +39,7 @@ async function take(before: DestinationRecord | null, place: DestinationRecord, 
   return { steps, taken };
 }
 
-it("a remembered place is prepared, and nothing else happens", async () => {
+it("a remembered place is only prepared", async () => {
   const { steps, taken } = await take(fileAt("/a"), fileAt("/a"));
   expect(steps).toEqual([["prepare", "1abc"]]);
   expect(taken).toEqual(fileAt("/a", { reserved: ".1abc" }));

@@ -1,4 +1,4 @@
-// What is kept of a secret in a broken response, the space reserved for secrets, a key's marker and proof, and receipts.
+// Secrets in broken responses, the space reserved for secrets, a key's marker and proof, and receipts.
 import { describe, expect, it } from "vitest";
 import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import { keyReceipt, leavesSpaceForMark, markedName } from "../../../src/api/access-keys.ts";

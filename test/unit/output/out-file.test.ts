@@ -99,8 +99,8 @@ describe("a new file", () => {
     ["a folder", () => mkdirSync(path), "a folder"],
     ["a dangling link", () => symlinkSync(join(folder, "nowhere"), path), "a link"],
     ["a file in place of its folder", () => void (path = join(fileFor("x"), "rows")), "ENOTDIR"],
-  ])("is refused if there is %s", (_what, stand, words) => {
-    stand();
+  ])("is refused if there is %s", (_what, create, words) => {
+    create();
     const { kind, message } = refusal(() => open());
     expect([kind, message]).toEqual(["usage", expect.stringContaining(words)]);
   });

@@ -163,7 +163,7 @@ describe.each(Object.entries(destinations))("a destination (%s) with the secret 
   });
 });
 
-it("the later of two secrets delivered to one destination is there, whatever the order of their entries", () => {
+it("of two secrets delivered to one destination the later one is there, whatever the order of their entries", () => {
   const [to, at] = destinations.file!;
   const entries = [
     entry({ id: "1k00000001", resource_id: "oc_earlier", destination: at }),

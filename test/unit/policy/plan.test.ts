@@ -235,7 +235,7 @@ describe("a new item", () => {
     ]);
   });
 
-  it("does not adopt what an unfinished change of another item created", () => {
+  it("does not adopt a credential that an unfinished change of another item created", () => {
     const entries = [created("b", "oc_1", "undelivered", { operation: "oauth_client.create" })];
     expect(adopted([client("a", unknown)], { clients: [seen("oc_1")], entries })).toEqual([["a", "no_destination"]]);
   });

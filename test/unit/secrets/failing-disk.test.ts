@@ -55,7 +55,7 @@ function isZeroed(calls: readonly DiskCall[]): boolean {
   return Buffer.isBuffer(last) && last.every((byte) => byte === 0);
 }
 
-/** Runs the work once unchanged, and once for each of its calls with that one failing. */
+/** Runs the work once unchanged, and once for each of its calls, which then fails. */
 async function withEachCallFailing<T>(
   live: (folder: string) => Promise<T>,
   look: (about: {
@@ -84,7 +84,7 @@ const text = (as: "line" | "raw" | "json"): RegExp =>
 interface Setting {
   readonly force?: boolean;
   readonly as?: "line" | "raw" | "json";
-  /** The process ends without freeing its reserve. */
+  /** True if the process ends without freeing its reserve. */
   readonly ends?: boolean;
 }
 

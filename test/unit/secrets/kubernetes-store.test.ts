@@ -24,7 +24,7 @@ function putTool(folder: string, lines: string): void {
   writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
 }
 
-/** Every step asks kubectl for the cluster of `config`: the real one is asked once, and this line repeats its answer. */
+/** A shell line that prints the cluster of `config` in place of the slow kubectl, because every step requests it. */
 function cachedCluster(config: string): string {
   const words = ["config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}"];
   const env = { PATH: path, KUBECONFIG: config };

@@ -286,7 +286,7 @@ describe("a record", () => {
     expect([missingPlaces(null), missingPlaces(file("/a")), placesOf(file("/a"))]).toEqual([[], [], [file("/a")]]);
   });
 
-  it("names the proof of a delivery, and tells if it can be checked later", () => {
+  it("names the proof of a delivery, and if it can be checked later", () => {
     const facts = all.map((at) => {
       const { proof, leavesTrace, option } = describeDestination(at);
       return [proof, leavesTrace, option?.kind];

@@ -12,9 +12,9 @@ interface Case {
   readonly name: string;
   readonly text: string;
   readonly outcome: string;
-  /** The peer then closes the connection. */
+  /** True if the peer closes the connection after the text. */
   readonly ends: boolean;
-  /** Only the deadline ends the exchange. */
+  /** True if only the deadline ends the exchange. */
   readonly waits: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Broken exchanges, and if their request may have arrived: cut at every byte, and for every failure to connect.
+// Broken exchanges, cut at every byte and by every failure to connect, and whether their request may have arrived.
 import dns from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -164,7 +164,7 @@ describe("leases", () => {
     expect(leases.calls).toEqual(["extend", "areHeld"]);
   });
 
-  test("that were lost meanwhile: nothing is sent", async () => {
+  test("that are lost before the request is written: nothing is sent", async () => {
     let bytes = 0;
     const peer = await startRawPeer((socket) => socket.on("data", (chunk: Buffer) => (bytes += chunk.length)));
     const exchange = await transportTo({ leases: simulatedLeases(false) }).exchange(post(peer.origin));

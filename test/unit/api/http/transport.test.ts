@@ -33,7 +33,7 @@ async function refusal(work: Promise<unknown>): Promise<Failure> {
   return error as Failure;
 }
 
-/** A server that responds while this thread is blocked. @param size of each body, in bytes */
+/** A server that responds while this thread is blocked. @param size the bytes of each body */
 async function startPeerInThread(size: number) {
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads");
@@ -182,7 +182,7 @@ describe("connections", () => {
     transport.close();
   });
 
-  test("closed by the server meanwhile do not break a read", async () => {
+  test("that the server has closed do not break a read", async () => {
     const peer = await startRawPeer((socket) => {
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}");

@@ -172,7 +172,7 @@ test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", a
   const [id] = await addRefused(at(path));
   await add(at(path), { fingerprint: "next" });
   await add(other, { fingerprint: "of another" });
-  // Without one record; the remaining ones are valid.
+  // Damage: an invalid record in the journal, or a missing record in the archive.
   const file = which === "journal" ? path : archiveOf(path);
   const lines = readFileSync(file, "utf8").split("\n");
   writeFileSync(file, lines.toSpliced(1, which === "journal" ? 0 : 1).join("\n"));

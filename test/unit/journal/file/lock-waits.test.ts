@@ -133,7 +133,7 @@ describe("an entry's lock that is taken over", () => {
     return { path, lock };
   };
 
-  it.each(["file", "entry"] as const)("(%s) is taken after ten minutes, and not before", async (which) => {
+  it.each(["file", "entry"] as const)("(%s) is taken over after ten minutes, and not before", async (which) => {
     const what = which === "file" ? "The journal" : `Journal entry ${id}`;
     for (const [lockAge, entryAge, said] of [
       [10 * minutes, 10 * minutes, undefined],

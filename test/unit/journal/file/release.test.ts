@@ -1,5 +1,5 @@
-// A lock whose process cannot be checked from here: described as such, and taken over once a person says that the process has
-// ended.
+// A lock whose process this machine cannot check: the message says so, and a person who says that the process has ended can take
+// the lock over.
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -91,7 +91,7 @@ describe("the lock of a process that cannot be checked from here", () => {
     const { id } = lease.entry;
     expect(journal.holdsLeases()).toBe(true);
     const other = opened(path);
-    // As seen from a machine where its process cannot be checked.
+    // Make its owner a process that this machine cannot check.
     const owner = JSON.parse(readFileSync(lockOf(id), "utf8")) as ProcessIdentity;
     writeFileSync(lockOf(id), JSON.stringify({ ...owner, host: "far", boot: null }));
     await other.journal.takeAway(id, undefined);

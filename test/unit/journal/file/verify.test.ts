@@ -1,4 +1,4 @@
-// What `journal verify` reports about a journal's file and its records.
+// The findings of `journal verify` in a journal's file and its records.
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";

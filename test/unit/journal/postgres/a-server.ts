@@ -12,9 +12,9 @@ export interface AServerParts {
   readonly about?: Partial<Server>;
   /** The response to the query with which each connection starts; by default the server's own description. */
   readonly greets?: () => Answer;
-  /** Responses to the statements after that; no rows by default. */
+  /** Responses to later statements; no rows by default. */
   readonly answers?: (statement: Statement) => Answer;
-  /** The server asks for a password. */
+  /** True if the server requires a password. */
   readonly wantsPassword?: boolean;
 }
 

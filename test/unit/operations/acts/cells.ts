@@ -45,7 +45,7 @@ function recordOf(kind: Kind, more: Partial<RecordOf<"file">> = {}): SingleRecor
   };
 }
 
-/** What a destination of this kind shows of a text, and the proof that an entry records when it delivers that text. */
+/** A text as a destination of this kind shows it, and the proof that an entry records when it delivers the text. */
 function contentOf(kind: Kind, text: string): { readonly found: Found; readonly proof: string } {
   return kind === "unreadable store"
     ? { found: { is: "hidden", version: text }, proof: `version ${text}` }
@@ -350,7 +350,7 @@ function unreadableCells(): Cell[] {
   ];
 }
 
-/** The profile's credential is the one that this change replaces: it stops working anyway. */
+/** Cells in which the profile has the credential that this change replaces, which stops working anyway. */
 function credentialCells(): Cell[] {
   const at = recordOf("profile");
   const found = (of: string): Found => ({ is: "text", text: "typed by hand", of });

@@ -174,7 +174,7 @@ describe("a step that fails", () => {
     expect((await create(world)).kind).toBe(state);
     expect(world.entry("oauth_client.create")!.state).toBe(state);
     expect(world.kept.size).toBe(kept);
-    // A secret neither delivered nor kept is whole in the file that was reserved for it.
+    // A secret that is neither delivered nor kept is complete in its reserved file.
     expect(world.isSafe(world.account.clients[0]!.secret)).toBe(true);
   });
 
