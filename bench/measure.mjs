@@ -32,7 +32,7 @@ export async function sideBySide(commands, { rounds, isWarm = false }) {
   const seconds = Object.fromEntries(names.map((name) => [name, []]));
   if (!isWarm) for (const name of names) await timed(commands[name]);
   for (let round = 0; round < rounds; round += 1) {
-    // Alternate the order, so that no command always runs after the same other one.
+    // Alternate the order, so that no command always runs after the same command.
     for (const name of round % 2 === 0 ? names : names.toReversed()) seconds[name].push(await timed(commands[name]));
   }
   return {

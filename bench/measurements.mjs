@@ -1,5 +1,5 @@
-// Measurements and their goals. Each measurement returns result lines: the subject (`what`), its baseline (`against`), the
-// `ratio` to the baseline (above 1: slower), and the subject's `seconds` or `megabytes`.
+// Measurements and their goals. A measurement returns lines, each with its subject (`what`), baseline (`against`), `ratio` to
+// the baseline (above 1: slower), and `seconds` or `megabytes`.
 import { spawnSync } from "node:child_process";
 import { emptyJournal, finishedJournal, liveJournal } from "./journals.mjs";
 import { sideBySide, spread, timed } from "./measure.mjs";

@@ -1,7 +1,7 @@
 // `npm run pack`: packs the package for publishing. Removes scripts and development dependencies from its manifest,
 // because `prepare` would build from sources that the package lacks. Fixed file modes make the bytes reproducible.
 //
-//   node scripts/pack.mjs [--out <folder>] [--dist <folder>]     prints what `npm pack --json` prints
+//   node scripts/pack.mjs [--out <folder>] [--dist <folder>]     prints the output of `npm pack --json`
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

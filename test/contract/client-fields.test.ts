@@ -41,7 +41,7 @@ describe("a field that differs from the documentation is an error", () => {
       expect(await send()).toMatchObject({ kind: "answered" });
       server.next = jsonAnswer(status, { ...rest, [field]: wrong(value || "") });
       expect(await send(), "wrong type").toMatchObject(malformed);
-      // The secret is optional: a retrieved client has none.
+      // The secret is optional, because a retrieved client does not include it.
       server.next = jsonAnswer(status, rest);
       expect(await send(), "left out").toMatchObject(field === "client_secret" ? { kind: "answered" } : malformed);
     });

@@ -36,7 +36,7 @@ afterAll(() => {
 
 beforeEach(() => void server.received.splice(0));
 
-/** Sends the typed call, or the raw call if the client refuses to send the typed one. */
+/** Sends the typed call, or the raw call if the client refuses the typed call. */
 async function sendOr(
   call: Call,
   request: FilledRequest,

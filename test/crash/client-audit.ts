@@ -32,7 +32,7 @@ export interface Watched {
   readonly isMade?: boolean | undefined;
 }
 
-/** Checks right after the run, before any repair. @returns the delivered secret, if there is one */
+/** Checks right after the run, before recovery. @returns the delivered secret, if any */
 export async function auditAtOnce({
   at,
   account,

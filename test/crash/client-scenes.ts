@@ -102,7 +102,7 @@ export interface ClientScene extends Scene {
   stage(options?: StageOptions): Promise<ClientStage>;
 }
 
-/** Makes the scenes of a test file, which share one desk. */
+/** Defines the scenes of a test file, which share one desk. */
 export function clientScenes(): (work: ClientWork) => ClientScene {
   const desk = new ClientDesk();
   afterAll(() => desk.close());

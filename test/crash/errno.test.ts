@@ -1,6 +1,6 @@
 // Every call that writes, syncs, opens, links or renames fails with EIO, ENOSPC, EACCES, EROFS or EMFILE, once and permanently.
 // Reports are true and recovery finishes the work; after a failed sync the process sends no more changes, because it no longer
-// knows what its disk holds.
+// knows the content of its disk.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
 import { type Point, spread } from "../support/strace.ts";

@@ -65,7 +65,7 @@ test.each(modes)(
     const entries = await journalAt(path).entries();
     expect(sent).toHaveLength(many);
     expect(entries).toHaveLength(1);
-    // Each process added one attempt to the recorded number: two simultaneous holders would have lost one.
+    // Each process added one attempt to the recorded number: two simultaneous holders would have lost an attempt.
     expect(entries[0]).toMatchObject({ idempotency_key: "by-hand", attempts: many });
     expect(sent.filter((line) => line.kind === "new")).toHaveLength(1);
     expect(leftBeside(path)).toEqual([]);

@@ -1,5 +1,5 @@
 // A process that works on a journal, for tests that kill, stop and starve it. Bundled by `journal-processes.ts`; its first
-// argument is a `Task` as JSON. It writes each line with one call, so that a killed process never leaves half a line.
+// argument is a `Task` as JSON. It writes each line in one call, so that a killed process never leaves an incomplete line.
 import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
 import { fileJournal } from "../support/file-journal.ts";

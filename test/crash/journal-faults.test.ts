@@ -103,8 +103,8 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
 }
 
 /**
- * Kills a process right before one of its calls and checks the journal that it leaves. One of Node's threads may wake the main
- * thread and shift its count by a read or two: a missed point is tried again.
+ * Kills a process right before one of its calls and checks the journal afterwards. Repeats a missed point, because Node's threads
+ * may wake the main thread and shift its count by a read or two.
  * @returns 1 if the process was killed
  */
 async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {

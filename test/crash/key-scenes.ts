@@ -243,7 +243,7 @@ export class KeyStage implements Stage {
   }
 }
 
-/** Makes the scenes of a test file, which share one desk. */
+/** Defines the scenes of a test file, which share one desk. */
 export function keyScenes(): (work: KeyWork) => Scene {
   let desk: KeysDesk;
   let number = 0;

@@ -84,7 +84,7 @@ async function forgottenAgain(point: Point): Promise<string[] | undefined> {
     const { state } = readJournal(at.path("state", "journal.ndjson"))[0]!;
     const wrong = kept.map((name) => `${name} is kept (${state}, typed again: exit ${again.code})`);
     if (state !== "abandoned") wrong.push(`it is ${state}`);
-    // The second command finished, or reported that nothing is left to forget.
+    // The second command finished, or reported that no secret is left to forget.
     if (![0, 2].includes(again.code!)) wrong.push(`typed again: exit ${again.code}: ${again.stderr}`);
     return wrong;
   } finally {

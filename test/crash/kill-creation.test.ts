@@ -1,5 +1,5 @@
-// SIGKILL at every file and network call of a creation, for each kind of destination, then `journal recover`: nothing is
-// doubled or lost.
+// SIGKILL at every file and network call of a creation, for each kind of destination, then `journal recover`: no client is
+// duplicated and no secret is lost.
 import {
   clientScenes,
   create,

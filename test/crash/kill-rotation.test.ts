@@ -1,4 +1,5 @@
-// SIGKILL at every file and network call of a rotation and of a recovery, then `journal recover`: nothing is doubled or lost.
+// SIGKILL at every file and network call of a rotation and of a recovery, then `journal recover`: no client is duplicated and no
+// secret is lost.
 import { clientScenes, recover, recoverUnsent, rotate, rotateToThree } from "./client-scenes.ts";
 import { killTest } from "./harness.ts";
 

@@ -10,7 +10,7 @@ const scene = clientScenes();
 const { withFile, withAll, withCluster } = storePlaces();
 const deliveries = { of: deliveryPoints, isDistinct: true };
 
-// A killed command has its own process in any case; its recovery can run in this one.
+// A killed command always has its own process; its recovery can run in this process.
 stayInThisProcess();
 
 if (!isMissing("libsodium")) {

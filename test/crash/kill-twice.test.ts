@@ -1,5 +1,5 @@
 // A second kill during the recovery from the first: wherever both fall, a third attempt finishes. A full run has one first kill
-// for each possible state, and kills the recovery from it at every call that changes something.
+// for each possible state, and kills the recovery from it at every changing call.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";
@@ -40,7 +40,7 @@ function recoveryAfter(work: ClientWork, first: Point): ClientWork {
 
 const sample = { first: 1, second: 2 };
 
-/** The points of the first kill. A sample leaves out the first points, after which there is nothing to recover. */
+/** The points of the first kill. A sample leaves out the first and the last changing call. */
 async function firstKillsOf(work: ClientWork): Promise<Point[]> {
   const points = changingPoints(await pointsOf(scene(work)));
   return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);

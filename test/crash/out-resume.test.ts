@@ -59,7 +59,7 @@ class WalkStage implements Stage {
   }
 }
 
-/** True if the file is complete, by this run or an earlier one. */
+/** True if this run or an earlier run completed the file. */
 function hasEnded({ code, stderr }: Ended): boolean {
   return code === 0 || (code === 2 && stderr.includes("there is nothing to resume"));
 }

@@ -1,5 +1,5 @@
-// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges, nothing is doubled or
-// lost, and a failed item stops no other one. Kills are in policy-killed.test.ts.
+// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges, no client is duplicated
+// or lost, and a failed item stops no other item. Kills are in policy-killed.test.ts.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

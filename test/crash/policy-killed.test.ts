@@ -120,7 +120,7 @@ async function violationsIn(at: Home, scene: Scene, way: Way): Promise<string[]>
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
   const before = await countCreated();
   wrong.push(...(await converge(at, scene, way)), ...(await violationsOf(account, at, names)));
-  // A client of an interrupted run is replaced only if its secret is lost; a missing one is created once.
+  // A client of an interrupted run is replaced only if its secret is lost; a missing client is created once.
   const made = (await countCreated()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
   const strayed = strayFilesIn(at);
@@ -189,7 +189,7 @@ describe.skipIf(isMissing("strace"))("integ apply killed before any call", () =>
     async (name, scene) => {
       const { at, steps, states, endedAt } = runs.get(scene)!;
       if (scene.keys.length > 0) await sleep(Math.max(0, endedAt + settleMs - performance.now()));
-      // A sample leaves out the first state, after which there is nothing to recover, and the last one, the end of the run.
+      // A sample leaves out the first and the last state, which are the start and the end of the run.
       const chosen = isFull ? partOf(states) : spread(states, scene.sample + 2).slice(1, -1);
       const wrong: string[] = [];
       let played = 0;

@@ -62,7 +62,7 @@ export class PolicyStage implements Stage {
   }
 }
 
-/** Makes the scenes of a test file, which share one service. It is restarted after 100 stages. */
+/** Defines the scenes of a test file, which share one service. The service is restarted after 100 stages. */
 export function policyScenes(): (work: PolicyWork) => Scene {
   let service: Service | undefined;
   let used = 0;

@@ -86,7 +86,7 @@ function digestOf(bytes: Buffer): string {
   return known;
 }
 
-/** The outcome of an unsynced operation. A torn write keeps its first half; an empty one only its length. */
+/** The outcome of an unsynced operation. A torn write keeps its first half; an empty write keeps only its length. */
 type Fate = "kept" | "lost" | "torn" | "empty";
 
 interface Change {

@@ -1,7 +1,7 @@
 // Plays power cuts: records every file operation of a command, creates the states that strict POSIX allows, recovers each, and
-// compares it with the service.
-// INTEG_TEST_FULL=1 plays up to 400 states of each command, any other run a few, always the same ones; INTEG_TEST_STATES=<n> sets
-// the number. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, up to a violation.
+// compares the result with the service.
+// INTEG_TEST_FULL=1 plays up to 400 states of each command, any other run a small fixed sample; INTEG_TEST_STATES=<n> sets the
+// number. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, up to a violation.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";

@@ -34,8 +34,8 @@ export async function remainsOf(at: Home, account: Account): Promise<string> {
 }
 
 /**
- * Every file with its number of zeros if it is a reserve, otherwise with its number of lines and if the last one is torn. Lock
- * files are omitted: nearly every state has the locks of an ended process.
+ * Describes every file: a reserve by its number of zeros, any other file by its number of lines and by whether the last line is
+ * torn. Omits lock files, because nearly every state has the locks of an ended process.
  */
 function filesOf(folder: string): string[] {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();

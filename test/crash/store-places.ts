@@ -20,7 +20,7 @@ export class Stores {
   #github: GitHubServer | undefined;
   #cluster: KubernetesServer | undefined;
   #config: string | undefined;
-  /** Functions that return the address to use instead of a server's, such as a proxy's. */
+  /** Functions that return an address to use in place of a server's address, such as a proxy's. */
   readonly proxies = new Map<StoreName, (origin: string) => Promise<string>>();
 
   get vault(): VaultServer {
@@ -113,7 +113,7 @@ export class Stores {
 const vaultWords = ["--secret-to", `vault:${path}#client_secret`];
 const storeWords = [...vaultWords, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 
-/** The secret that all places hold: undefined if a place has none, "" if the places hold different ones. */
+/** The secret that all places have: undefined if a place has no secret, "" if the secrets differ. */
 function commonSecret(secrets: readonly (string | undefined)[]): string | undefined {
   if (secrets.includes(undefined)) return undefined;
   return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";

@@ -1,5 +1,5 @@
 // The program is killed before each message that it exchanges with PostgreSQL and the service, and the connection to PostgreSQL
-// is cut before each: after `journal recover`, nothing is doubled, lost or revoked early.
+// is cut before each: after `journal recover`, no credential is duplicated, lost or revoked early.
 import { describe, it } from "vitest";
 import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";

@@ -1,4 +1,4 @@
-// Plays the harness's scenes with the journal in PostgreSQL, with a fault before any one message between the program,
+// Plays the harness's scenes with the journal in PostgreSQL, with a fault before one of the messages between the program,
 // PostgreSQL and the service.
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
@@ -34,7 +34,7 @@ export interface Disturbance {
   readonly isSurvived?: boolean;
   /** True to count each message of PostgreSQL's protocol, instead of each change of direction. */
   readonly byMessage?: boolean;
-  /** Causes the fault. @returns what happens to the message */
+  /** Causes the fault. @returns the fate of the message */
   act(process: { kill(signal: NodeJS.Signals): unknown } | undefined): Verdict | Promise<Verdict>;
   /** Called after the command ended. */
   after?(): Promise<void>;

@@ -147,7 +147,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       const wrong: string[] = [];
       let recoveries = 0;
       for (let round = 0; round < rounds && wrong.length === 0; round += 1) {
-        // After a recovery nothing is unfinished; work of one service could not be finished at another.
+        // Replace the service after a recovery: unfinished work could not be finished at another service.
         if (round > 0 && round % roundsOfService === 0) await serve();
         // In the round after a loss, the same commands resume the lost requests, or all machines recover them.
         const isLost = round % 5 === 1 || round % 5 === 3;

@@ -332,7 +332,7 @@ describe("canary secrets of a run that is killed or crashes", () => {
     expect(reserved, "no kill left a secret in a reserved file").toBeGreaterThan(0);
   });
 
-  // The executable ignores NODE_OPTIONS, so nothing can be injected.
+  // The executable ignores NODE_OPTIONS, so a test cannot inject code.
   it.skipIf(isOtherBinary("a bug that a test puts into the program"))("are in no stack trace", async () => {
     const home = world.home(world.env);
     const bug = world.tool("bug.cjs");

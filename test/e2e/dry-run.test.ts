@@ -1,5 +1,5 @@
-// `--dry-run`: every command either only reads or has the option; it changes nothing and prints exactly the request
-// that the real run sends.
+// `--dry-run`: every command that changes something has the option; a dry run changes nothing and prints exactly the
+// request that the real run sends.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -10,7 +10,7 @@ const at = new Home();
 const pages = 20;
 let server: ListServer;
 
-/** Two megabytes in all: more than a pipe and the buffers at both ends hold. */
+/** A page of a list with two megabytes, which exceed a pipe and the buffers at both ends. */
 function page(index: number): string {
   const rows = Array.from({ length: 500 }, (_, row) => ({
     id: `ent_${index}_${row}`,

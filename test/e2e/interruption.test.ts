@@ -269,7 +269,7 @@ describe.each(first)("%s during a recovery", (signal) => {
       const words = [...createWords().slice(0, -1), file, "--new", "--retry-for", "0"];
       expect((await home.integ(words)).code).toBe(7);
     }
-    // Holds all four concurrent requests: an entry that ended earlier would let the next start before the signal.
+    // Holds all four concurrent requests, because an entry that ended earlier would let the next entry start before the signal.
     const hold = relay.hold(/^POST .*oauth_clients/, 4);
     const run = start(["journal", "recover"]);
     await hold.arrived;

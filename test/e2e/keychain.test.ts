@@ -63,7 +63,7 @@ describe.skipIf(isSkipped)("an unlocked keyring", () => {
     const { items } = await logIn();
     const added = await add("p");
     expect([added.code, keptIn(added), added.stderr]).toEqual([0, "keychain", expect.not.stringContaining("keychain")]);
-    // Exactly one: the probe leaves nothing.
+    // Exactly one item: the probe leaves no item.
     expect([items(), filesWithKey(), existsSync(at.path("config", "credentials"))]).toEqual([1, [], false]);
     expect((await read("p")).code).toBe(0);
     await add("q");

@@ -1,4 +1,4 @@
-// Runs the snippets of docs/ci.md with only addresses and folders replaced; those for hosted runners: see `hosted`.
+// Runs the snippets of docs/ci.md with only addresses and folders replaced, except the snippets for hosted runners (`hosted`).
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -185,7 +185,7 @@ describe("docs/ci.md", () => {
     expect(readFileSync(at.path("report.html"), "utf8")).toMatch(/^<!doctype html>/i);
   });
 
-  // Snippets for hosted runners, which keep nothing: hosted-ci-doc.test.ts, client-assertion.test.ts, openmetrics.test.ts.
+  // Words of snippets that hosted-ci-doc.test.ts, client-assertion.test.ts and openmetrics.test.ts run.
   const hosted =
     "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom age-keygen plan.json".split(
       " ",

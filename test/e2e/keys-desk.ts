@@ -1,5 +1,5 @@
-// Access keys as the service has them, and a profile that authenticates with one of them: tests of the legacy contract
-// compare the program's output with these keys.
+// Reads the access keys from the service, and adds profiles that authenticate with such a key: tests of the legacy
+// contract compare the program's output with the keys.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";

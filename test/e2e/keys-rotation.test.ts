@@ -129,7 +129,7 @@ describe("without a terminal", () => {
     const push = await desk.makeKey({ name: "ingest", scopes: ["push-ingest:*"], keyType: "service_account" });
     const { code, stderr } = await rotateUnconfirmed(desk.withToken(), push.id, "--by-replacement");
     expect(stderr).not.toContain("lock");
-    // A bearer token alone proves nothing: both keys stay.
+    // A bearer token alone cannot prove the new key: both keys stay.
     expect(code, stderr).toBe(8);
     const { at } = await desk.withProfile();
     const other = await desk.makeKey({ name: "other" });
@@ -145,7 +145,7 @@ describe("the profile's own key", () => {
     const { code, stdout, stderr } = await rotate(at, own.id, "--update-profile", "--json");
     expect(code, stderr).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ id: own.id, secret: null });
-    // One exchange of the old secret before the request, one of the new secret before the profile stores it.
+    // integ exchanges the old secret before the request, and the new secret before the profile stores it.
     expect(await desk.sent("POST", /access-tokens$/)).toBe(2);
     expect(await desk.opens(own.secret)).toBe(false);
     expect((await at.integ(["keys", "list"])).code).toBe(0);

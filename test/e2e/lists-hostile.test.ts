@@ -73,7 +73,7 @@ describe.each(Object.entries(answers))("%s", (name, answer) => {
     const home = new Home(server.env);
     try {
       const words = ["entities", "list", "--all", "-o", format, "--retry-for", "0", "--timeout", "3s"];
-      // One format, in a full run both, runs in its own process, whose memory is measured.
+      // One format (both in a full run) has its own process, whose memory is measured.
       const isMeasured = (isFull || format === "ndjson") && !isUnmeasured;
       const env = { NODE_OPTIONS: `--require ${peakMemory}`, BENCH_PEAK_FILE: home.path("peak") };
       const started = Date.now();

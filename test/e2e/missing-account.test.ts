@@ -90,7 +90,7 @@ async function rows(at: Home, env: Readonly<Record<string, string>> = {}): Promi
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** A home with one entry of each kind, of the environment's profile or a stored one. */
+/** A home with one entry of each kind, of the environment's profile or of a stored profile. */
 async function homeWithEntries(
   env: Readonly<Record<string, string>>,
   as: readonly string[],
@@ -112,7 +112,7 @@ async function homeWithEntries(
   return { at, all };
 }
 
-/** Expects that list, show and recover name what each entry needs, and send nothing. @returns the number of entries */
+/** Expects that list, show and recover name the missing part of each entry, and send no request. @returns the number of entries */
 async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();

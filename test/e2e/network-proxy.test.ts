@@ -1,5 +1,5 @@
 // Proxies and private certificate authorities through the usual variables, against a real CONNECT proxy and TLS server:
-// which requests go through, what never leaks, and what a failure means for a change.
+// which requests use the proxy, which values never leak, and the effect of a failure on a change.
 import { mkdirSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";

@@ -75,7 +75,7 @@ function anotherUser(): number | undefined {
   return spawnSync(process.execPath, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
 }
 
-/** Runs `verify-build`, which compares a package with one that it packs from this tree's sources. */
+/** Runs `verify-build`, which packs this tree's sources and compares the package with the given bytes. */
 function verify(bytes: Buffer): [code: number | null, printed: string] {
   const file = home.path("given.tgz");
   writeFileSync(file, bytes);

@@ -1,5 +1,5 @@
 // Two policies, a renamed item and a hand-made credential with one destination: no run overwrites a working secret, and each
-// reports whose secret it is and what to do.
+// run reports the secret's owner and the next step.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

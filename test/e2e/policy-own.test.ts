@@ -1,5 +1,5 @@
-// An item that is the run's own credential: skipped without --include-own, else rotated last, and the profile continues with
-// the new one.
+// An item that is the run's own credential: `apply` skips it without --include-own, else rotates it last, and the profile
+// continues with the new credential.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -287,7 +287,7 @@ describe("keys audit --fix", () => {
         expect((await fetch(us.access_token_endpoint, { method: "POST", headers, body })).status).toBe(200);
       }
       const keys = (await service.control("GET", "/access_keys")) as { name: string; scopes: string[] }[];
-      // Each has its own marker, and the second does not inherit the first one's.
+      // Each key has its own marker: the second does not inherit the marker of the first.
       const alike = keys.filter(({ name }) => /^aged-[0-9a-f]{12}$/.test(name)).map(({ scopes }) => scopes);
       expect(alike).toEqual([["push-ingest:*"], ["push-ingest:*"]]);
     } finally {

@@ -7,7 +7,7 @@ import { readCommandLine } from "../../src/edge/run.ts";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
-/** Every page except those generated from the program or from tests. */
+/** Every page except the pages that are generated from the program or from tests. */
 const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
   .trim()
   .split("\n")
@@ -84,7 +84,7 @@ function commandsOf(name: string): string[][] {
     const match = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(
       line.replace(/^(?:Error:|hostssl) .*/, ""),
     );
-    // A line of a system crontab has a user there, and xargs appends the last argument.
+    // A line of a system crontab has a user before the command, and xargs appends the last argument.
     if (!match || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
     return [[...wordsOf(match[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
   });

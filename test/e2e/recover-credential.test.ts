@@ -148,7 +148,7 @@ it("requests a credential that the service refuses only once more", async () => 
   await service.fault("POST /v1/oauth_clients status=401");
   const { states } = await recoverAll(7);
   expect(states).toEqual(names.map(() => "oauth_client.create unknown"));
-  // Each is sent once, and those in flight at the refusal twice.
+  // Each creation is sent once, and a creation in flight at the refusal twice.
   const sent = (await account.creations()).length - sentBefore;
   expect(sent).toBeGreaterThan(names.length);
   expect(sent).toBeLessThanOrEqual(names.length + 4);

@@ -23,7 +23,7 @@ interface Described extends Command {
   readonly global_flags: readonly Flag[];
 }
 
-/** Values of variables and flags that could change something; for others, any text does. */
+/** Values of variables and flags that could affect the request; other variables and flags get an arbitrary text. */
 const values: Readonly<Record<string, string>> = {
   INTEG_PROFILE: "other",
   INTEG_SERVICE_VERSION: "2020-01-01",

@@ -247,7 +247,7 @@ describe("the HTML page", () => {
       writeFileSync(paper, await page(60));
       execFileSync(chromium, [...flags, `--print-to-pdf=${printed}`, `file://${paper}`], { stdio: "ignore" });
       const pdf = readFileSync(printed, "latin1");
-      // Two pictures and eight pages of rows: none is empty or clipped.
+      // Two pages of pictures and eight pages of rows, without an empty or clipped page.
       expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([10, true]);
       // Excess width of the page and its table, the height of the timeline's text, and the number of cells with text below their label.
       const probe = `<script>const all=(s)=>[...document.querySelectorAll(s)],box=document.querySelector("table").parentNode;

@@ -149,7 +149,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
 
   it("a creation and a rotation, also to Vault: both have the new secret, the old client is revoked", async () => {
     const at = home();
-    // The value that another test left there is not this client's.
+    // Remove the value of another test, which is not this client's secret.
     vault.secrets.delete(path);
     const created = await run(at, [...creation(), ...secretOf]);
     expect(created.code, created.stderr).toBe(0);

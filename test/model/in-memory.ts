@@ -132,7 +132,6 @@ function foundIn(secret: string | undefined): Found {
   return secret === undefined ? { is: "absent" } : { is: "text", text: secret };
 }
 
-/** One process on one machine. */
 export class InMemory {
   readonly #machine: Machine;
   readonly #outside: Outside;

@@ -235,7 +235,7 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // Without a new secret, a later rotation has none to invalidate: forget this rotation.
+      // Without a new secret, a later rotation cannot invalidate a secret: forget this rotation.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };
@@ -302,7 +302,7 @@ export class Promises {
     if (attempts <= before) this.broken.push(`${id} was sent ${before + 1} times, and ${attempts} are on disk`);
   }
 
-  /** Checks that requests with one key are the same: in bytes, version and organization. */
+  /** Checks that requests with one idempotency key have the same bytes, version and organization. */
   #checkKey({ machine, organizationId }: Surroundings, entry: Entry, { body, key }: Sending, version: string): void {
     if (key === undefined) return;
     const others = machine.entries.filter(({ id, idempotency_key }) => idempotency_key === key && id !== entry.id);

@@ -83,12 +83,12 @@ export class Reliance {
     if (this.#consents.has(consentTo(place, before)) || this.#isOfReplaced(place, made)) return true;
     const old = this.#madeWith(text);
     if (old === undefined) return false;
-    // A secret of the same owner may be replaced, whoever put it there.
+    // A secret of the same owner may be replaced, whoever wrote it.
     if (this.#owners.get(old.id) === this.#owners.get(made.id)) return true;
     return this.#written.has(`${place}\n${text}`) && (old.status === "revoked" || old.secret !== text);
   }
 
-  /** True if the place is a profile of the client or key that the new one replaces. */
+  /** True if the place is a profile of the client or key that the new credential replaces. */
   #isOfReplaced(place: string, made: Made): boolean {
     const [where, kind, name = ""] = place.split(":");
     const machine = this.#world.machines.find((one) => one.name === where);

@@ -110,7 +110,7 @@ export class World {
   isSimultaneous = false;
   /** True if a machine's clock was wrong at some time, so that times in the journal are unreliable. */
   isSkewed = false;
-  /** True in a history with false receipts: in it no one consents to skip a proof. */
+  /** True in a history with false receipts, in which no person consents to skip a proof. */
   isLiar = false;
   /** The current false values of receipts. */
   lie: Readonly<Record<string, unknown>> | undefined;
@@ -384,7 +384,7 @@ export class World {
           change({ what: "revoke", id }, (entry) => {
             this.#revokes(process, machine, id, entry);
             const secret = this.#find(id)?.secret;
-            // A rotation that was killed between its admission and its check for others is resumed as if it had been first.
+            // A rotation that was killed after its admission, before its check for others, is resumed as if it had been first.
             if (this.weather.kills === 0)
               this.promises.stopsWorking(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
             return service.accessKeys.revoke(id);

@@ -81,7 +81,7 @@ export class Turns {
   }
 
   /**
-   * Runs all processes to their end, or until none can continue.
+   * Runs all processes to their end, or until no process can continue.
    * @param killRate the probability that a process is killed in place of its turn
    * @param onTurn called before each turn with its process
    */

@@ -1,4 +1,4 @@
-// Records the disk calls of a function in this process, and can make one of them fail.
+// Records the disk calls of a function in this process, and can make any call fail.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { constants } from "node:os";

@@ -24,7 +24,7 @@ export interface KubernetesServer extends StoreServer {
   /** Writes a key for any field manager, without conflict checks. */
   put(name: string, key: string, text: string, manager: string): void;
   freeze(name: string): void;
-  /** The keys of a Secret, decoded; undefined if there is none. */
+  /** The keys of a Secret, decoded; undefined if the Secret does not exist. */
   secret(name: string): Readonly<Record<string, string>> | undefined;
   owner(name: string, key: string): string | undefined;
   /** The number of writes, without dry runs. */

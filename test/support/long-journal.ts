@@ -1,4 +1,4 @@
-// Writes a long journal without the program: linked entries, records of one entry far apart, and some unfinished entries.
+// Writes a long journal without the program: with linked entries, entries whose records are far apart, and unfinished entries.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { newEntry } from "../../src/journal/admission.ts";

@@ -72,7 +72,7 @@ export interface YearFigures {
   tooOld: number;
   /** Secrets that did not work at the end. */
   lost: number;
-  /** Live clients and keys at the end, more than one per item. */
+  /** Live clients and keys at the end beyond one per item. */
   doubled: number;
   /** Moments with more than 20 clients of the service account. */
   aboveSlots: number;

@@ -1,5 +1,5 @@
-// A relay between the program and a service. It records every passing secret, so that a test knows all of them, even
-// undelivered ones. It can also send hostile responses in the service's place.
+// A relay between the program and a service. It records every passing secret, so that a test knows all secrets, even
+// undelivered secrets. It can also send hostile responses in the service's place.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -26,7 +26,7 @@ export interface HeldResponses {
 }
 
 export interface RecordingRelay {
-  /** The relay's address for one of the service's. */
+  /** The relay's address in place of an address of the service. */
   through(address: string): string;
   /** Responds to matching requests in the service's place, after the service has handled them. */
   answer(path: RegExp, hostile: (exchange: Exchange) => HostileResponse): void;

@@ -2,8 +2,8 @@
 export const isFull = process.env.INTEG_TEST_FULL === "1";
 
 /**
- * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth, from the second on; all by default. The
- * parts of a run cover everything once, in any order.
+ * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth case, from the second on; all cases by
+ * default. Together the parts of a run have each case once.
  */
 export function partOf<T>(all: readonly T[]): readonly T[] {
   const { INTEG_TEST_PART: named } = process.env;

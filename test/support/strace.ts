@@ -24,7 +24,7 @@ export function nameOf({ call, nth, text }: Point): string {
 /** The recorded classes of calls; calls that only map memory or wait are ignored. */
 const tracedClasses = ["%file", "%network", "%desc"];
 const ignoredCalls = /^(execve|mmap|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|timerfd_\w+|io_uring_\w+)$/;
-/** A thread wakes another one through an eventfd or a pipe; how often it does so differs between runs. */
+/** Writes and reads by which threads wake each other, through an eventfd or a pipe. Their number differs between runs. */
 const wakeUp = /^\d+, "(?:(?:\\\d+){8}", (?:8|1024)|\*", 1)\b/;
 
 let traces = 0;
@@ -38,7 +38,7 @@ function traceFile(): string {
  * Records the file and network calls of a run.
  * @param run runs the program with this strace command line in front, and waits until it ends
  * @param options.ownCallsOnly omit the calls of programs that it starts
- * @returns the points of the main thread in order of time, then those that only other threads reach
+ * @returns the points of the main thread in order of time, then the points that only other threads reach
  */
 export async function record(
   run: (under: readonly string[]) => Promise<Ended>,

@@ -28,7 +28,7 @@ export interface VaultServer extends StoreServer {
   revoke(token: string): void;
   /** Writes a new version directly, without check-and-set. */
   put(path: string, fields: Fields, state?: { readonly isDeleted: boolean }): void;
-  /** The newest fields; undefined if there are none. */
+  /** The newest fields; undefined if the secret does not exist or its newest version is deleted. */
   current(path: string): Fields | undefined;
 }
 

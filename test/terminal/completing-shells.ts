@@ -117,7 +117,7 @@ function wordsBefore(line: string): number {
   return line.slice(0, line.length - currentWord(line).length).match(/(?:'[^']*'|[^\s'])+/g)!.length;
 }
 
-/** Removes the flag from a completion such as `--output=json`, which is offered for an attached value. */
+/** Removes the flag from a completion such as `--output=json`, which a shell offers for an attached value. */
 function withoutFlag(word: string, current: string): string {
   const prefix = /^--[^=]+=/.exec(current)?.[0] ?? "";
   return word.startsWith(prefix) ? word.slice(prefix.length) : word;

@@ -76,7 +76,7 @@ function linesFor(name: ShellName): [string, readonly string[]][] {
   );
 }
 
-/** Ids on this machine: entries, the one with an undelivered secret, clients and a key. */
+/** Ids on this machine: of all entries, of the entry with an undelivered secret, of clients and of a key. */
 interface LocalIds {
   readonly entries: readonly string[];
   readonly undelivered: string;

@@ -26,7 +26,7 @@ async function onlyText(output: string, count: number): Promise<readonly string[
   effects += screen.effects.length;
   expect(screen.effects).toEqual([]);
   expect(screen.cursor.x).toBe(0);
-  // The screen shows exactly the written letters: none is moved, overwritten or swallowed.
+  // The screen shows exactly the written letters, without moving, overwriting or dropping any.
   const written = output.split("\n").map((line) => line.trimEnd());
   while (written.at(-1) === "") written.pop();
   expect(screen.lines).toEqual(written);

@@ -1,5 +1,5 @@
-// Choices at a terminal: known values are picked with the arrows, others typed; cancelling sends nothing, and the service gets
-// the picked value.
+// Choices at a terminal: a person picks known values with the arrows and types others; cancelling sends no request, and the
+// service gets the picked value.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";

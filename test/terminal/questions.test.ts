@@ -99,7 +99,7 @@ describe("questions", () => {
   });
 
   let activeClient: string | undefined;
-  /** One client for all revocations, because no answer here is a yes: an account has at most 20 clients (§8). */
+  /** One client for all tests of a refused revocation, because an account has at most 20 clients (§8). */
   const sharedClient = async (): Promise<string> => (activeClient ??= await createClient());
   const createClient = async (): Promise<string> => {
     const account = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];

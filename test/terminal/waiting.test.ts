@@ -34,7 +34,7 @@ function runAt(columns: number, words: readonly string[], env: Readonly<Record<s
   return new Promise((done) => pty.onExit(({ exitCode }) => done({ code: exitCode, written })));
 }
 
-/** Responses that are sent on the test's signal, one at a time, so that the display does not depend on speed. */
+/** Sends responses on the test's signal, one at a time, so that the display does not depend on speed. */
 class HeldAnswers {
   #released = 0;
   readonly #waiting: (() => void)[] = [];

@@ -1,4 +1,4 @@
-// The accounts of one recovery's entries: which entries share an account, and when one is loaded again.
+// The accounts of one recovery's entries: which entries share an account, and when an account is loaded again.
 import { describe, expect, it } from "vitest";
 import type { Account } from "../../../src/operations/workbench.ts";
 import { EntryAccounts } from "../../../src/commands/journal/entry-accounts.ts";
@@ -104,7 +104,7 @@ describe("a creation that was refused (401)", () => {
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
     expect(await number(a)).toBe(2);
     expect(await number(creation("d"))).toBe(3);
-    // The second creation was in progress with the old account. It gets its own; the others keep the new one.
+    // The second creation was in progress with the old account. It gets a separate account; the others keep the new account.
     expect(accounts.retryWithOwnAccount(refused(b))).toBe(true);
     expect(await number(b)).toBe(4);
     expect(await number(creation("e"))).toBe(3);

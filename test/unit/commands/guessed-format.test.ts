@@ -13,7 +13,7 @@ it.each([
   ["entities list", "json", "json"],
   ["entities list", "xml", "table"],
   ["entities list -o csv", "json", "csv"],
-  // The format itself is invalid: the error uses the other requested one.
+  // The last format is invalid: the error uses the other requested format.
   ["journal export --json -o", undefined, "json"],
   ["entities list --json -o xml", undefined, "json"],
   ["entities list -o xml --json", undefined, "json"],

@@ -1,4 +1,4 @@
-// A list command and its pages: how it continues, what it reports on failure, and what it requests again.
+// A list command and its pages: how the command continues, its report of a failure, and the pages that it requests again.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -23,7 +23,7 @@ function typeOf(schema: Schema): string {
   return schema.enum?.join("|") ?? (schema.const === undefined ? (schema.type ?? "anything") : String(schema.const));
 }
 
-/** A line for each object with its keys; optional ones have a question mark. */
+/** A line for each object with its keys; an optional key has a question mark. */
 function* keysOf(schema: Schema, path: string): Iterable<string> {
   const { properties = {}, required = [], items, anyOf = [] } = schema;
   const keys = Object.entries(properties);

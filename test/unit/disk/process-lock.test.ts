@@ -1,4 +1,4 @@
-// A lock between processes, with and without the kernel's: running owners keep it, and certainly ended ones lose it.
+// A lock between processes, with and without a kernel lock: a running owner keeps the lock, a certainly ended owner loses it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -727,7 +727,7 @@ function transfer(engine: JournalEngine): void {
 const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
 const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
 
-/** Repairs the chain of an entry's records after one was changed: only an HMAC reveals the change. */
+/** Repairs the chain of an entry's records after a change, which then only an HMAC reveals. */
 function relinked(records: Signed[]): Signed[] {
   let prev = "";
   return records.map(({ content: was, mac }) => {

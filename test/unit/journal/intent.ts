@@ -46,7 +46,7 @@ export function clock(startMs = Date.UTC(2026, 10, 21)): () => number {
   return () => (now += 1000);
 }
 
-/** A journal with a clock of its own, for tests that must not wait ten seconds for a lock. */
+/** A journal with its own clock and a short wait for locks, in place of ten seconds. */
 export function journalAt(path: string, waitMs = 60): Journal {
   const means = () => ({ self: identify(process.pid), kernel: loadKernelLock() });
   return fileJournal(path, { now: clock(), actor: ada, locks: { means, waitMs } });

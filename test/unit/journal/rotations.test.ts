@@ -1,5 +1,5 @@
-// Several rotations of one client or key: of two simultaneous ones only one continues, and a rotation in place is never sent
-// again after a later one.
+// Several rotations of one client or key: only one of two simultaneous rotations continues, and a rotation in place is never sent
+// again after a later rotation.
 import { describe, expect, it } from "vitest";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import { assertFirstOfTwo } from "../../../src/operations/rotation.ts";
@@ -170,7 +170,7 @@ describe("of two simultaneous rotations", () => {
     ["another key's is ignored", { other: { detail: { mode: "in_place", key_id: "other" } } }, "continues"],
   ])("%s", async (_what, meeting, end) => {
     for (const isShared of [false, true]) {
-      // In a team's journal, a rotation waits for one that was admitted after it: see below.
+      // In a team's journal, a rotation waits for a rotation that was admitted later: see below.
       if (isShared && meeting.other.id === above) continue;
       expect((await outcomeOf({ ...meeting, isShared })).end, isShared ? "team" : "file").toBe(end);
     }

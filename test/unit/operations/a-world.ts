@@ -309,7 +309,7 @@ export class AWorld {
     return severalDestinations((["file", "store", "profile"] as const).map((one) => this.single(one)));
   }
 
-  /** True if a file, the store and the profile hold the same secret. */
+  /** True if the file, the store and the profile have the same secret. */
   allHaveSameSecret(): boolean {
     const secrets = [this.files.get("/secret")?.secret, this.stored.at(-1), this.profiles.get("target")?.secret];
     return secrets.every((secret) => secret !== undefined && secret === secrets[0]);

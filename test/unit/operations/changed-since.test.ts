@@ -1,4 +1,4 @@
-// Changes to the state folder, the journal or a destination between two processes: `--yes` consents to none of them.
+// Changes to the state folder, the journal or a destination between two processes, to which `--yes` is no consent.
 import { describe, expect, it } from "vitest";
 import { clientRotationIntent } from "../../../src/operations/client-rotation.ts";
 import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";

@@ -30,8 +30,8 @@ const [sent, inFlight, guess] = [
 ];
 
 /**
- * State, facts, and the step of: a client's creation, a key's creation, a key's rotation in place, a revocation; the next
- * command of `journal list`; and the exit code of a command that ends there after a refusal (3), without a connection (11), and
+ * State; facts; the steps of a client's creation, a key's creation, a key's rotation in place and a revocation; the next command
+ * in `journal list`; and the exit codes of a command that leaves the entry so after a refusal (3), without a connection (11), and
  * after Ctrl-C (130).
  */
 const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, string, string])[] = [
@@ -80,7 +80,7 @@ describe("an operation that is sent once", () => {
   });
 });
 
-/** The facts of a rotation, and its next step once the new one is delivered. */
+/** The facts of a rotation, and its next step once the new secret is delivered. */
 const rotations: readonly (readonly [
   proven: string | undefined,
   keepOld: boolean,

@@ -120,7 +120,7 @@ describe("concurrent recovery", () => {
   const file = (path: string) => ({ kind: "file", path, format: { kind: "raw" } }) as unknown as Entry["destination"];
   const profile = { kind: "profile", name: "p", profileId: "p1" } as unknown as Entry["destination"];
 
-  /** Recovers entries with these changes, each of which takes a while and fails. @returns those that ran together, oldest first */
+  /** Recovers entries with these changes, each for 5 ms, with a failure. @returns groups of concurrent entries, oldest first */
   async function together(about: readonly Partial<Entry>[], atOnce: number | undefined): Promise<string[]> {
     const { world, act } = leftUnknown();
     await act();
@@ -276,7 +276,7 @@ describe.each(Object.entries(operations))("%s, whose journal is deleted during t
     const ended = how === "recovered" ? await world.recover() : await perform(world, operation);
     const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
     const kind = recovered?.failure?.kind ?? ended.kind;
-    // A rotation keeps the old credential: it sends nothing more without a journal.
+    // A rotation keeps the old credential: without a journal it sends no further request.
     expect(kind).toBe(/rotation(?: with an overlap)?$|replacement/.test(name) ? "pending" : "done");
     const made = [...world.account.live("client"), ...world.account.live("key")];
     for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);

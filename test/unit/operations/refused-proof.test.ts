@@ -30,7 +30,7 @@ describe.each(rotations)("%s", (name) => {
     }
     expect(world.unsettled()).toHaveLength(1);
     expect(world.broken).toEqual([]);
-    // Once a person has revoked the old one, nothing is left to do.
+    // Once a person has revoked the old client or key, recovery finishes the rotation.
     for (const made of [...world.account.clients, ...world.account.keys])
       if (made.id === "old") made.status = "revoked";
     await world.recover();

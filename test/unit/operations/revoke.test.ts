@@ -1,4 +1,4 @@
-// Revocations of clients and keys: their evidence, retries until they are confirmed, and what their entry records.
+// Revocations of clients and keys: their evidence, their retries until they are confirmed, and their records.
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";

@@ -31,7 +31,7 @@ const entryOf = (changes: Partial<Entry>): Entry =>
     ...changes,
   }) as Entry;
 
-/** Runs `work` on an entry in a world of its own. */
+/** Runs `work` on an entry in its own world. */
 async function at<T>(
   { operation = "oauth_client.create", ...progress }: Partial<EntryProgress> & { operation?: Entry["operation"] },
   work: (bench: Workbench, lease: EntryLease, world: AWorld) => Promise<T>,

@@ -1,4 +1,4 @@
-// When a request is retried, what an entry records of a 429, and how long a wait may be.
+// When a request is retried, how an entry records a 429, and how long a wait may be.
 import { DiskHealth } from "../../../src/disk/disk-health.ts";
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";

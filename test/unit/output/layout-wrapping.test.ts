@@ -1,4 +1,4 @@
-// Wrapping words into lines: nothing is lost, and commands are never broken.
+// Wrapping words into lines keeps every word, and never breaks a command.
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { wrapped } from "../../../src/output/formats/layout.ts";

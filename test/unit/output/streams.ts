@@ -1,4 +1,4 @@
-// Streams with Node's interface that record what was written.
+// Streams with Node's interface that record the written data.
 import { PassThrough, Writable } from "node:stream";
 import { vi } from "vitest";
 import type { Format } from "../../../src/output/formats/format.ts";

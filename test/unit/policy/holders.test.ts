@@ -1,4 +1,4 @@
-// Another credential's secret at an item's destination: no plan overwrites a working one, for any holder, destination and
+// Another credential's secret at an item's destination: no plan overwrites a working secret, for any holder, destination and
 // action.
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../../src/journal/entry.ts";

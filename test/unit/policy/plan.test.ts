@@ -1,5 +1,5 @@
-// The plan of a policy from observed facts: an action and a reason for each state of an item, its slots, and what is left to a
-// later run.
+// The plan of a policy from observed facts: an action and a reason for each state of an item, slots, and the work that a later
+// run does.
 import { describe, expect, it } from "vitest";
 import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
@@ -92,7 +92,7 @@ interface World {
   readonly keys?: readonly SeenCredential[];
   /** Items whose destinations are searched for other credentials' secrets. */
   readonly of?: readonly PolicyItem[];
-  /** Empty destinations, and those on another machine. */
+  /** Empty destinations, and destinations on another machine. */
   readonly missing?: readonly string[];
   readonly elsewhere?: readonly string[];
   readonly untrusted?: readonly string[];
@@ -267,7 +267,7 @@ describe("a new item", () => {
 });
 
 describe("a secret that is not at the policy's destination", () => {
-  /** Each kind of destination, in the policy and in the journal, and another one of that kind. */
+  /** Each kind of destination, in the policy and in the journal, and another destination of that kind. */
   const kinds: Readonly<Record<string, readonly [ItemDestination, SingleDestination, ItemDestination]>> = {
     file: [{ file: "/s/a" }, { kind: "file", path: "/s/a", as: "raw" }, { file: "/s/copy/a" }],
     profile: [{ profile: "ci" }, { kind: "profile", name: "ci", profileId: "p1" }, { profile: "other" }],

@@ -1,4 +1,4 @@
-// Reading a policy file: its values, and every defect with its line, column, value and what is allowed.
+// Reading a policy file: its values, and every defect with its line, column and value, and the allowed values.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Policy } from "../../../src/policy/policy.ts";

@@ -9,7 +9,7 @@ exports.AsyncEntry = class {
   constructor(service, account, options) {
     this.path = join(folder, `${service}-${account}`);
     appendFileSync(join(folder, "seen"), JSON.stringify([process.argv, process.execArgv, process.env, options]));
-    // Like the real one with a silent message bus: it blocks everything, even timers.
+    // The real library blocks the whole process, even timers, if the message bus does not respond.
     if (mode === "hang") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     if (mode === "crash") process.kill(process.pid, "SIGSEGV");
   }

@@ -1,4 +1,4 @@
-// Profile names for completion: those in the file, and none if the file is defective.
+// Profile names for completion: the names in the file, and no name if the file is defective.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -26,7 +26,7 @@ it("the sandbox keeps two organizations of a region apart", async () => {
   expect((await createAs(us, { key: us.other_organization_api_key, idempotencyKey: "m" })).status).toBe(404);
   const account = us.other_organization_service_account_id;
   expect((await createAs(us, { key: us.api_key, account, idempotencyKey: "l" })).status).toBe(404);
-  // Idempotency keys are per organization: the other one can use the same key.
+  // Idempotency keys are per organization: the other organization can use the same key.
   const own = await createAs(us, { key: us.other_organization_api_key, account });
   expect(JSON.parse(own.text)).toMatchObject({ status: "active", service_account_id: account });
   expect(

@@ -1,4 +1,4 @@
-// A refusal names the field and what it must be: §7 requires an explanation for people.
+// A refusal names the field and its valid values: §7 requires an explanation for people.
 import { describe, expect, it } from "vitest";
 import { aSandbox, send, basic } from "./a-sandbox.ts";
 

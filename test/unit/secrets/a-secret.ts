@@ -39,7 +39,7 @@ export function mayReplace(...texts: readonly string[]): MayReplace {
 /** Allows no existing content to be replaced. */
 export const onlyNew = mayReplace();
 
-/** Every file under a folder that holds the secret. */
+/** Every file under a folder that contains the secret. */
 export function filesWithCanary(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())

@@ -57,7 +57,7 @@ export async function deliver(at: StoreSetup, destination: Destination, may = de
   await destination.deliver(client, { ...delivery, may, record });
 }
 
-/** True if a later process finds the secret there. */
+/** True if a later process finds the secret in the store. */
 export async function isFound(at: StoreSetup): Promise<boolean> {
   if (at.record === undefined) return false;
   const profiles = () => Promise.reject(new Error("no profile is needed"));

@@ -347,7 +347,7 @@ describe("after a crash", () => {
     unlinkSync(join(folder, ".s.integ-6k2f9"));
     writeFileSync(join(folder, "s"), "another file");
     const { ino, dev } = statSync(join(folder, "s"), { bigint: true });
-    // As on a file system that reuses inode numbers: same device and inode, created later.
+    // A file system that reuses inode numbers: same device and inode, created later.
     if (mine.born === undefined) return;
     expect(await delivered({ ...mine, device: String(dev), inode: String(ino) })).toBe(false);
     expect(await delivered({ ...mine, inode: undefined })).toBe(false);

@@ -18,7 +18,7 @@ const write = /^PATCH .*secrets\/my-app\?fieldManager/;
 
 const path = process.env.PATH ?? "";
 
-/** Creates a kubectl that runs `lines` of shell before the real one. */
+/** Creates a kubectl that runs `lines` of shell before the real kubectl. */
 function putTool(folder: string, lines: string): void {
   const real = spawnSync("sh", ["-c", "command -v kubectl"], { encoding: "utf8" }).stdout.trim();
   writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
@@ -218,7 +218,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     const wrong: string[] = [];
     for (const cut of cuts) {
       const ended = await run(cut);
-      // The secret is there, once; the reported result depends on how kubectl handles half a response.
+      // The cluster has the secret once; the reported result depends on how kubectl handles a truncated response.
       if (!/^(?:un)?delivered, 1, true, true$/.test(ended)) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
     }
     await proxy.close();

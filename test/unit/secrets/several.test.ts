@@ -1,4 +1,4 @@
-// One secret for several destinations: which of them get it, which are tried again, and the messages if some refuse.
+// One secret for several destinations: which destinations get it, which are tried again, and the messages if some refuse.
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

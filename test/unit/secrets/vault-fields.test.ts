@@ -1,5 +1,5 @@
-// Several fields of one Vault secret in one delivery: each write keeps the other fields, and overwrites no one else's. A delivery is
-// interrupted at each write and continued by another process, with someone else's write between any two.
+// Several fields of one Vault secret in one delivery: each write keeps the other fields and other people's values. The tests
+// interrupt a delivery at each write and continue it in another process, with another person's write between any two.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Destination, DestinationRecord, MayReplace, RecordOf } from "../../../src/secrets/destination.ts";
 import { destinationFor, rememberedDestination } from "../../../src/secrets/registry.ts";
@@ -204,7 +204,7 @@ it.each(ways)("entries of one process share a secret that is %s", async (_way, c
   const before = versions();
   const here = at(capabilities);
   const works = fields.map((field) => ({ here, to: `vault:${path}#${field}` }));
-  // All of them read the secret before the first one writes.
+  // All deliveries read the secret before the first delivery writes.
   const destinations = await Promise.all(works.map(async ({ to: address }) => prepared(here, address)));
   const ends = await Promise.all(destinations.map((destination) => endOf(() => deliverTo(here, destination))));
   expect(ends).toEqual(fields.map(() => "delivered"));

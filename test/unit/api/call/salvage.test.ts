@@ -1,4 +1,4 @@
-// A one-time secret in a response that undici rejects: the received part is kept if it contains the secret.
+// A one-time secret in a response that undici rejects: integ keeps the received part if it contains the secret.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { connect } from "../../../../src/api/connect.ts";

@@ -1,4 +1,4 @@
-// A request's credential is removed from everything that the response repeats.
+// integ removes a request's credential wherever the response repeats it.
 import { describe, expect, it } from "vitest";
 import { withoutEchoes } from "../../../../src/api/http/redaction.ts";
 

@@ -1,5 +1,4 @@
-// Only one of several processes continues a policy item that they start at the same time, even if ids are not in the order of
-// admission.
+// If several processes start a policy item at the same time, only one continues, even if ids are not in the order of admission.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { namedJournal } from "../../../../src/commands/policy/item-journal.ts";

@@ -1,4 +1,4 @@
-// Finished entries move from the journal to the archive next to it, and are found there.
+// Finished entries move from the journal to the archive next to it, in which the journal still finds them.
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -23,7 +23,7 @@ async function add(journal: Journal, changes: Partial<Intent>, ...steps: Partial
   return lease.entry.id;
 }
 
-/** Adds entries that created nothing, with enough bytes to be moved to the archive. */
+/** Adds entries that created no client, with enough bytes to be moved to the archive. */
 async function addRefused(journal: Journal, count = 6): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1)

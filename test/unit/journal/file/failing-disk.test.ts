@@ -68,7 +68,7 @@ interface Scene {
   readonly lasting: readonly string[];
 }
 
-/** Calls on the journal's file that must not fail silently: an unreadable journal is not an empty one. */
+/** Calls on the journal's file that must not fail silently: an unreadable journal is not an empty journal. */
 const needed = ["open", "read", "write", "fsync", "ftruncate", "fstat"];
 const appending = ["write journal.ndjson", "fsync journal.ndjson"];
 const named = ["fsync state", "fsync integ-journal-*"];
@@ -111,7 +111,7 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a check": { before: damaged, work: (journal) => journal.verify(), lasting: ["write", "fsync", "fsync state"] },
 };
 
-/** The writes, syncs and renames, without those of locks and without random and timed parts of names. */
+/** The writes, syncs and renames, without the calls of locks, and without random and timed parts of names. */
 function lasting(calls: readonly DiskCall[]): string[] {
   return wordsOf(
     calls.filter(({ file }) => !/\.lock/.test(file)),
@@ -145,7 +145,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       const words = `${call} ${file.replaceAll(/[-.\w]{20,}/g, (name) => name.slice(0, 20))}`;
       seen.set(words, (seen.get(words) ?? 0) + 1);
       if (seen.get(words)! > (isFull ? 3 : 1)) continue;
-      // The calls of locks, and every second look at a file, fail in only one scene.
+      // The calls of locks, and every second call that only reads, fail in only one scene.
       const isLook = /^(?:lstat|stat|fstat|read|readFile|readdir|realpath|close)$/.test(call);
       if (!isFull && name !== "another entry" && (/\.lock/.test(file) || (isLook && number % 2 === 0))) continue;
       const path = await prepared();

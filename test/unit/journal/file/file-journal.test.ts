@@ -1,4 +1,4 @@
-// The file: what is accepted as a journal, how records are appended, and how invalid bytes are handled.
+// The journal's file: which files are accepted, how records are appended, and how invalid bytes are handled.
 import {
   appendFileSync,
   chmodSync,

@@ -1,4 +1,4 @@
-// The newest entries, which completion reads from the end of the file, are those that the journal itself finds.
+// Completion reads the newest entries from the end of the file, and finds the same entries as the journal.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

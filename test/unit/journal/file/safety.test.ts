@@ -43,7 +43,7 @@ test("other errors pass unchanged", () => {
   expect(journalFailure(bug, "read the journal", { path: "/j" })).toBe(bug);
 });
 
-/** Changes what fstat reports about the file. */
+/** Overrides fields of fstat's result. */
 function withStat(changed: object): (call: DiskCall) => unknown {
   const { fstatSync } = fs;
   return ({ call }) =>

@@ -1,4 +1,4 @@
-// Which of several servers a connection uses, and when it is tried again. Time is stopped.
+// Which of several servers a connection uses, and when it is tried again. Time is simulated.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";

@@ -1,4 +1,4 @@
-// What a session does with each response, and when it repeats a statement. Time is stopped.
+// A session's reaction to each response, and its repetition of statements. Time is simulated.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";

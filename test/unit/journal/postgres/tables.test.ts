@@ -1,4 +1,4 @@
-// The server's requirements for a journal, and what `journal verify` finds.
+// A journal's requirements on its server, and the findings of `journal verify`.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "../../../../src/journal/postgres/schema.ts";

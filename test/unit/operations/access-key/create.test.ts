@@ -169,7 +169,7 @@ describe("the intent", () => {
 });
 
 describe("two creations with one name, one of them on another machine", () => {
-  /** The first creation made nothing; the second one's key exists, and its secret is kept on the other machine. */
+  /** The first creation created no key; the key of the second exists, and its secret is kept on the other machine. */
   async function twoUnfinished(): Promise<AWorld> {
     const world = worldWithOwnKey({ fates: { create: ["lost before", "cut"] } });
     await create(world);
@@ -182,7 +182,7 @@ describe("two creations with one name, one of them on another machine", () => {
       ),
     );
     const [first, second] = world.entries;
-    // As after a crash before the journal recorded that the secret is kept.
+    // The state after a crash before the journal recorded that the secret is kept.
     world.entries[1] = { ...second!, state: "open", resource_id: null, detail: { ...second!.detail, in_flight: true } };
     expect([first!.state, world.kept.size]).toEqual(["unknown", 1]);
     return world;

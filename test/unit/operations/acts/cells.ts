@@ -1,4 +1,4 @@
-// The acts overwrite and destroy as tables: existing content × its owner × kind of destination × operation × who asks. The
+// The acts overwrite and destroy as tables: existing content × its owner × kind of destination × operation × caller. The
 // expected results come from docs/what-integ-never-does.md, not from the code.
 import { newEntry } from "../../../../src/journal/admission.ts";
 import type { Entry, EntryProgress, Operation } from "../../../../src/journal/entry.ts";
@@ -259,7 +259,7 @@ function contentCells(kind: Kind): Cell[] {
   return cells;
 }
 
-/** Conditions on the entry, its destination and who asks, which apply before the content is read. */
+/** Conditions on the entry, its destination and the caller, which apply before the content is read. */
 function entryCells(): Cell[] {
   const cells: Cell[] = [];
   const add = (name: string, expected: string, world: World, at: SingleRecord): void => {

@@ -18,14 +18,14 @@ it.each(cells.map((cell) => [cell.name, cell] as const))("%s", async (_name, cel
   expect(await cell.run({ overwrite, destroy })).toBe(cell.expected);
 });
 
-/** The names of the cells whose outcome is not the expected one. */
+/** The names of the cells whose outcome differs from the expected outcome. */
 async function changedCells(acts: Acts): Promise<string[]> {
   const found: string[] = [];
   for (const cell of cells) if ((await cell.run(acts).catch(() => "an error")) !== cell.expected) found.push(cell.name);
   return found;
 }
 
-/** The acts, one of them from a copy of its file in which `from` is replaced by `to`. */
+/** The acts, with the act of `file` loaded from a copy in which `from` is replaced by `to`. */
 async function without(file: string, [from, to]: readonly [string, string], name: string): Promise<Acts> {
   const text = readFileSync(join(source, "operations/acts", file), "utf8");
   expect(text.split(from).length, `${file} has it once: ${from}`).toBe(2);

@@ -105,7 +105,7 @@ describe("a client with a lost secret that was revoked meanwhile", () => {
   it.each(["revoked", "disabled", "expired"])("%s by someone else is not replaced", async (status) => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
-    // As if no replacement had been started.
+    // Remove the replacement from the journal.
     world.entries.pop();
     world.entries[0] = { ...world.entries[0]!, detail: {} };
     world.account.clients[0]!.status = status;
