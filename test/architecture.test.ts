@@ -10,19 +10,19 @@ const root = resolve(import.meta.dirname, "..");
 const source = join(root, "src");
 
 interface FolderRules {
-  /** Folders and files that it may import at run time. */
+  /** Folders and files that the folder may import at run time. */
   readonly folders: readonly string[];
-  /** Folders from which it may import types, and the pure rules named in `rules`. */
+  /** Folders from which the folder may import types, and the pure rules in `rules`. */
   readonly types?: readonly string[];
   readonly rules?: readonly string[];
   readonly packages: readonly string[];
-  /** Folders and packages that only some of its files or folders may import. */
+  /** Folders and packages that only some files or folders below the folder may import. */
   readonly only?: Readonly<Record<string, readonly string[]>>;
 }
 
 const allFolders = "disk commands operations api journal secrets profiles output completion policy sandbox".split(" ");
 
-/** Pure rules that any folder may import: no I/O, no heavy dependency. */
+/** Pure rules that any folder may import, without I/O or a heavy dependency. */
 const pureRules = [
   "disk/disk-health.ts",
   "disk/error-words.ts",

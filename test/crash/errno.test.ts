@@ -38,7 +38,7 @@ function syncsOf(points: readonly Point[]): Point[] {
 
 describe.runIf(isTraced)("a command on a failing disk", () => {
   it.each([
-    // Every second kind of call fails in a creation, and every fourth in a rotation, which has more of them.
+    // Every second kind of call fails in a creation, and every fourth in a rotation, which has more kinds.
     { scene: client(clients.create), sample: { where: 0, first: 0, of: 2 } },
     { scene: client(clients.rotate), sample: { where: 1, first: 2, of: 4 } },
     ...(isFull ? [{ scene: client(clients.replace), sample: { where: 0.5, first: 0, of: 4 } }] : []),

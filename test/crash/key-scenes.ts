@@ -253,7 +253,7 @@ export function keyScenes(): (work: KeyWork) => Scene {
   afterAll(() => desk.close());
   return (work) => ({
     name: work.name,
-    // Recovery looks in the list only for a key that may not have been created.
+    // Recovery searches the list only for a key that may not have been created.
     settle: work === rotate ? undefined : () => desk.service.settle(),
     async stage({ through } = {}) {
       await desk.renew();

@@ -1,5 +1,5 @@
-// A second kill during the recovery from the first: wherever both fall, a third attempt finishes. A full run has one first kill
-// for each possible state, and kills the recovery from it at every changing call.
+// A second kill during the recovery from the first: after two kills at any points, a third attempt finishes. A full run has one
+// first kill for each possible state, and kills the recovery from it at every changing call.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const pages = pagesOf([0, 3, 1, 0, 4, 2]);
   server = await startListServer((asked) => {
     const page = pages(asked);
-    // The program notes its offset once a second: the delay makes it do so halfway.
+    // The program notes its offset once a second: the delay causes a note halfway.
     const delayMs = asked.token === "token-3" ? 1100 : 0;
     return (response) =>
       void wait(delayMs).then(() => response.writeHead(200, { "content-type": "application/json" }).end(page));
@@ -38,7 +38,7 @@ class WalkStage implements Stage {
     return Promise.resolve();
   }
 
-  /** Resumes and is killed at the same point again, then resumes to the end. */
+  /** Resumes with a kill at the same point, then resumes to the end. */
   async recover({ findings, where, fault }: Run): Promise<string> {
     const resume = [...this.words, "--resume"];
     const again = await this.at.integ(resume, { under: killedAt(fault!.point) });

@@ -8,9 +8,9 @@ export interface Sync {
   /** The number of this statement among equal ones in the file, from 1; the first by default. */
   readonly nth?: number;
   readonly keeps: string;
-  /** Scenes whose states reveal its absence, in the form of `INTEG_TEST_SCENES`. */
+  /** Scenes whose states reveal a missing sync, in the form of `INTEG_TEST_SCENES`. */
   readonly scenes: string;
-  /** Why no state of the disk can reveal its absence. */
+  /** Why no state of the disk can reveal a missing sync. */
   readonly unseen?: string;
 }
 

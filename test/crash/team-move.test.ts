@@ -1,4 +1,4 @@
-// `journal move` into a team's journal and out of it, killed or cut off before any message to PostgreSQL and typed again: the
+// `journal move` into a team's journal and out of it, killed or cut off before any message to PostgreSQL and repeated: the
 // copy is complete, the old journal refuses changes, and no change is lost. After the first move, no entry is in two journals that
 // accept changes.
 import { writeFileSync } from "node:fs";

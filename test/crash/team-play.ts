@@ -115,9 +115,9 @@ export class TeamDesk {
 
   /** Runs a stage's command with a fault at one of its messages. */
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
-    // Create the tables first, so that all later messages are the command's.
+    // Create the tables first, so that all later messages belong to the command.
     await at.integ(["journal", "init"]);
-    // The preparation released its lease without waiting for the disk: write that to the disk now.
+    // The preparation released its lease without waiting for the disk: flush the release now.
     if (this.#settings.length > 0) await this.server.sql("CHECKPOINT");
     if (this.#former !== undefined) await this.#addStandby();
     const port = await this.#crossing.portTo("journal", this.server.port);

@@ -98,7 +98,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
       other.env.INTEG_ESCROW_IDENTITY = file;
       const isDone = (await other.integ(["journal", "list", "--json"])).stdout.includes('"data":[]');
       const way = isDone ? "finished by the runner" : await finish(other);
-      // The file was on the lost disk, so the ciphertext is the only copy. A recovery keeps it, and it can be claimed.
+      // The file was on the lost disk, so the ciphertext is the only copy. A recovery keeps the ciphertext for a claim.
       if (isDone) await other.integ(["journal", "recover"]);
       const isClaimed = isDone && isKept && (await claim(other)) === "claimed";
       if (isDone && isKept && !isClaimed) wrong.push(`message ${point}: ${way}, kept, and not claimed`);

@@ -149,7 +149,7 @@ done`;
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
     // Code that a test injects through NODE_OPTIONS does not work under a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
-    // Another binary is itself a child process, so it cannot be watched in this process.
+    // Another binary is itself a child process, so that only a tracer can watch its children.
     const isTraced = !isMissing("strace") && isOrdinary && (binary !== undefined || this.#mayStart(words));
     const run = (): Promise<Ended> =>
       home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });

@@ -80,7 +80,7 @@ describe("concurrent creations", () => {
         (name) => name.startsWith(".slow.") && /\S/.test(readFileSync(at.path(name), "utf8")),
       );
     await until("the secret is written and has no name", isWritten);
-    // The second process names an existing file: it may overwrite that only for an entry that it continues.
+    // The second process names an existing file, which it may overwrite only for an entry that it continues.
     const refused = await at.integ(words("entity:read", at.path("trace")));
     const other = await at.integ(words("entity:read", "other"));
     expect([refused.code, other.code], refused.stderr + other.stderr).toEqual([2, 0]);

@@ -298,7 +298,7 @@ describe("a profile with a list of destinations", () => {
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("profile p does not name it")]);
     expect(await live()).toHaveLength(0);
     expect((await create(at, "-p", "p", "--secret-file", "kept-1.secret")).code).toBe(0);
-    // The list restricts only its own profile.
+    // The list of destinations restricts only its own profile.
     expect((await create(at, "-p", "target", "--new", "--secret-file", "other.secret")).code).toBe(0);
     expect((await allow("")).code).toBe(0);
     expect((await create(at, "-p", "p", "--new", "--secret-file", "another.secret")).code).toBe(0);

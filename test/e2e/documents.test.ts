@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => at.remove());
 
-/** Starts a creation whose request is lost; its recovery prints the secret to standard output. */
+/** Starts a creation whose request is lost, and whose recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
   const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];

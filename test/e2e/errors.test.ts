@@ -293,7 +293,7 @@ function moreCases(): readonly Case[] {
   ];
 }
 
-/** Errors that another binary reports differently: without the package's kernel lock it creates a lock file first. */
+/** Errors that another binary reports differently, because it has no kernel lock and creates a lock file first. */
 const lockErrors: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
 /** The part of the golden file for a case that this machine cannot run. */

@@ -11,7 +11,7 @@ const isSkipped = isOtherBinary("how the executable is built");
 const single = new Home();
 afterAll(() => single.remove());
 
-/** Packages next to a program that leave a mark when they are loaded. */
+/** Writes packages next to a program that leave a mark when they are loaded. @returns the mark's path */
 function plantPackages(folder: string): string {
   const mark = join(folder, "loaded");
   for (const name of ["fs-native-extensions", "@napi-rs/keyring", "pg"]) {

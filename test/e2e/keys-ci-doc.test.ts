@@ -33,7 +33,7 @@ beforeAll(async () => {
   at = new Home();
   for (const folder of ["etc", "var"]) mkdirSync(at.path(folder));
   at.addToPath();
-  // Replaces GitHub's command line: it also reads the secret from standard input.
+  // Replaces GitHub's command line program, and reads the secret from standard input as it does.
   writeFileSync(
     at.path("bin", "gh"),
     `#!/bin/sh\n[ -n "$GH_TOKEN" ] || exit 4\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,

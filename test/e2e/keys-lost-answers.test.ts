@@ -1,5 +1,5 @@
 // Creations of keys whose response is lost: integ sends no second POST by itself. It finds the orphan, and replaces it
-// on request or reports it as lost with a next step; if it is not certain, it says so.
+// on request or reports it as lost with a next step; an uncertain match is reported as such.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
@@ -82,7 +82,7 @@ describe("an unknown creation", () => {
     expect(again.code).toBe(7);
     expect(again.stderr).toContain("--new");
     expect(await desk.sent("POST", creation)).toBe(1);
-    // The file belongs to the older entry until that is finished.
+    // The file belongs to the older entry until that entry is finished.
     const taken = await at.integ([...words, "--new"]);
     expect([taken.code, taken.stderr]).toEqual([8, expect.stringContaining(`integ journal recover ${lost!.id}`)]);
     expect(await desk.sent("POST", creation)).toBe(1);

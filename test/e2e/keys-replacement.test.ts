@@ -179,7 +179,7 @@ describe("keys rotate --by-replacement", () => {
     expect(readFileSync(at.path("new.secret"), "utf8").trim()).toMatch(/^sbx_/);
   });
 
-  // Last, because it advances the service's clock.
+  // The last test, because it advances the service's clock.
   it("with --overlap-unused revokes a key once it is unused for that long; status shows its last use", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "in use" });

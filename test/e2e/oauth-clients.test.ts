@@ -8,7 +8,7 @@ import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
-// This also frees all slots, so that no test reaches the limit because of another.
+// Also frees all slots, so that clients of other tests do not count towards the limit.
 afterEach(() => account.clear());
 
 const liveClients = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);

@@ -263,7 +263,7 @@ it.each(["auth", "https://[", "urn:issuer"])("doctor reports an issuer that is n
 });
 
 it("doctor reports an issuer of another server, and one that publishes no metadata", async () => {
-  // Another name of the same server: its metadata is another issuer's.
+  // Another name of the same server, whose metadata names another issuer.
   const other = await profile("client_secret_basic", secret, [
     "--issuer",
     addressOf(tokens).replace("127.0.0.1", "localhost"),

@@ -49,7 +49,7 @@ const keyItem = (name: string): string =>
 const policy = (...items: string[]): string =>
   `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
 
-/** Creates a key in another home: this home's journal does not know it. */
+/** Creates a key in another home, so that this home's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
   const words = [
     ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"],

@@ -40,7 +40,7 @@ function policyOf(items: readonly Item[]): string {
 const apply = (home: Home): Promise<Ended> => integHere(home, ["apply", "--yes", "--json", "-q", "--retry-for", "0"]);
 const write = (home: Home, ...items: readonly Item[]): void => writeFileSync(home.path("integ.yaml"), policyOf(items));
 
-/** How an item reaches a state, and the number of active clients then. */
+/** How an item reaches a state, and the number of active clients in that state. */
 const states: Readonly<Record<string, { readonly live: number; reach(home: Home): Promise<void> }>> = {
   absent: { live: 0, reach: async (home) => write(home, first) },
   done: {

@@ -20,7 +20,7 @@ it("the profile's own OAuth client is rotated only with --include-own, and the p
   const home = new Home();
   const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
   const rows = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
-  // A client can grant only its own scopes: the policy narrows them twice.
+  // A client can grant only its own scopes, so the policy narrows the scopes twice.
   const scopes = ["service_account:manage", "organization:read", "entity:read"];
   const policy = (own: readonly string[]): void =>
     writeFileSync(

@@ -121,7 +121,7 @@ it("requests a credential again after a failure", async () => {
   writeFileSync(runsFile, "");
   writeFileSync(broken, "");
   const { states } = await recoverAll(7);
-  // Four concurrent entries failed without it; the next requested it again.
+  // Four concurrent entries failed without the credential; the next entry requested it again.
   expect(states.filter((state) => state.endsWith(" done"))).toHaveLength(2);
   expect(readFileSync(runsFile, "utf8")).toBe("run\nrun\n");
   expect((await recoverAll(0)).states).toHaveLength(4);

@@ -185,7 +185,7 @@ const status =
     return all.find((one) => one.id === id)!.status;
   };
 const idIn = (json: string): string => (JSON.parse(json) as { id: string }).id;
-/** Makes the home another machine's, with a copy of the journal. */
+/** Makes the home that of another machine, with a copy of the journal. */
 const becomeOtherMachine = (at: Home): void => rmSync(at.path("state", "machine"));
 const rotateNew = (run: Parameters<Scene>[1], to: readonly string[], { code = 0, env = "" } = {}): Promise<string> =>
   run(0, create("--secret-file", "s", "--json")).then(async (created) => {
@@ -195,7 +195,7 @@ const rotateNew = (run: Parameters<Scene>[1], to: readonly string[], { code = 0,
 
 const rotationIn = async (run: Parameters<Scene>[1]): Promise<string> =>
   JSON.parse(await run(0, ["journal", "list", "--json"])).data[0].id;
-/** Edits an export as anyone with the file can: each record gets a valid checksum, and its predecessor's. */
+/** Edits an export as anyone with the file can: each record gets a valid checksum, and the checksum of its predecessor. */
 function forged(text: string, from: string, to: string): string {
   let [before, now] = ["", ""];
   const lines = text.trimEnd().split("\n");

@@ -1,4 +1,4 @@
-// The stores of docs/secret-stores.md that integ itself writes to: its commands are typed unchanged, and the store has the
+// The stores of docs/secret-stores.md that integ itself writes to: the page's commands run unchanged, and the store has the
 // secret afterwards. recipes.test.ts runs the commands of other tools.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";

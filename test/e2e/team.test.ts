@@ -188,7 +188,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     }
     child.kill("SIGKILL");
     await service.calm();
-    // A lease that was extended before the request lasts a moment longer.
+    // A lease that was extended before the request ends slightly later.
     expect(Math.floor(Number(lasts) + 0.1)).toBeGreaterThanOrEqual(seconds);
     expect(Number(lasts)).toBeLessThan(seconds + 5);
   });
@@ -425,7 +425,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "claim", id, "--secret-file", "claimed"])).code).toBe(0);
     const repeated = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
     expect([repeated.code, repeated.stdout]).toEqual([0, expect.stringContaining('"unchanged":2')]);
-    // Another journal, without these entries, cannot be moved here: two journals would be in use.
+    // Another journal, without these entries, cannot be moved into this journal: two journals would be in use.
     const other = { INTEG_JOURNAL: server.address(await team()) };
     const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
     expect([into.code, into.stderr]).toEqual([2, expect.stringContaining("does not have them all")]);

@@ -86,7 +86,7 @@ describe("a creation that was refused as too early", () => {
       expect(page.stdout).toContain(/rotate/.test(work.operation) ? "not sent yet" : "refused as too early (429), due");
       const [, next] = /^ {2}Next: integ (.+)$/m.exec(early.stderr) ?? [];
       expect(next).toBe(`journal recover ${work.id} --retry-for 3m`);
-      // With only a bearer token, a new key cannot be proven; a printed step never accepts that for a person.
+      // With only a bearer token, a new key cannot be proven; a printed step never accepts an unproven key for a person.
       const agreed = path === "/api/v1/access-keys" && words.includes("rotate") ? ["--accept-unproven"] : [];
       const ended = await at.integ([...next!.split(" "), "--yes", ...agreed]);
       expect(ended.code, ended.stderr).toBe(0);

@@ -6,7 +6,7 @@ export interface HistoriesResult {
     readonly processes: number;
     readonly turns: number;
     readonly kills: number;
-    /** Entries left for a person in the last nights, without and with hostile actors. */
+    /** Items that `apply` left or failed in the last night, without and with hostile actors. */
     readonly refusals: number;
     readonly refusalsOfHostile: number;
   };
@@ -25,7 +25,7 @@ export function liveHistories(
     readonly first: number;
     readonly count: number;
     readonly shown?: number;
-    /** The other participants; by default it differs between histories. */
+    /** The actors besides the commands of one machine; by default they differ between histories. */
     readonly kind?: "alone" | "benign" | "hostile" | "any";
   },
 ): Promise<HistoriesResult>;

@@ -534,7 +534,7 @@ export function isDelivered(
   );
 }
 
-/** True if a secret is kept, or complete in a file that does not have its name yet. */
+/** True if a secret is kept, or complete in a reserve that does not have its file's name yet. */
 export function isKept(secret: string, machines: readonly Machine[]): boolean {
   return machines.some(({ reserves, kept }) =>
     [...reserves.values(), ...kept.values()].some((one) => one.secret === secret),

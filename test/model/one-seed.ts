@@ -345,7 +345,7 @@ class History {
     this.#auditReplacements(entries.map(({ entry }) => entry));
     // A repeated command resumes the unfinished creation, so that the service sees one idempotency key.
     if (!this.#isSimultaneous && !this.#recoversDuringWork)
-      // With another service version it is another request (§4.2 rule 2).
+      // With another service version the command sends another request (§4.2 rule 2).
       for (const wish of unfinished)
         if (this.#typedEntries(wish).length > new Set(this.#typedEntries(wish).map((one) => one.service_version)).size)
           broken.push(`${wish.scope} was typed again while it was unfinished, and has two requests`);

@@ -38,7 +38,7 @@ export class Promises {
   readonly #mayHaveArrived = new Set<string>();
   /** Entries for which a person agreed to replace a lost secret, to send again, or to revoke without a proof. */
   readonly #agreed = new Set<string>();
-  /** The time before which no process may repeat the request, by request. */
+  /** By request: the time before which no process may repeat it. */
   readonly #notBefore = new Map<string, number>();
   /** By process: the entry of its last response, and the time before which it may not repeat the request. */
   readonly #ownNotBefore = new Map<Process, { readonly entry: Entry; readonly until: number }>();
@@ -107,7 +107,7 @@ export class Promises {
     this.#ownNotBefore.set(process, { entry, until: this.#world.now + seconds * 1000 });
   }
 
-  /** Makes the wait after a process's last response apply to all processes, because the journal has it now. */
+  /** Makes the wait after a process's last response apply to all processes, because the journal now records the wait. */
   shareWait(process: Process): void {
     const { entry, until = 0 } = this.#ownNotBefore.get(process) ?? {};
     if (entry !== undefined) this.#notBefore.set(requestOf(entry), until);
@@ -137,7 +137,7 @@ export class Promises {
     if (this.#changing.get(process)?.has(work) === true) works.add(work);
   }
 
-  /** Called if a step of an entry could not be recorded: later processes do not know of it. */
+  /** Called if a step of an entry could not be recorded, so that later processes do not know of it. */
   unrecorded(process: Process, id: string): void {
     this.#unrecorded.add(id);
     if (this.#ownNotBefore.get(process)?.entry.id === id) this.#ownNotBefore.delete(process);
@@ -329,7 +329,7 @@ export class Promises {
     const { machine, folder } = around;
     if (detail.attempted_at?.includes(`${machine.host}:${folder}`) !== true)
       this.broken.push(`${id} was sent, and the journal does not say that its secret may be here`);
-    // A process that lost its lease frees the reserve of the process that has it now.
+    // A process that lost its lease frees the reserve of the process that now has the lease.
     if (this.#world.weather.lostLeases > 0) return;
     if (
       isSettled(state) ||

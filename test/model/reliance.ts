@@ -102,7 +102,7 @@ export class Reliance {
     this.#looks.set(process, (this.#moments += 1));
   }
 
-  /** True if someone replaced the place with `--force` after the process looked, which the process could not see. */
+  /** True if someone replaced the place with `--force` after the process's last look. */
   #isForcedAfterLook(process: Process, place: string): boolean {
     return (this.#forcedAt.get(place) ?? 0) > (this.#looks.get(process) ?? Infinity);
   }

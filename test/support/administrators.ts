@@ -25,7 +25,7 @@ export class Team {
     this.#service = service;
   }
 
-  /** Creates a new journal with its tables. */
+  /** Creates a team with a new journal. */
   static async of(server: PostgresServer, service: Service): Promise<Team> {
     const team = new Team({ server, service, schema: `team_${process.pid}_${(schemas += 1)}` });
     expect((await team.home().integ(["journal", "init"])).code).toBe(0);

@@ -76,7 +76,7 @@ export class Canaries {
 
   /**
    * Searches the names and contents of all files below a folder, but not the targets of links.
-   * @param mayHold true if a file, named relative to the folder, may contain a secret: its content is not searched
+   * @param mayHold true for a file (relative to the folder) that may contain a secret, so that its content is not searched
    */
   searchFiles(folder: string, mayHold: (file: string) => boolean): Sighting[] {
     const found: Sighting[] = [];

@@ -13,7 +13,7 @@ interface FileJournalParts {
   readonly keys?: Keys;
 }
 
-/** The keys of a machine that signs each record. */
+/** The key ring of a machine, which signs each record. */
 export const testKeys = keyRing({ read: () => ["a-key-of-a-machine-in-the-tests-0123456789"] });
 
 export function fileJournal(

@@ -31,7 +31,7 @@ const reading = `const [library, service, account] = process.argv.slice(1);
 const { Entry } = require(library);
 process.stdout.write(new Entry(service, account, { linux: { store: "secret-service" } }).getPassword());`;
 
-/** @param home a person's home, in which the keyring outlives its session */
+/** @param home a person's home, which keeps the keyring's secrets for later sessions */
 export async function startKeyring(home: string): Promise<Keyring> {
   const runtime = join(home, "runtime");
   mkdirSync(runtime, { recursive: true, mode: 0o700 });

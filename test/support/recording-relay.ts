@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A request and the service's response to it, whose values a hostile response may repeat. */
+/** A request and the service's response, whose values a hostile response may repeat. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;

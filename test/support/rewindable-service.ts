@@ -29,7 +29,7 @@ export class RewindableService implements Service {
   readonly env: Readonly<Record<string, string>>;
   readonly #sandbox: RunningSandbox;
   readonly #folder: string;
-  /** How far its clock is ahead of the machine's. */
+  /** How far the service's clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
   /** Requests before the restored moment. */
   #received: readonly unknown[] = [];

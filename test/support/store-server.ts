@@ -1,5 +1,5 @@
-// A secret store's server for tests. It records every request. A planned fault drops a request before or after it takes effect,
-// replaces its response, or runs a function just before it.
+// A secret store's server for tests, which records every request. A planned fault drops a request before or after it takes
+// effect, replaces its response, or runs a function before the request takes effect.
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 

@@ -162,7 +162,7 @@ export function wasKilled(ended: Ended): boolean {
 export interface CallFault {
   readonly call: string;
   readonly errno: string;
-  /** `3`: the third time; `3+`: from then on. */
+  /** `3`: the third call; `3+`: the third and all later calls. */
   readonly when: string;
 }
 

@@ -1,6 +1,6 @@
-// Types next steps where they were printed: when a command prints a step, the home and the services' states are copied. After
-// the test, without its faults, the step runs in that copy; it must not end like the command that printed it. The list below has
-// the reasons for steps that are not typed.
+// Types next steps where they were printed: when a command prints a step, `noteSteps` copies the home and the services' states.
+// After the test, without its faults, `typeSteps` runs the step in the copy; the step must not end like the command that printed
+// it.
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

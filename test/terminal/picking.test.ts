@@ -140,7 +140,7 @@ describe("a creation", () => {
     const first = session(create);
     await first.answer(/● sa_us/, key);
     expect(await first.ended).toBe(code);
-    // The list is erased, and the question is shown once, with its end.
+    // The list is erased, and the screen shows the question once, with its end.
     const { lines } = await first.screen();
     expect(lines.filter((line) => line.includes("Service account"))).toHaveLength(1);
     expect(lines.join("\n")).not.toMatch(/another…|Enter: confirm/);

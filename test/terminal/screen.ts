@@ -20,7 +20,7 @@ export async function shown(output: string, { columns = 80, mayStyle = false } =
   const terminal = new xterm.Terminal({
     cols: columns,
     rows: 50,
-    // The maximum that can be scrolled: a tab takes up to eight columns. (A larger buffer would dominate the cost.)
+    // The highest possible number of lines, because a tab takes up to eight columns. A larger buffer would be slow.
     scrollback: output.split("\n").length + Math.ceil((8 * output.length) / columns),
     convertEol: true,
     allowProposedApi: true,

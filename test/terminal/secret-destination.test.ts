@@ -1,5 +1,5 @@
-// At a terminal a command that yields a secret asks for its destination; the screen is one of the answers, and a rotation to it
-// keeps the old credential for a while.
+// At a terminal a command that yields a secret asks for its destination; the screen is one of the answers, and a rotation to the
+// screen keeps the old credential during an overlap.
 import { readFileSync, writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

@@ -7,7 +7,7 @@ export interface SessionOptions {
   readonly home: Home;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
-  /** True to keep the terminal open until all output is read, which a busy machine might close earlier. */
+  /** True to keep the terminal open until all output is read, because a busy machine might close the terminal earlier. */
   readonly isReadWhole?: boolean;
 }
 
@@ -17,9 +17,9 @@ const lastWords = "-- all written --";
 const colour = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 
 export class Session {
-  /** Its output since the last typed answer, without colours. */
+  /** The program's output since the last typed answer, without colours. */
   shown = "";
-  /** All its output. */
+  /** All output of the program. */
   written = "";
   readonly ended: Promise<number>;
   readonly #pty: ReturnType<typeof spawn>;

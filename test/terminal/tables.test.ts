@@ -205,7 +205,7 @@ function sentencesOf(row: Rows[number]): string[] {
   return sentences.flatMap((name) => (typeof row[name] === "string" && row[name] !== "" ? [row[name]] : []));
 }
 
-/** True if the sentence's words appear in order, also if it is wrapped and other cells are between its lines. */
+/** True if the sentence's words appear in order, even if the sentence is wrapped and other cells are between its lines. */
 function hasInOrder(shown: string, sentence: string): boolean {
   const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "si").test(shown);

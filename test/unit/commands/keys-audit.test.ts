@@ -1,4 +1,4 @@
-// Which keys are a risk: every rule at its limit, and missing data listed instead of guessed.
+// The rules that find risky keys, each at its limit; the audit lists missing data and does not guess it.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { auditKeys as auditOf } from "../../../src/commands/keys/audit-all.ts";

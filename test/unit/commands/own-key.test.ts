@@ -1,4 +1,4 @@
-// Which key is the caller's own, as far as the list of keys shows it.
+// Finding the caller's own key in the list of keys.
 import { expect, it } from "vitest";
 import { type Ownership, ownershipOf } from "../../../src/commands/keys/own-key.ts";
 

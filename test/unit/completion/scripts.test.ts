@@ -11,7 +11,7 @@ import { treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { isMissing } from "../../support/tools.mjs";
 
-/** Every character that some shell acts on in some kind of quotes. */
+/** Every character that a shell interprets in any kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
 
 function hostileTree(): ReturnType<typeof treeOf> {

@@ -8,7 +8,7 @@ import { exitCodes } from "../../../src/errors.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { root } from "../../support/program.ts";
 
-/** Variables that src/ reads and the list need not document: of the platform, the terminal, Node and libpq. */
+/** Variables of the platform, the terminal, Node and libpq, which src/ reads and the list need not document. */
 const undocumented = new Set([
   "APPDATA",
   "LOCALAPPDATA",

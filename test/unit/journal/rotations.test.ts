@@ -33,7 +33,7 @@ interface Other extends Partial<Entry> {
   readonly mode?: Mode;
   /** True if a process works on the rotation. */
   readonly isHeld?: boolean;
-  /** Its state after this process has waited once; null: it no longer exists. */
+  /** The entry's changes after this process has waited once; null: the entry no longer exists. */
   readonly next?: Partial<Entry> | null;
 }
 

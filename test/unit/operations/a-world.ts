@@ -110,7 +110,7 @@ export class AWorld {
     }
   }
 
-  /** Runs `journal recover` on every entry, with every consent; if its key is only a guess, again with the key's id. */
+  /** Runs `journal recover` on every entry, with every consent; after a guess of the key, again with the key's id. */
   async recover(
     answers: Partial<RecoveryOptions> = {},
     onBegin: (bench: Workbench) => void = () => {},
@@ -188,7 +188,7 @@ export class AWorld {
     return result;
   }
 
-  /** Checks an arriving request: its entry is on disk, and a revocation takes no working secret away. */
+  /** Checks an arriving request: its entry must be on disk, and a revocation must not invalidate a secret in use. */
   #audit(what: Request, { id, body, key }: { id?: string; body?: string; key?: string }): void {
     const isOnDisk = (entry: Entry): boolean =>
       entry.attempts > 0 &&

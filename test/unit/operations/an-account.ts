@@ -1,4 +1,4 @@
-// The service in memory: clients with idempotency keys (§4.2), access keys without (§4.4), and chosen outcomes.
+// The service in memory: clients with idempotency keys (§4.2), access keys without them (§4.4), and chosen outcomes.
 import type { ClientProof } from "../../../src/api/auth/credential.ts";
 import type { AccessKey, AccessKeyRequest, SecretAnswer } from "../../../src/api/access-keys.ts";
 import type { Service } from "../../../src/api/connect.ts";

@@ -1,4 +1,5 @@
-// Rotations of clients and keys: the overlaps that a command waits for, and the refusal of options that differ from the start.
+// Rotations of clients and keys: the overlaps that a command waits for, and the refusal of options that differ from the
+// original options.
 import { describe, expect, it } from "vitest";
 import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";

@@ -42,7 +42,7 @@ export class TerminalStream extends KeptStream {
   }
 }
 
-/** An input stream that is a terminal: it takes raw mode. */
+/** An input stream that is a terminal: it has a raw mode. */
 class TerminalInput extends PassThrough {
   readonly isTTY = true;
   isRaw = false;
@@ -62,7 +62,7 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  /** Which streams are terminals. */
+  /** True if all streams are terminals. */
   readonly tty?: boolean;
   readonly format?: Format;
   readonly typedFormat?: Format;

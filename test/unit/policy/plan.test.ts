@@ -210,7 +210,7 @@ describe("a new item", () => {
   it("that exists twice is neither adopted nor created", () => {
     const world = { keys: [existing("ak_1"), existing("ak_2")] };
     expect(adopted([key("k")], world)).toEqual([["k", "not_adopted"]]);
-    // As policy init names them.
+    // The names that policy init gives.
     const both = ["k", "k-2"].map((name) => [name, "not_adopted"]);
     expect(adopted([key("k", unknown), key("k-2", unknown)], world)).toEqual(both);
   });

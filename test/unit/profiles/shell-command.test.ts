@@ -103,7 +103,7 @@ async function environmentOf(env: Environment): Promise<string[]> {
   return lines.filter((line) => !/^(?:_|PWD|OLDPWD|SHLVL)=/.test(line)).toSorted();
 }
 
-/** The output of a command that is shown to the user. */
+/** The part of a command's output that the user sees. */
 async function shownOf(command: string, more: Partial<ShellOptions>): Promise<string> {
   const shown: Buffer[] = [];
   const onStderr = (chunk: Buffer): void => void shown.push(chunk);

@@ -1,4 +1,4 @@
-// The output of a check after a command: exactly the secret, in the format that the command received.
+// A check after a command must print exactly the secret, in the format that the command received.
 import { describe, expect, it } from "vitest";
 import { commandDestination } from "../../../src/secrets/command.ts";
 import type { SecretFormat } from "../../../src/secrets/destination.ts";

@@ -1,5 +1,5 @@
 // Disk calls of secret files and kept secrets, with each call failing once. A secret is written to a private file, synced, named,
-// and the name synced; it stays nowhere else.
+// and the name synced; no copy of the secret stays elsewhere.
 import fs, { chmodSync, constants, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";

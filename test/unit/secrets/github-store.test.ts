@@ -73,7 +73,7 @@ describe.skipIf(isMissing("libsodium")).each([
     expect(github.log.filter((line) => write.test(line))).toEqual([`PUT ${path}`]);
     expect(JSON.stringify(github.requests)).not.toContain(canary);
     expect(here.record).toMatchObject({ kind: "store", facts: { server: github.origin } });
-    // GitHub shows no secret: integ recognizes its own by the time of its change, until someone else changes it.
+    // GitHub shows no secret: integ recognizes its secret by the time of the change, until someone else changes the secret.
     const first = { ...here };
     expect(await isFound(first)).toBe(true);
     github.skewSeconds = 60;

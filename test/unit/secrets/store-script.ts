@@ -1,4 +1,4 @@
-// A store's server without a socket: the test lists the response to each request, and the requests are recorded.
+// A store's server without a socket: the test lists the responses, and the server records the requests.
 import type { Exchange, ExchangeRequest, Transport } from "../../../src/api/http/exchange.ts";
 import type { StoreTools } from "../../../src/secrets/store.ts";
 

@@ -91,7 +91,7 @@ async function checkDelivered(work: Work): Promise<DestinationRecord> {
 const at = (capabilities: readonly string[]): StoreSetup =>
   setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
 
-/** Another process on the same machine: it has the same keys, and no memory of the first. */
+/** Another process on the same machine, with the same keys and no memory of the first process. */
 function nextProcess(before: StoreSetup): StoreSetup {
   return { record: undefined, tools: { ...before.tools, http: (choice) => before.tools.http(choice) } };
 }

@@ -247,7 +247,7 @@ describe("a response truncated after any byte", () => {
       proxy.cut(cut);
       const before = vault.log.length;
       const ended = await run();
-      // After a truncated response the request is repeated, or its effect is read.
+      // After a truncated response integ repeats the request, or reads its effect.
       if (cut.isShort && vault.log.length - before > (way === "patch" ? 5 : 6)) cutRuns += 1;
       if (ended !== whole) wrong.push(`${cut.how} after ${cut.after}: ${ended}`);
     }

@@ -1,4 +1,4 @@
-// Writes to Vault: how often they are sent, which reads come between, and the version on which they are based.
+// Writes to Vault: how often they are sent, the reads between them, and the version on which they are based.
 import { describe, expect, it } from "vitest";
 import type { Found } from "../../../src/secrets/destination.ts";
 import type { StoreFacts } from "../../../src/secrets/store.ts";

@@ -30,7 +30,7 @@ function reference(body: Buffer): unknown {
   }
 }
 
-/** The scanner and the full parse must agree, except that only the scanner rejects a repeated key. */
+/** Expects that the scanner and the full parse agree, except that only the scanner rejects a repeated key. */
 function agree(body: Buffer): boolean {
   const value = reference(body);
   try {

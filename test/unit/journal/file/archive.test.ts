@@ -137,7 +137,7 @@ test("a revoked client's entry moves with its revocation; entries from which a p
   expect(here).toEqual(expect.arrayContaining([first, second, third]));
   expect(here).not.toContain(alone);
   expect(here).not.toContain(by);
-  // The new rotation names the item, so the entries before it are no longer needed.
+  // The new rotation names the item, so that the earlier entries are no longer needed.
   const named = await add(
     at(path, 1e9),
     { ...rotation, fingerprint: "3", policy, detail: { old_client: "oc_3" } },

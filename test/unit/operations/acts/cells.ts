@@ -332,7 +332,7 @@ function entryCells(): Cell[] {
   return cells;
 }
 
-/** Weaker evidence for unreadable content: this entry started to write it, and it changed since. */
+/** Weaker evidence for unreadable content: the entry started to write the content, which changed afterwards. */
 function unreadableCells(): Cell[] {
   const at = recordOf("unreadable store");
   const began = {
