@@ -50,7 +50,7 @@ describe.each([0, 1])("a kept secret, case %i (0: a client, 1: a key)", (which) 
   });
 });
 
-it("the kept secret of a key that was rotated or revoked since is not delivered as a working one", async () => {
+it("the kept secret of a key that has been rotated or revoked is not delivered as a working one", async () => {
   const { at, id: first } = await kept(["keys", "create", "--name", "twice"]);
   const [{ resource_id: key }] = (await unfinishedEntries(at)) as unknown as [{ resource_id: string }];
   const rotated = await at.integ(["keys", "rotate", key, "--secret-file", "s", "--yes"]);

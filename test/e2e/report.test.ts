@@ -78,7 +78,7 @@ describe("integ report", () => {
       expect((await at.integ(["report", "--since", wrong])).code, wrong).toBe(2);
   });
 
-  it("marks what the journal of another machine says, and warns of it", async () => {
+  it("marks rows from another machine's journal as untrusted, and warns", async () => {
     const [one, other] = [home(), home()];
     const id = await withClient(one);
     await one.integ(["journal", "export", "--out", one.path("journal.ndjson")]);

@@ -116,7 +116,7 @@ describe("the names of --fields", () => {
     list: texts.map((text) => ({ text })),
   });
 
-  it("are those of the command without the typed ones", () => {
+  it("are those of the command, except the names already typed", () => {
     expect(at(["list", "--fields"], "")).toEqual(values("", "id", "email", "status"));
     expect(at(["list", "--fields"], "id,em")).toEqual(values("", "id,email", "id,status"));
     expect(at(["list", "--fields"], "status,id,")).toEqual(values("", "status,id,email"));

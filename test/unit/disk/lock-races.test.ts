@@ -89,7 +89,7 @@ describe("removing a lock by hand", () => {
 });
 
 describe("a file system without kernel locks", () => {
-  it("has locks by name, marked as such", () => {
+  it("gets a lock by file name, and the lock says so", () => {
     const path = lockPath();
     const { held } = tryLock(path, means(undefined));
     expect(ownerAt(path)).toMatchObject({ pid: process.pid, kernel: false });
@@ -141,7 +141,7 @@ describe("a lock file that changes during a check", () => {
     expect(readdirSync(dirname(path))).toEqual(["x.lock"]);
   });
 
-  it("is created again if it vanished meanwhile", () => {
+  it("is created again if it vanished", () => {
     const path = lockPath();
     plant(path, { ...gone, random: "first" });
     const vanish = (): undefined => {
@@ -210,7 +210,7 @@ describe("a kernel lock without a name", () => {
     expect(readdirSync(dirname(path))).toEqual([]);
   });
 
-  it("belongs to another process if another file replaced it meanwhile", () => {
+  it("belongs to another process if another file has replaced it", () => {
     const path = lockPath();
     writeFileSync(path, "");
     const replace = (): true => {
@@ -223,7 +223,7 @@ describe("a kernel lock without a name", () => {
   });
 });
 
-test("a lock is released once: a second release does not touch a file opened since", () => {
+test("a lock is released once: a second release does not touch a file opened after the first", () => {
   const path = lockPath();
   const { held } = tryLock(path, without);
   held?.release();

@@ -105,7 +105,7 @@ test.each<[string, Partial<Entry>, string | undefined]>([
   ],
   ["a request that was put off", { detail: { put_off_until: "2026-12-02T00:00:00Z" } }, "2026-12-02T00:00:00Z"],
   [
-    "a request that was put off, and sent since",
+    "a request that was put off and has been sent",
     { detail: { in_flight: true, put_off_until: "2026-12-02T00:00:00Z" } },
     undefined,
   ],

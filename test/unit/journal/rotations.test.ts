@@ -114,7 +114,7 @@ describe("of two simultaneous rotations", () => {
       "continues",
     ],
     [
-      "one by replacement stops if one in place ended meanwhile",
+      "one by replacement stops if one in place ended in the meantime",
       { mode: "replacement", other: { mode: "in_place", state: "done" }, wasActive: true },
       just,
     ],
@@ -263,7 +263,7 @@ describe("the later rotation of a key", () => {
   });
 });
 
-it("a rotation of a key is of either kind, at the key's address", async () => {
+it("the rotations of a key are those of both kinds at the key's API address", async () => {
   const all = [rotation("in_place"), rotation("replacement"), rotation("in_place", { base_url: "https://other" })];
   const journal = { select: async () => all } as unknown as Journal;
   expect(await rotationsOf(journal, rotation("replacement"))).toEqual(all.slice(0, 2));

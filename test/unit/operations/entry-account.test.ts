@@ -48,7 +48,7 @@ describe("a profile", () => {
     expect(failure?.kind).toBe(moved && "auth");
   });
 
-  it("that differs must be restored, or the entry given up", () => {
+  it("that differs leaves two ways: restore it, or give up the entry", () => {
     const failure = otherAccount(entry(), { ...own, profileId: "prf_2" }, false);
     expect(failure?.details).toEqual({
       meaning: "Nothing was sent: the idempotency key and the client belong to the original account.",

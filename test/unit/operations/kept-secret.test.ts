@@ -30,7 +30,7 @@ describe("a kept secret", () => {
   });
 
   it.each(['{"client_secret":"s', '[{"client_secret":"s"}]', "null", "", '{"client_secret":"other"}'])(
-    "gets a receipt of its own for %s",
+    "gets a new receipt in place of %s",
     (receipt) => {
       expect(JSON.parse(belonging(kept({ receipt }), entry()).receipt)).toEqual({
         id: null,

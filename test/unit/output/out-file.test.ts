@@ -131,7 +131,7 @@ describe("a new file", () => {
     expect(readFileSync(target, "utf8")).toBe("new\n");
   });
 
-  it("overwrites nothing that was created there meanwhile", async () => {
+  it("does not overwrite a file that appears there during the command", async () => {
     const file = open();
     writeFileSync(path, "somebody else's");
     await expect(file.write("a\n")).rejects.toMatchObject({ kind: "failed" });

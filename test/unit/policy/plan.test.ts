@@ -442,7 +442,7 @@ describe("one item", () => {
       "oc_1 is revoked already",
     ],
     [
-      "whose rotation failed: the old client is its own again",
+      "whose rotation failed: it has its old client again",
       a,
       {
         entries: [created("a", "oc_1"), rotation("a", { id: "oc_2", old: "oc_1", state: "unusable" })],

@@ -218,7 +218,7 @@ describe("looking at the secret", () => {
     );
   });
 
-  it("a secret that changed since is not overwritten", async () => {
+  it("a secret that changed after the check is not overwritten", async () => {
     const { store, lines } = github({ [gets]: [now] });
     expect(await store.write(canary, {}, { is: "absent" })).toBe(false);
     expect(lines).not.toContain(puts);

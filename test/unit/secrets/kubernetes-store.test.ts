@@ -110,12 +110,12 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
       "undelivered",
     ],
     [
-      "another manager meanwhile",
+      "another manager that writes first",
       () => cluster.plan(write, () => cluster.put(name, "client-secret", "theirs", "kubectl-edit")),
       "conflict",
     ],
     [
-      "a Secret made immutable meanwhile",
+      "a Secret made immutable before the write",
       () =>
         cluster.plan(write, () => {
           cluster.put(name, "other", "x", "somebody");

@@ -75,7 +75,7 @@ it.each([
   },
 );
 
-it("the page orders what needs a person by severity, then by kind and date", async () => {
+it("the page lists the items that need a person by severity, then by kind and date", async () => {
   const items = (
     [
       ["!", "c", 3],

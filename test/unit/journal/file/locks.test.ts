@@ -70,7 +70,7 @@ test("a rewritten journal does not keep the old file open", async () => {
   await kept.lease.release();
 });
 
-test("the waiting time for a process is given to a tenth of a second", async () => {
+test("the message states the time waited for a process to a tenth of a second", async () => {
   const path = join(folder(), "journal.ndjson");
   const { lease } = await journalAt(path).admit(intent());
   await expect(journalAt(path, 150).lease(lease.entry.id)).rejects.toMatchObject({

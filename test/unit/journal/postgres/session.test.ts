@@ -164,13 +164,7 @@ describe("a write with a lost response", () => {
     ["had taken effect", ["cut"], [one], one, ["WRITE"]],
     ["had not", ["cut", one], [undefined], one, ["WRITE", "WRITE"]],
     ["takes effect meanwhile: nothing is left to do", ["cut", []], [undefined, one], one, ["WRITE", "WRITE"]],
-    [
-      "takes effect meanwhile: its row is there",
-      ["cut", { refuses: "23505" }],
-      [undefined, one],
-      one,
-      ["WRITE", "WRITE"],
-    ],
+    ["has taken effect: its row is there", ["cut", { refuses: "23505" }], [undefined, one], one, ["WRITE", "WRITE"]],
     ["finds nothing to do, before and after", ["cut", []], [undefined, undefined], [], ["WRITE", "WRITE"]],
     ["is another's", ["cut", []], [[]], [], ["WRITE"]],
   ])("%s", async (_what, answers, found, rows, asked) => {
