@@ -28,8 +28,8 @@ export interface Settings {
   readonly journalPath: string;
   /** integ's own files and folders, which output must never replace. */
   readonly ownPlaces: readonly string[];
-  /** integ's version, and the command that starts it again (executable and script). */
   readonly version: string;
+  /** The command that starts integ again: executable and script. */
   readonly self: readonly string[];
   /** The environment for another integ process, without `INTEG_` variables. */
   readonly childEnvironment: Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export interface Settings {
 /** The active profile, chosen by flag, environment or default, and the stored profiles. */
 export interface Profiles {
   active(): Promise<ActiveProfile>;
-  /** A profile by its name, such as a journal entry's, whichever is active. */
+  /** The profile with this name, such as that of a journal entry. It need not be the active profile. */
   named(name: string, source?: "policy"): Promise<ActiveProfile>;
   /** Names of stored profiles, for completion; empty if they are unreadable. */
   names(): Promise<readonly ProfileName[]>;
@@ -64,10 +64,10 @@ export interface Secrets
   };
   /**
    * Runs before a command that prints a secret. Throws `usage` in agent mode, and on GitHub Actions if stderr is
-   * discarded, because the mask would not be read.
+   * discarded, because GitHub reads the mask there.
    */
   checkMask(): Promise<void>;
-  /** Masks a secret for stdout in the log of GitHub Actions, in every form in the receipt. Throws `usage` in agent mode. */
+  /** Masks all forms of a secret in a receipt for stdout, in the log of GitHub Actions. Throws `usage` in agent mode. */
   mask(secret: string, receipt: string): Promise<void>;
   /** Reads a secret from stdin without its last line break. Throws `usage` if it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;
@@ -85,7 +85,7 @@ export interface Context {
     profile?: ActiveProfile,
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
-  /** Loads the modules of a change in advance: integ may be updated, or open files run out. Safe to repeat. */
+  /** Loads a change's modules before it starts, so that an update of integ cannot interrupt it. Safe to repeat. */
   loadForChange(): Promise<void>;
   journal(): Promise<Journal>;
   /** Opens another journal. @param place a path or an address */

@@ -22,7 +22,7 @@ export const exitCodes = {
 
 export type FailureKind = keyof typeof exitCodes;
 
-/** The error object of a response (§7), whose fields are optional. */
+/** The error object of a response (§7). */
 export interface Problem {
   readonly status?: number;
   readonly code?: string;
@@ -45,13 +45,13 @@ export interface FailureDetails extends NextStep {
   readonly where?: string;
   /** The failed request, if it may have been sent: `POST /v1/oauth_clients`. */
   readonly request?: string | undefined;
-  /** The journal entry of the work. */
+  /** The journal entry of the change that failed. */
   readonly entry?: string;
   /** `Retry-After` of the response (429). */
   readonly retryAfterSeconds?: number | undefined;
   /** No byte of the last request was sent, so the service has no trace of it. */
   readonly unsent?: boolean;
-  /** The command has already reported it, so only the exit code is needed. */
+  /** The command has already reported the failure; only its exit code is needed. */
   readonly isReported?: true;
   /** The list cannot continue: its next page token leads back to an earlier page (§4.3). */
   readonly endsList?: true;
@@ -75,24 +75,24 @@ export class Failure extends Error {
   }
 }
 
-/** True of a failure that a person reads as "nothing was done": in the middle of larger work that is not so. */
+/** True if a reader would conclude that nothing was done, which is wrong after part of the work is done. */
 export function saysNothingWasDone({ kind }: Failure): boolean {
   return kind === "usage" || kind === "failed" || kind === "unreachable";
 }
 
-/** True of Ctrl-C and SIGTERM. */
+/** True if Ctrl-C or SIGTERM ended the command. */
 export function isInterruption({ kind }: Failure): boolean {
   return kind === "interrupted" || kind === "terminated";
 }
 
-/** The failure with the id of the response that it followed from, if it has none of its own. */
+/** Adds the request id of the response that led to the failure, unless the failure already has a request id. */
 export function withRequestId(failure: Failure, requestId: string | undefined): Failure {
   const { kind, message, details } = failure;
   if (requestId === undefined || details.problem?.request_id !== undefined) return failure;
   return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
 }
 
-/** From the worst to the mildest: the exit code of several works. */
+/** The worst failure of several tasks decides the exit code. */
 const worstFirst: readonly FailureKind[] = [
   "outcome_unknown",
   "undelivered",
@@ -107,13 +107,13 @@ const worstFirst: readonly FailureKind[] = [
   "failed",
 ];
 
-/** How one of several works ended. Skipped: it could not be tried. */
+/** The result of one of several tasks. Skipped: integ could not try the task. */
 interface Ended {
   readonly failure?: Failure;
   readonly isSkipped?: boolean;
 }
 
-/** @returns the failure to end with, or nothing if all that could be tried is settled */
+/** @returns the worst failure. Skipped tasks count only if all were skipped */
 export function worstOf(results: readonly Ended[]): Failure | undefined {
   const tried = results.filter(({ isSkipped }) => isSkipped !== true);
   const failures = (tried.length > 0 ? tried : results).flatMap(({ failure }) => (failure ? [failure] : []));
@@ -134,7 +134,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Says what failed and why: a reason that is a sentence stays one, any other follows a colon. */
+/** Joins what failed and the reason: with a full stop if the reason is a sentence, else with a colon. */
 export function withReason(what: string, error: unknown): string {
   const reason = reasonOf(error);
   return /^\p{Lu}/u.test(reason) ? `${what}. ${reason}` : `${what}: ${reason}`;
@@ -155,7 +155,7 @@ export function invalidValue(
   return new Failure("usage", `Invalid ${what}${shown}${why === undefined ? "" : `: ${why}`}.`, details);
 }
 
-/** The message of a check's Failure; undefined if it passes. */
+/** The message of a check's Failure; undefined if the check passes. */
 export function validationMessage(check: () => unknown): string | undefined {
   try {
     check();

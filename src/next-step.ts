@@ -1,5 +1,5 @@
-// Next steps for the user: a command to paste, or a sentence that starts with a verb. The types keep both apart, and
-// all values in commands are quoted here.
+// Next steps for the user: a command to paste, or a sentence that starts with a verb. The types keep both apart.
+// This file quotes all values in commands.
 
 declare const quoted: unique symbol;
 
@@ -78,13 +78,13 @@ export const shortFlags = { file: "-f", output: "-o", profile: "-p", yes: "-y" }
 /** A shell command with quoted values, created by `shell` only. */
 export type NextCommand = string & { readonly [quoted]: true };
 
-/** The typed command with other flags. The edge completes it, because it knows the typed words. */
+/** The typed command with other flags. The edge completes the command, because only the edge knows the typed words. */
 export interface SameCommand {
   /** Flags to add with their values; they replace the same typed flags. */
   readonly add?: readonly string[];
   /** Flags to omit; a flag with a value is written `--page-token <token>`. */
   readonly without?: readonly string[];
-  /** The verb that has these flags: after another command, such as a recovery, there is no next step. */
+  /** The verb that accepts these flags. After another command, such as a recovery, integ shows no next step. */
   readonly of?: string;
 }
 
@@ -118,12 +118,12 @@ export function shell(text: TemplateStringsArray, ...values: readonly Word[]): N
   return line.trim() as NextCommand;
 }
 
-/** Advice to set an option of a profile, with its help page: only the user knows the value. */
+/** Advice to set an option of a profile. The command is a help page, because only the user knows the value. */
 export function settingOf(profile: string, flag: `--${string}`): NextStep {
   return { hint: `Set it in profile ${profile} with ${flag}.`, nextCommand: shell`integ help profiles edit` };
 }
 
-/** Quotes a word unless every shell accepts it. zsh expands a leading `=`, all shells expand `~`. */
+/** Quotes a word unless every shell reads it unchanged. zsh expands a leading `=`, all shells expand `~`. */
 export function quotedWord(word: string): string {
   return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
@@ -156,8 +156,8 @@ const repeatedFlags: readonly RepeatedFlag[] = [
 ];
 
 /**
- * The command to suggest after the typed one, with the typed profile and policy file. Undefined if it would be the
- * typed command again, or if that command lacks the flags.
+ * The command to suggest after the typed one, with the typed profile and policy file. Undefined if it would repeat the
+ * typed command, or if the typed command does not accept the flags.
  * @param typed the words after `integ`
  */
 export function commandAfter(next: NextCommand | SameCommand, typed: readonly string[]): NextCommand | undefined {
@@ -175,7 +175,7 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
-/** A row's next step, a command or advice that ends with one, as the profile that `--profile` named. */
+/** Adds the profile to a row's next step, which is a command or advice that can end with a command. */
 export function stepAs(profile: string | undefined, step: string): string {
   const [, advice = "", command] = /^(.*: )?(integ .*)$/s.exec(step) ?? [];
   if (profile === undefined || command === undefined) return step;
@@ -196,7 +196,7 @@ export function typedValue(
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
-/** Flags that consent to the typed command. The next command omits them, so that it asks again, unless its step names them. */
+/** Flags that consent to the typed command. The next command omits them and so asks again, unless its step adds them. */
 const consents = [
   flags.new,
   flags.force,
@@ -207,7 +207,7 @@ const consents = [
   `${flags.revoke} <id>`,
 ] as const;
 
-/** The step for an agent, which types commands unchanged: `--yes` in a command would be consent without a person. */
+/** The step for an agent. Agents run commands unchanged, so `--yes` in a command would be consent without a person. */
 export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep {
   const agree: Advice = `Ask a person, and add ${flags.yes} only if they agree to this change.`;
   // Without a destination, claim prints the secret, which agent mode refuses.

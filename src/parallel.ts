@@ -1,6 +1,6 @@
 // Runs tasks concurrently, up to a limit.
 
-/** Waits for all tasks. After an error no task starts. @throws the first error */
+/** Waits for all started tasks. After an error no other task starts. @throws the first error */
 export async function eachInParallel<T>(
   items: readonly T[],
   atOnce: number,

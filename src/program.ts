@@ -12,7 +12,7 @@ interface Noun {
   readonly alias?: string;
   readonly summary: string;
   readonly verbs: readonly VerbLine[];
-  /** The command of the noun itself, with `--all`. */
+  /** The command that the noun itself runs with `--all`. */
   readonly all?: Load;
 }
 
@@ -214,7 +214,7 @@ export function typedFor(leaf: Command): Typed | undefined {
 /** The typed noun and verb. */
 export function knownWords(words: readonly string[]): string[] {
   const given = words.filter((word) => !word.startsWith("-"));
-  // The value of a preceding global option may be named like a command: --profile sandbox entities list.
+  // The value of a preceding global option can equal a command's name: --profile sandbox entities list.
   const at = given.findIndex((word, place) => isCompleteCommand(lineNamed(word), given[place + 1]));
   const [first, second] = given.slice(Math.max(at, 0));
   const line = lineNamed(first);
@@ -245,10 +245,10 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
 }
 
 /**
- * The tree without options of verbs, which are loaded when typed.
+ * Builds the tree. The options of a verb are added when the verb is typed.
  * @param onTyped receives the typed verb
- * @param words the typed words. If they start with a command, only that is built; otherwise nouns not among them get no
- * verbs, which makes a help screen a third faster. Default: everything
+ * @param words the typed words. If they start with a command, only that command is built; otherwise untyped nouns get
+ * no verbs, which makes a help screen a third faster. Default: everything
  */
 export function buildProgram(version: string, onTyped: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");
@@ -272,7 +272,7 @@ export function buildProgram(version: string, onTyped: (typed: Typed) => void, w
   return program;
 }
 
-/** The command at the start of the words, and its noun without other verbs. */
+/** The command that the words start with; a noun has only the typed verb. */
 function beginningOf([first, second]: readonly string[]): Noun | VerbLine | undefined {
   const line = lineNamed(first);
   if (line === undefined || isVerb(line)) return line;
@@ -285,7 +285,7 @@ export function wholeTree(): Promise<WholeTree> {
   return loadTree();
 }
 
-/** The part of the tree that completes these words: typed verbs have their options. */
+/** The tree for the completion of these words: only typed verbs have their options. */
 export function treeAt(words: readonly string[]): Promise<WholeTree> {
   return loadTree(words);
 }
@@ -358,7 +358,7 @@ async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void>
   const { command } = await load();
   loaded.set(leaf, command);
   const isNoun = leaf.commands.length > 0;
-  // A noun already has the global options, so exclude them from its own.
+  // A noun already has the global options: start another group for its own.
   if (isNoun) leaf.optionsGroup("Options:");
   command.configure(leaf as unknown as TypedCommand);
   if (!isNoun) addGlobalOptions(leaf as unknown as TypedCommand);

@@ -93,7 +93,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Sends a change. Repeats it after 429 only, because integ does not know whether it is safe to repeat after another failure. */
+/** Sends a change. Repeats it only after 429: after another failure, integ does not know if the service did the change. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask();
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
@@ -179,7 +179,7 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
   });
 }
 
-/** Adds the parameters of a page to a path. A typed limit stays, and all other parameters keep their spelling. */
+/** Adds the parameters of a page to a path. A typed limit takes precedence; other parameters keep their spelling. */
 export function withParameters(
   path: string,
   { limit, pageToken }: { readonly limit?: number; readonly pageToken?: string },
@@ -296,7 +296,7 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // Names are case-insensitive (RFC 9110 §5.1): in lower case, equal names are found and no header is sent twice.
+  // Names are case-insensitive (RFC 9110 §5.1). In lower case, equal names become one member: no header is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

@@ -136,7 +136,7 @@ function counted(count: number, one: string, more: string): string {
   return `${count} ${count === 1 ? one : more}`;
 }
 
-/** Only the user may have access to the folders of the credentials, the kept secrets and the journal. */
+/** Checks that only the user can access the folders of the credentials, the kept secrets and the journal. */
 async function checkModes(context: Context): Promise<Diagnosis[]> {
   const { configDir, stateDir } = context.settings;
   const folders = [
@@ -201,7 +201,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
   ];
 }
 
-/** True if an unfinished change delivers to a profile: it may still use the secret, so it must be recovered first. */
+/** True if an unfinished change delivers to a profile. Recover that change first: it may still use the secret. */
 async function isProfileDeliveryUnfinished(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.unsettled()).some(

@@ -1,4 +1,4 @@
-// The checks of `integ doctor` with requests, one attempt each: the credential, its permissions, the legacy contract, the token
+// The checks of `integ doctor` that send requests, without retries: the credential, its permissions, the legacy contract, the token
 // endpoint, its issuer, the published contract.
 import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
@@ -28,7 +28,7 @@ async function assertAnswered<T>(subject: Subject, what: string, attempt: Attemp
   if (attempt.kind === "answered") return attempt;
   const step = await remedyOf(subject, attempt);
   const failure = failureOf(attempt, { what, change: false, step });
-  // A refusal of the token endpoint has its own next step: replace that step by the one for this check.
+  // A refusal of the token endpoint has its own next step: replace it with the step for this check.
   throw step === undefined
     ? failure
     : new Failure(failure.kind, failure.message, {
@@ -87,15 +87,15 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
 
 /**
  * A made-up client id, for checks without a known client.
- * @assumed 403 comes before 404 (§7 does not show which): without the permission to manage clients, a made-up client gets 403. 404
- * is also the response for an organization without OAuth access (§4.2).
+ * @assumed The service checks the permission before it looks up the client (§7 does not say): without the permission, the response
+ * for a made-up client is 403. An organization without OAuth access gets 404 too (§4.2).
  */
 const madeUpId = "integ-doctor-no-such-client";
 
 interface Permission {
   readonly name: string;
   readonly for: string;
-  /** Prefix of the journal operations that need it. */
+  /** Prefix of the journal operations that need the permission. */
   readonly operations?: string;
   readonly request: (subject: Subject) => Promise<Attempt<unknown>>;
 }
@@ -144,7 +144,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   return rows;
 }
 
-/** The newest client that this account created: with the permission, the service shows even a revoked client. */
+/** The oldest client in the journal that this account created. With the permission, the service shows even a revoked client. */
 async function knownClient(subject: Subject): Promise<string | undefined> {
   let id: string | undefined;
   for await (const { resource_id } of entriesOf(subject, "oauth_client.create")) id = resource_id ?? id;
@@ -161,7 +161,7 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
       message: `not known: client ${id}, which integ created, is not found (404)`,
       ...todo({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
     };
-  // A client credential has fetched a token, which proves OAuth access.
+  // The profile's client has fetched a token, which proves that OAuth access is enabled.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
   return ok(
@@ -180,7 +180,7 @@ async function hasEntries(subject: Subject, operations: string | undefined): Pro
   return false;
 }
 
-/** Entries of the profile's account, the oldest first. @param operations prefix of their operations */
+/** Entries of the profile's account, the newest first. @param operations prefix of their operations */
 async function* entriesOf({ context, profile }: Subject, operations: string): AsyncGenerator<Entry> {
   const { name, baseUrl } = await profile();
   const own = await entriesOfProfile(context, name);

@@ -75,7 +75,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** Of several destinations, marks each typed file that no longer contains the secret for another delivery. */
+/** If the entry has several destinations, marks typed files that no longer contain the secret for another delivery. */
 async function markLostDeliveries(
   context: Context,
   lease: EntryLease,
@@ -125,10 +125,10 @@ async function reportClaim(
 
 /** The entry whose secret is kept: the creation of a rotation, the entry that replaced this one, or this entry itself. */
 async function entryWithSecret(journal: Journal, entry: Entry): Promise<Entry> {
-  const [below] = await journal.select({ states: ["undelivered"], parent: entry.id });
+  const [creation] = await journal.select({ states: ["undelivered"], parent: entry.id });
   const ids = entry.replaced_by === null ? [] : [entry.replaced_by];
-  const [above] = await journal.select({ states: ["undelivered"], ids });
-  return below ?? above ?? entry;
+  const [replacement] = await journal.select({ states: ["undelivered"], ids });
+  return creation ?? replacement ?? entry;
 }
 
 async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSecret> {

@@ -26,7 +26,7 @@ export const deliveriesView: ListView = {
   plural: "destinations",
 };
 
-/** The deliveries of an entry's secret. The entry of a rotation's creation contains those of the rotation. */
+/** The deliveries of an entry's secret. For a rotation, the entry of its creation records the deliveries. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
   const delivering = (await creationOf(journal, entry)) ?? entry;
   const steps = await journal.history(delivering.id);
@@ -51,7 +51,7 @@ async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undef
   return currentChild(journal, entry);
 }
 
-/** The state of each destination. Several destinations have their own states; that of a single one follows from the entry's. */
+/** The state of each destination. The entry records the states of several destinations; its own state implies that of a single one. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

@@ -27,10 +27,10 @@ export const command = defineVerb({
       if (isSettled(entry.state) && !(await destroyCopy(context, entry)))
         throw new Failure("usage", `The entry ${entry.id} is settled (${entry.state}): there is nothing to forget.`);
       if (isSettled(entry.state)) return await context.output.resource(publicEntry(entry), entryView);
-      // Forget its unfinished steps too: otherwise a recovery would finish them without the entry.
+      // Forget the entry's unfinished steps too: otherwise a recovery would finish them without the entry.
       for (const step of await journal.unsettled())
         if (step.parent === entry.id) steps.push(await journal.lease(step.id));
-      // The entry itself comes last: after a crash, the same command forgets the remaining steps.
+      // Forget the entry itself last: after a crash, the same command can forget the remaining steps.
       const all = [...steps, lease];
       const keeping = await keepingOf(context);
       const bench = { journal, secrets: keeping };
@@ -50,7 +50,7 @@ export const command = defineVerb({
 });
 
 /**
- * Asks, then destroys the kept copy of a finished entry. The secret may be undelivered, or a crash left the copy.
+ * Asks, then destroys the kept copy of a finished entry. The copy may be the only one, or left by a crash.
  * @returns false if there is no copy
  */
 async function destroyCopy(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {

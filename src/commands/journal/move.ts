@@ -92,7 +92,7 @@ async function copy(from: Journal, target: Journal, secrets: readonly string[]):
   });
 }
 
-/** Unmarks the old journal and rethrows. Keeps the mark if the entries may have arrived: both journals would accept changes. */
+/** Rethrows. Removes the new mark of the old journal, unless the entries may have arrived: both journals would accept changes. */
 async function unmarkAndThrow(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
   const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;
@@ -125,7 +125,7 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 /**
  * Refuses a target whose entries were moved, unless they were moved to `from`, or `from` has all of them.
  * @param about.mark the mark of the target
- * @param about.isDone the entries of `from` were moved too: if the target's move is finished, the target is refused
+ * @param about.isDone the entries of `from` were moved too; then a target whose own move is finished is refused
  */
 async function assertNotElsewhere(
   from: Journal,
@@ -148,7 +148,7 @@ function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; r
   );
 }
 
-/** True if a journal has every record of another one. */
+/** True if the journal has every record of the other journal. */
 async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
   const here = new Map<string, EntryRecords["records"]>();
   for await (const { id, records } of journal.records()) here.set(id, records);

@@ -17,7 +17,7 @@ export interface HiddenEntries {
   readonly move: NextCommand;
 }
 
-/** @returns this machine's entries that the journal in use does not show; undefined without any */
+/** @returns this machine's entries that the journal in use does not show; undefined if there are none */
 export async function hiddenEntries(context: Context, used: string): Promise<HiddenEntries | undefined> {
   const own = await ownJournal(context);
   if (own === undefined || own.path === used) return undefined;

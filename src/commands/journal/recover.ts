@@ -88,7 +88,7 @@ export const command = defineVerb({
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), requested.options);
     const progress = progressOf(context, entries);
-    // Entries are recovered one by one if integ may ask a question, or if a typed destination takes the secret.
+    // Recover one entry at a time if integ may ask a question, or if a typed destination takes the secret.
     const mayAsk = context.output.interactive && !context.settings.yes && !replaces;
     const startedAt = new Date(context.clock.now()).toISOString();
     const results = await recover(journal, entries, {
@@ -100,7 +100,7 @@ export const command = defineVerb({
       revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
-      // Without ids, skip entries of the environment's credentials: another shell may not have them.
+      // Without ids, an entry of the environment's credentials is skipped if this shell does not have them.
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
@@ -142,7 +142,7 @@ async function showPlanned(
   return showSteps(context, steps);
 }
 
-/** The number of entries that are recovered at the same time: the default of `apply --parallel`. */
+/** Number of entries to recover at the same time; equals the default of `apply --parallel`. */
 const parallelEntries = 4;
 
 interface Progress {
@@ -165,13 +165,13 @@ function progressOf(context: Context, entries: readonly Entry[]): Progress {
   };
 }
 
-/** The result in an entry's row: its state, with the message of a failure. */
+/** The result for an entry's row: `skipped`, or the entry's state and the message of its failure. */
 function resultWords({ entry, failure, isSkipped }: Recovered): string {
   if (isSkipped === true) return "skipped";
   return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
 }
 
-/** The clients and keys that were created for these entries: by rotations, and in place of lost ones. */
+/** The finished creations for these entries: the new credentials of rotations, and replacements of lost secrets. */
 async function madeFor(journal: Journal, results: readonly Recovered[], since: string): Promise<Entry[]> {
   const ids = new Set<string | null>(results.map(({ entry }) => entry.id));
   const done = await journal.select({ states: ["done"], since });
@@ -213,7 +213,7 @@ function refuseSharedDestination(entries: readonly Entry[], requested: RecoveryO
   }
 }
 
-/** @throws Failure `usage` if the secret of a profile's own credential is sent elsewhere: the profile would be locked out */
+/** @throws Failure `usage` if the new secret of a profile's own credential would go elsewhere and lock out the profile */
 async function refuseWithoutProfile(journal: Journal, entry: Entry, { options: { to }, isNamed }: RecoveryOptions) {
   if (!isNamed || to.length === 0) return;
   const { id, operation, state, profile, destination } = await rootOf(journal, entry.id);
@@ -283,7 +283,7 @@ async function destinationOf(
 
 /**
  * Checks the typed destinations before the entry changes, so that a refusal leaves the entry as it was.
- * @throws Failure for a typed destination that the entry does not record and that cannot take a secret
+ * @throws Failure if a typed destination that the entry does not record cannot take a secret
  */
 async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = placesOf(entry.destination);

@@ -45,7 +45,7 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
   return isAnotherCommand(record, options) ? undefined : options;
 }
 
-/** The secret options for a claim: the missing destinations, or the typed ones. */
+/** The secret options for a claim: the typed destinations, the missing ones of several, or the recorded profile or store. */
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
   if (destination?.kind === "several") return { ...typed, remembered: destination };
   // By default, the secret goes to the recorded profile or store, not to the screen.
@@ -88,7 +88,7 @@ export function ignoredNote(
   return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
-/** A destination that refuses every use, so that nothing is sent for a secret without a known command. */
+/** A destination that refuses every use, so that integ sends nothing while the command for the secret is unknown. */
 export function refusingDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."

@@ -1,4 +1,4 @@
-// The destinations that this command has used: each takes one secret.
+// Each destination takes at most one secret per command.
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import {
@@ -12,7 +12,7 @@ import {
 export class TakenPlaces {
   readonly #taken: { readonly place: SingleRecord; readonly by: string }[] = [];
 
-  /** Wraps a destination, which then refuses the secret if this command delivers another entry's secret there. */
+  /** Wraps a destination so that it refuses a secret if this command delivers another entry's secret there. */
   exclusive(destination: Destination, entry: string): Destination {
     const refuse = (): void => {
       const places = placesOf(destination.record);

@@ -15,7 +15,7 @@ const columns = [
   { path: "next_step", heading: "next step", kind: "command" },
 ] as const;
 
-/** For a journal with other users: the process that works on an entry. */
+/** The process that works on an entry: shown for a shared journal. */
 const holderColumns = [
   { path: "holder.user", heading: "held by" },
   { path: "holder.host", heading: "on" },
@@ -60,7 +60,7 @@ export const entriesView: ListView = {
 
 export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
 
-/** The warning for entries with an untrusted record. @param ids the first ones @param count all */
+/** The warning for entries with an untrusted record. @param ids the first of them @param count the number of all */
 export function untrustedWords(ids: readonly string[], count = ids.length): string {
   const [id] = ids;
   if (count === 1)
@@ -83,7 +83,7 @@ export const historyView: ListView = {
   plural: "steps",
 };
 
-/** The view of the command that created the secret. */
+/** The view of a receipt, as in the command that created the secret. */
 export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<ResourceView> {
   if (kind === "access_key") return (await import("../keys/keys.ts")).accessKeyView;
   return (await import("../oauth-clients/clients.ts")).oauthClientView;
@@ -105,7 +105,7 @@ export interface EntryExtras {
   /** A record has no valid HMAC: integ sends no request for the entry, but the entry still blocks other changes. */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
-  /** The step that this machine needs before the entry's own. */
+  /** The step that this machine needs before the entry's own next step. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;

@@ -11,9 +11,9 @@ import {
 import { applyWaivers, type Waived, type Waiver } from "./audit-waivers.ts";
 
 export interface KeysAudit extends Waived {
-  /** Number of rows. */
+  /** Number of keys in the list. */
   readonly keys: number;
-  /** Number of judged keys: without revoked keys and undocumented statuses. */
+  /** Number of judged keys, without revoked keys and keys with an undocumented status. */
   readonly judged: number;
   readonly unjudged: readonly Unjudged[];
   readonly counts: Readonly<Record<Severity, number>>;

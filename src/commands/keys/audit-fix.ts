@@ -20,7 +20,7 @@ import { requestOf } from "./replacement.ts";
 const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
 /** Rules whose findings a replacement with the same properties fixes. */
 const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
-/** The values in the printed remedies. */
+/** The same values as in the remedies of `audit-rules.ts`. */
 const [overlap, expiresIn] = ["1d", "90d"];
 const waitMs = 60_000;
 
@@ -33,7 +33,7 @@ interface Replacement {
 /** The fix of each key: a replacement, or undefined for a revocation. */
 type Fixes = ReadonlyMap<string, Replacement | undefined>;
 
-/** @returns the findings left to a person */
+/** @returns the findings that a person has to fix; none with `isTrial` */
 export async function fixKeys(
   context: Context,
   findings: readonly Finding[],
@@ -88,13 +88,13 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   return fixes;
 }
 
-/** Skips a replacement that needs properties that the API does not show: a person has to give them. */
+/** Skips a key whose properties the API does not show: a person has to give them. */
 function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** True if `--fix` revokes the key: it is unused, not new (which has low severity), and certainly not the caller's own. */
+/** True if `--fix` revokes the key: it is unused, not new (low severity), and certainly not the caller's own. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }

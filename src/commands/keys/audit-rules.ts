@@ -37,7 +37,7 @@ export interface Finding {
   readonly remedy: NextCommand | Advice;
 }
 
-/** A rule that could not be judged for a key. */
+/** A rule that integ could not judge for a key. */
 export interface Unjudged {
   readonly object: "unjudged";
   readonly rule: RuleName;
@@ -171,13 +171,13 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
     yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
-/** §3.2 has two statuses. Any other text has no known meaning, even another spelling of these, so the key is not judged. */
+/** §3.2 has two statuses. No rule judges a key with another status, not even with another spelling of these two. */
 function statusVerdict({ key: { status }, has }: JudgedCase): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
-/** An unused key is a finding only if it is older: a new key may be used soon. */
+/** A never-used key is a finding only if it is older: a newer key may be used soon. */
 const firstUseMs = 86_400_000;
 
 const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
@@ -251,8 +251,8 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
 const noId: Advice = "Ask the service's operator for the id of this key.";
 
 /**
- * One remedy for all findings of a key: if one finding needs a revocation, it fixes the others too; a replacement has the flags of all
- * findings. The caller's own key is replaced in its profile, not revoked.
+ * One remedy for all findings of a key. A revocation that one finding needs fixes the others too; a replacement has the flags of all
+ * findings. The remedy for the caller's own key replaces it in its profile first.
  */
 function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
@@ -270,12 +270,12 @@ function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCom
   return orAdviceToCheck(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
-/** The command; if it might lock the caller out, advice to check first, which no one pastes as a command. */
+/** The command, or advice to check first if the command might lock the caller out: no one pastes advice into a shell. */
 function orAdviceToCheck({ ownership, caller }: JudgedCase, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 
-/** Allowed difference between clocks: a time that is further in the future is invalid. */
+/** Allowed difference between clocks. A past event's time that is further in the future is invalid. */
 const clockSkewMs = 5 * 60_000;
 
 /** A key at the time of the audit. */

@@ -53,8 +53,8 @@ function textOf(context: Context, path: string): string {
 }
 
 /**
- * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date, valid to its end in UTC, or a time;
- * at most a year ahead.
+ * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date (the waiver lasts to the end of that day in
+ * UTC) or a time, at most a year ahead.
  * @param at.path the path, for messages
  * @throws Failure `usage` for an invalid file: a mistyped waiver would accept the wrong findings
  */

@@ -92,7 +92,7 @@ const view: ListView = {
   plural: "findings",
 };
 
-/** Prints the findings as a list, or in one document with the whole result. */
+/** Prints the findings: as a list, or in one document with the other results. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
   if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
@@ -148,7 +148,7 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `${judged} of ${keys} keys judged; revoked ones are left out.`;
 }
 
-/** True if the output is one document, which also contains what notes would say. With `--fields`, it is the list of findings. */
+/** True if the output is one document, which also contains the facts of the notes. `--fields` prints a list instead. */
 function isOneDocument({ format, fields }: Context["output"]): boolean {
   return (format === "json" || format === "yaml") && fields === undefined;
 }

@@ -70,7 +70,7 @@ export const command = defineVerb({
   },
 });
 
-/** Describes the key that will be created: by default it has full access and no expiry (§2.4). */
+/** Describes the key to create. By default a key has full access and no expiry (§2.4). */
 function planWords(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
   const may = scopes === undefined || scopes.includes("*") ? "full access" : scopes.join(", ");
   return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
@@ -98,7 +98,7 @@ function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
   return expiresAt === undefined && expiresIn === undefined;
 }
 
-/** At a terminal, asks about scopes and expiry: their defaults would be findings of `keys audit`. */
+/** At a terminal, asks about scopes and expiry: `keys audit` would report a key with their defaults. */
 async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
   if (!output.interactive) return flags;
   const scope = flags.scope ?? [

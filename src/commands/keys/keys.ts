@@ -1,4 +1,4 @@
-// Shared by the commands for access keys: views of a key, and the question for a key.
+// Views of access keys, and the question that chooses a key.
 import type { Context } from "../../context.ts";
 import type { Column, ResourceView } from "../../output/formats/format.ts";
 
@@ -34,7 +34,7 @@ export const findingColumns: readonly Column[] = [
   { path: "remedy", heading: "next step", kind: "command" },
 ];
 
-/** @returns a function that asks for a key, and returns undefined if there is none */
+/** @returns a function that asks for a key, and returns undefined if there is no key to choose */
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => (await import("./pick-key.ts")).pickKey(context, question);
 }

@@ -40,7 +40,7 @@ export const command = defineVerb({
   },
 });
 
-/** A test for texts that match the pattern: `*` matches any characters, and all others match themselves. */
+/** @returns a test for texts that match the pattern, in which `*` matches any characters */
 function matcher(pattern: string): (text: string) => boolean {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
   const form = new RegExp(`^${parts.join(".*")}$`, "su");

@@ -25,8 +25,8 @@ export const addKeyOptions = sharedOptions((command) =>
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
- * True if the name gets a random mark, which identifies the key after a lost response. It is the default without a terminal,
- * where no one can distinguish two keys of the same name, and with a team's journal, where another person may finish the creation.
+ * True if the name gets a random mark, which identifies the key after a lost response. A mark is the default without a terminal,
+ * because no one can then choose between keys of one name, and with a team's journal, because another person may finish the creation.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,
@@ -44,7 +44,7 @@ export async function isMarked(
 export interface Expiry {
   /** The time in the request; null: never. */
   readonly at: string | null;
-  /** The expiry as typed, so that a request repeated on another day is the same: `in 7776000000 ms`. */
+  /** The expiry as typed, such as `in 7776000000 ms`: equal for the same command on another day. */
   readonly fingerprint: string;
 }
 

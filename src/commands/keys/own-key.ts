@@ -1,4 +1,4 @@
-// Finds the access key that the caller uses: revoking it, or rotating it without its profile, would lock the caller out.
+// Finds the access key that the caller uses. Its revocation, or a rotation that leaves its profile out, locks the caller out.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { isCredentialRefused } from "../../api/call/attempt.ts";
@@ -9,7 +9,7 @@ import { type Advice, shell, settingOf } from "../../next-step.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { serviceNow } from "../running/read.ts";
 
-/** Says if a key is the caller's own: yes, perhaps, or no. */
+/** Is the key the caller's own: yes, perhaps, or no? */
 export type Ownership = "own" | "maybe" | "other";
 
 /** Facts that identify the caller's key. */
@@ -30,7 +30,7 @@ function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): b
 interface Candidates {
   /** Ids of the keys that may be the caller's; undefined if the list may be incomplete. */
   readonly ids: ReadonlySet<string> | undefined;
-  /** Ids of keys that cannot be the caller's: they may not list keys. */
+  /** Ids of keys that cannot be the caller's, because they lack the permission to list keys. */
   readonly powerless: ReadonlySet<string>;
 }
 
@@ -65,7 +65,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
   return ownershipIn(own)(id);
 }
 
-/** Requests the list of keys, in one attempt. @returns the list if available, and the time to compare its times with */
+/** Requests the list of keys, in one attempt. @returns the list if available, and the current time by the service's clock */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });
@@ -107,7 +107,7 @@ export interface OwnKeyChoice {
 }
 
 /**
- * Refuses to rotate the caller's own key, unless its profile receives the new secret or `--yes` is given.
+ * Refuses to rotate the caller's own key, unless its profile receives the new secret or the user typed `--yes`.
  * @throws Failure `usage` if the key is the caller's own, or may be and there is no terminal for a warning
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
@@ -195,7 +195,7 @@ async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<b
 }
 
 /**
- * Checks that the profile can store the new secret.
+ * Checks that the profile can store the new secret of the key `id`.
  * @throws Failure `usage` if it cannot
  */
 export async function checkUpdatable(context: Context, profile: ActiveProfile, id: string): Promise<void> {

@@ -1,5 +1,5 @@
-// Replaces a key by a new one with the same properties. Requires a flag for each property that the list does not show, and never
-// widens access on its own.
+// Replaces a key with a new one that has the same properties. Requires a flag for each property that the list does not show, and
+// never adds access unless a flag requests it.
 import { clockSkewMs } from "../../journal/entry.ts";
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
@@ -41,13 +41,13 @@ export interface Rotation {
   readonly id: string;
   readonly options: RotateFlags;
   readonly destination: Destination;
-  /** True if the new secret becomes the credential of the profile in use. */
+  /** True if the new secret becomes the credential of the active profile. */
   readonly takesOwn: boolean;
 }
 
 /**
- * Creates a key with the old one's properties, and revokes the old one once the new one is proven.
- * @returns the new key's id; undefined if the old one works until an overlap ends
+ * Creates a key with the old one's properties, proves it, and revokes the old one, at the end of the overlap if there is one.
+ * @returns the new key's id if the old key is revoked now; else undefined
  */
 export async function rotateByReplacement(
   context: Context,
@@ -108,7 +108,7 @@ export async function rotateByReplacement(
   return dueAt === undefined ? newId : undefined;
 }
 
-/** The request for a replacement, from the flags and the old key. @throws Failure `usage` for flags that do not fit the key */
+/** Builds the request for a replacement from the flags and the old key. @throws Failure `usage` for invalid or missing flags */
 export async function requestOf(
   context: Context,
   bench: Workbench,
@@ -139,7 +139,7 @@ export async function requestOf(
   };
 }
 
-/** The old key, with its name as before the mark of its creation was added: the new key gets its own mark. */
+/** The old key, with its name without the mark of its creation: the new key gets its own mark. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
   const creations = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });

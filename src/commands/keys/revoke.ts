@@ -18,7 +18,7 @@ export const command = defineVerb({
   ],
   asks: askKey("Which key should be revoked?"),
   async run(context, { args: [typed], options }) {
-    // The argument is one id, not a list, if the user picked it from the question.
+    // The argument is one id, not a list, if the user chose it in the prompt.
     const ids = eachOnce([typed].flat(), shell`integ keys list`);
     const profile = await context.profiles.active();
     await profile.legacy();
@@ -35,7 +35,7 @@ export const command = defineVerb({
     const agreed = await context.output.confirm(`${actingAs(bench)}: revoke ${what}?${warning}`, { destructive: true });
     if (!agreed) throw new Failure("usage", "Not revoked: the answer was no.");
     await mentionUnfinished(context);
-    // The caller's own key comes last: the caller is locked out after it.
+    // Revoke the caller's own key last: its revocation locks the caller out.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
       const { receipt, seen } = await revokeNamed(bench, "key", id);

@@ -108,7 +108,7 @@ async function keyOf<Flags extends RotateFlags>(
   return { id: id.trim() === "" ? id : await newestSuccessorOf(context, id), options };
 }
 
-/** Default limit of an overlap that ends when the old key is no longer used. */
+/** Default of `--overlap` with `--overlap-unused`. */
 const overlapLimitByUse = "14d";
 
 const replacementFlags = [
@@ -134,7 +134,7 @@ function checkFlags(id: string, options: RotateFlags): void {
   }
 }
 
-/** The destination of the new secret, and the overlap that it implies. */
+/** The destination of the new secret, and the typed overlap or its default for that destination. */
 async function destinationOf(
   context: Context,
   profile: ActiveProfile,

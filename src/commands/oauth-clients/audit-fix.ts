@@ -1,5 +1,5 @@
 // `oauth-clients audit --fix`: revokes disabled and expired clients, and rotates old ones to the destination that the journal
-// records. An old client without a recorded destination is left to a person.
+// records. A person has to rotate an old client without a recorded destination.
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -15,7 +15,7 @@ import { changeEach } from "../running/several.ts";
 import type { ClientFinding } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
 
-/** The overlap in the remedy for an old client. */
+/** The same overlap as in the remedy of `audit-rules.ts`. */
 const overlapMs = 24 * 3_600_000;
 const waitMs = 60_000;
 
@@ -26,7 +26,7 @@ interface Fix {
   readonly destination?: Destination;
 }
 
-/** @returns the findings left to a person */
+/** @returns the findings that a person has to fix; none with `isTrial` */
 export async function fixClients(
   context: Context,
   findings: readonly ClientFinding[],

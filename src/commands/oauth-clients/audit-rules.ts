@@ -1,4 +1,4 @@
-// The audit's rules for OAuth clients, which use facts of the journal and the service. Pure.
+// The audit's rules for OAuth clients. Pure: the facts from the journal and the service are arguments.
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
@@ -9,7 +9,7 @@ export interface ClientFinding {
   readonly id: string;
   readonly rule: "unusable" | "too_old" | "undeclared" | "slots";
   readonly severity: "high" | "medium" | "low";
-  /** null for a finding about a service account. */
+  /** Null for a finding about a service account. */
   readonly client_id: string | null;
   readonly service_account_id: string | null;
   readonly message: string;
@@ -21,7 +21,7 @@ export interface ClientAuditLimits {
   readonly nowMs: number;
   /** Ids of clients that belong to a policy item in the journal. */
   readonly declared: ReadonlySet<string>;
-  /** Names of items. The audit adds the names that it suggests. */
+  /** Names of policy items. The audit adds the names that it suggests, so that each is suggested once. */
   readonly names: Set<string>;
 }
 
@@ -29,7 +29,7 @@ const slotLimit = 20;
 const nearlyFull = 18;
 const day = 86_400_000;
 
-/** At most one finding per client, from the first rule that applies. No remedy revokes the caller's own client. */
+/** Finds risky clients, with one finding each, and service accounts with few slots. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
   const existing = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
   return [...existing.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(existing)];

@@ -1,5 +1,5 @@
-// Shared by the commands for OAuth clients: views, and questions for clients, service accounts and scopes. Their choices come from
-// the journal, because the API cannot list clients (§4.2).
+// A view of OAuth clients, and prompts for clients, service accounts and scopes. The choices come from the journal, because the API
+// cannot list clients (§4.2).
 import type { Service } from "../../api/connect.ts";
 import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -23,7 +23,7 @@ export const oauthClientView: ResourceView = {
   secretField: "client_secret",
 };
 
-/** A client of the journal. */
+/** A client that the journal records. */
 export interface KnownClient {
   readonly id: string;
   readonly service_account_id: string;
@@ -54,7 +54,7 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #revoked = new Set<string>();
-  /** Ids of the entries whose client was revoked before it was replaced. */
+  /** Ids of the entries whose client integ revoked to create a replacement. */
   readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 
@@ -91,7 +91,7 @@ export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClie
   return [...clients.all()];
 }
 
-/** The clients of one service account. Does not read the whole journal. */
+/** The clients of one service account. Reads only their entries, not the whole journal. */
 export async function clientsOf(
   journal: Pick<Journal, "select">,
   { baseUrl, serviceAccount }: { readonly baseUrl: string; readonly serviceAccount: string },
@@ -104,12 +104,12 @@ export async function clientsOf(
   return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }
 
-/** Requested creations at this address, the newest first, without refused ones: their service account or scope may be mistyped. */
+/** Creations at this address, in the order of the entries. Omits refused ones, whose service account or scope may be mistyped. */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }
 
-/** Asks for the service account of a client. @throws Failure `usage` without a terminal or an answer */
+/** Asks for the service account of a new client. @throws Failure `usage` without a terminal or an answer */
 export async function askAccount(context: Context): Promise<string> {
   const question = "Service account that will own the client";
   const choices = (await recentRequests(context)).map(({ service_account_id, created_at }) => ({
@@ -124,7 +124,7 @@ export async function askAccount(context: Context): Promise<string> {
 }
 
 /**
- * Asks for the scopes of a client; the default is the scopes of the service account's last client.
+ * Asks for the scopes of a new client. The default is the scopes of the service account's last creation.
  * @throws Failure `usage` without a terminal or an answer
  */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
@@ -153,7 +153,7 @@ export async function askScopes(context: Context, account: string): Promise<stri
 
 /**
  * @param options.withRevoked offer revoked clients too
- * @returns a function that asks for a client of the journal, and returns undefined if there is none
+ * @returns a function that asks for a client of the journal, and returns undefined if there is no client to choose
  */
 export function askClient(
   question: string,
@@ -183,7 +183,7 @@ export async function askClientId(context: Context): Promise<string> {
 
 /**
  * Reads a client by its resource id, or by a `client_id` that is in the journal.
- * @throws Failure `not_found` that says whether the journal has the client
+ * @throws Failure `not_found`, which says so if the journal does not have the client either
  */
 export async function readClient(
   context: Context,
@@ -212,7 +212,7 @@ export async function resourceIdOf(context: Context, typed: string): Promise<str
   return client.id;
 }
 
-/** Adds to a 404 that the journal does not have this resource id or `client_id` either. */
+/** Adds a sentence to a 404 if the journal does not have this resource id either. Returns other errors unchanged. */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
@@ -243,7 +243,7 @@ async function recentClients(context: Context): Promise<KnownClient[]> {
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Requested creations of the journal's newest entries; none without a terminal, where no one can be asked. */
+/** Creations in the journal's newest entries; none without a terminal, because integ cannot ask there. */
 async function recentRequests(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
@@ -259,7 +259,7 @@ function lastUsed(time: string): string {
   return `last used ${time.slice(0, 10)}`;
 }
 
-/** Each value once, with its first choice, which is the newest. */
+/** Keeps the first choice of each value, which is the newest. */
 function distinct(choices: readonly Choice[]): Choice[] {
   return [...new Map(choices.toReversed().map((choice) => [choice.value, choice])).values()].reverse();
 }

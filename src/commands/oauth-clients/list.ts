@@ -66,7 +66,7 @@ interface Row {
   readonly service_account_id: string;
   /** True if the client certainly uses a slot. */
   readonly usesSlot: boolean;
-  /** True if the client is revoked, and may use a slot until its cleanup is confirmed. */
+  /** True if the client is revoked: it may use a slot until the service has removed it. */
   readonly mayUseSlot: boolean;
 }
 
@@ -110,7 +110,7 @@ async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promi
   return clients.all();
 }
 
-/** Counts slots. A revoked client uses one until its cleanup is confirmed (§3.1), which the service does not show. */
+/** Counts slots. A revoked client uses a slot until its cleanup is confirmed (§3.1), which the service does not show. */
 class Slots {
   readonly #accounts = new Map<string, { used: number; revoked: number }>();
 

@@ -1,5 +1,5 @@
-// The options of every command, before or after its name, with their environment variables; and parsers of values that several
-// commands take.
+// The options that every command accepts, before or after its name, with their environment variables; and parsers of durations
+// and versions for several commands.
 import type { Command as PlainCommand, Option } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { versionFault, noVersion } from "../../api/call/request.ts";
@@ -159,7 +159,7 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
     else if (word.startsWith("--output=")) requested.push(word.slice("--output=".length));
     else if (/^-o[a-z]/.test(word)) requested.push(word.slice(2));
   }
-  // A missing or invalid format is itself the error to report: it is printed in the last valid format.
+  // Ignore an invalid format: its error is printed in the last valid one.
   const valid = requested.flatMap((text) => formats.find((format) => format === text) ?? []);
   return valid.at(-1) ?? standardFormat(env);
 }
@@ -168,7 +168,6 @@ function standardFormat(env: Readonly<Record<string, string | undefined>>): Form
   return agentMode(env) === undefined ? "table" : "json";
 }
 
-/** The formats of every command first. */
 export const formatAdvice: Advice =
   "Choose one of table, json, ndjson, csv, yaml, markdown. A few commands also have sarif, html or openmetrics.";
 
@@ -244,7 +243,7 @@ function durationOf(text: string, { name, hint }: { readonly name: string; reado
 }
 
 /**
- * Parses a lifetime or an age. A number needs a unit: 90 may mean days or seconds.
+ * Parses a lifetime or an age. A number needs a unit, because 90 may mean days or seconds.
  * @throws Failure `usage` as `parseDuration` does, and for a number without a unit except 0
  */
 export function parseLifetime(text: string, name: string): number {

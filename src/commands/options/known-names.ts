@@ -8,14 +8,14 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ProfileName } from "../../profiles/names.ts";
 
-/** Where the names come from. */
+/** The sources of the names. */
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
   /** The text of the policy file in the working folder; undefined without one. */
   policyText(): string | undefined;
   /** The absolute path of a file, or the address of a server. */
   readonly journalPath: string;
-  /** The profile in use: keys and clients of other accounts are left out. */
+  /** The active profile. integ offers no keys and clients of other accounts. */
   readonly profile?: { readonly name: string; readonly base_url?: string } | undefined;
   /** The newest first. */
   entries(filter: NameFilter): Promise<readonly Entry[]>;
@@ -23,9 +23,9 @@ export interface KnownNames {
 
 type NameFilter = EntryFilter & { readonly limit: number };
 
-/** The entries whose names are offered. */
+/** The entries whose names completion and prompts offer. */
 const newest: NameFilter = { all: true, limit: 200 };
-/** Number of unfinished entries that are offered: a larger one would slow completion. */
+/** Number of unfinished entries to offer. A larger number would slow completion. */
 const unfinishedLimit = 100;
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {
@@ -70,7 +70,7 @@ function entryChoices(entries: readonly Entry[]): Choice[] {
   });
 }
 
-/** The subject of an entry in a person's terms: the key's name, the client's service account, else the id. */
+/** What a person calls the entry's resource: the key's name or the client's service account, else the resource id. */
 function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;
@@ -91,13 +91,13 @@ async function itemChoices(text: string | undefined): Promise<Choice[]> {
   return itemNamesIn(text).map(([value, hint]) => ({ value, hint }));
 }
 
-/** Each resource once, with its newest entry; none that was revoked. */
+/** Each resource once, described by its newest entry, without revoked resources. */
 function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
-  const gone = new Set(entries.map((entry) => (entry.state === "replaced" ? entry.resource_id : revokedBy(entry))));
+  const revoked = new Set(entries.map((entry) => (entry.state === "replaced" ? entry.resource_id : revokedBy(entry))));
   const choices = new Map<string, Choice>();
   for (const entry of entries) {
     const { operation, resource_id: id, state, created_at, policy } = entry;
-    if (!operation.startsWith(operations) || id === null || gone.has(id) || choices.has(id)) continue;
+    if (!operation.startsWith(operations) || id === null || revoked.has(id) || choices.has(id)) continue;
     const subject = policy?.item ?? subjectOf(entry);
     const about = [subject === id ? "" : subject, operation, state, created_at.slice(0, 10)];
     choices.set(id, { value: id, hint: about.filter(Boolean).join(", ") });

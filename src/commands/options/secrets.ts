@@ -128,7 +128,7 @@ function destinationsIn(flags: SecretFlags): TypedDestination[] {
   ].sort((a, b) => a.at - b.at);
 }
 
-/** The format, if no destination is typed: it applies to the recorded file of a recovery. */
+/** The format typed without a destination: it applies to the recorded file of a recovery. */
 function looseFormat(
   { secretFormat = [], secretEnv = [] }: SecretFlags,
   to: readonly unknown[],
@@ -138,7 +138,7 @@ function looseFormat(
   return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
 }
 
-/** The only destination, if there is just one: its options may come before it. */
+/** The destination if only one was typed and its kind fits: its options may precede it. */
 function soleDestination(to: readonly TypedDestination[], kinds: readonly string[]): TypedDestination | undefined {
   const fitting = to.filter(({ option }) => kinds.includes(option.kind));
   return to.length === 1 ? fitting[0] : undefined;
@@ -202,7 +202,7 @@ function withConfirmation(how: string): Modifier {
   };
 }
 
-// The question for the destination of a secret: terminals and logs would keep a printed secret.
+// The question for the destination of a secret, because terminals and logs would keep a printed secret.
 
 /** Default overlap of a rotation whose secret is shown on the screen: a person has to store the secret first. */
 export const screenOverlapMs = 24 * 3_600_000;
@@ -221,7 +221,7 @@ interface AskOptions {
 }
 
 /**
- * Asks before a delivery replaces the acting profile's own credential.
+ * Asks before a delivery replaces the active profile's credential, and marks that destination as the profile's own.
  * @throws Failure `usage` if the person declines
  */
 async function confirmOwnProfile(context: Context, options: SecretOptions): Promise<SecretOptions> {
@@ -237,7 +237,7 @@ async function confirmOwnProfile(context: Context, options: SecretOptions): Prom
   return { ...options, to };
 }
 
-/** Asks for the destination. @returns the typed options if they name one, on a dry run, or without a terminal */
+/** Asks for the destination. @returns the typed options if they choose it, on a dry run, or without a terminal */
 export async function askDestination(
   context: Context,
   given: SecretOptions,

@@ -3,7 +3,7 @@ import { isTime } from "../../api/json/iso-time.ts";
 import { invalidValue } from "../../errors.ts";
 import { parseLifetime } from "./global.ts";
 
-/** The time that `--since` means. @throws Failure `usage` if the value is neither a time nor a duration */
+/** Converts the value to ISO 8601 UTC. @throws Failure `usage` if it is neither a time nor a duration */
 export function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))

@@ -7,7 +7,7 @@ import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ItemKind } from "../../policy/works.ts";
 import { missingCredential } from "../running/missing.ts";
 
-/** The context whose active profile is the policy's, unless `--profile` names one. */
+/** The context with the policy's profile as the active profile, unless `--profile` is given. */
 export function actingFor(context: Context, { profile: name }: Policy): Context {
   if (name === undefined || context.settings.profile !== undefined) return context;
   let chosen: Promise<ActiveProfile> | undefined;

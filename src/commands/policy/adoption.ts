@@ -1,4 +1,4 @@
-// Shared by the adoption commands: their checks, the entry that they add, and their output.
+// The checks, the entry and the output of the adoption commands.
 import { type Workbench, madeFor } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";

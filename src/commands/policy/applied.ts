@@ -15,7 +15,7 @@ export const appliedColumns = [
   { path: "result", heading: "result", kind: "status" },
   { path: "resource_id", heading: "resource" },
   { path: "due_at", heading: "due", kind: "time", isDetail: true },
-  // Text moves below a row that is too long, whole; an id would make each row a block.
+  // In a narrow table, a text column moves below its row; an id column would turn each row into a block.
   { path: "entry", heading: "entry", kind: "text" },
   { path: "message", heading: "message", kind: "sentence" },
 ] as const;
@@ -89,7 +89,7 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   };
-  // The line of counts has the unchanged ones.
+  // The line of counts includes the unchanged items.
   const shown = output.isTable ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
@@ -110,7 +110,7 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
   }
 }
 
-/** Reports the counts and the failures. @throws Failure the worst one, else `findings` if a person has to decide about an item */
+/** Reports counts and failures. @throws Failure the worst one or the interruption, else `findings` if an item needs a person */
 export function conclude(
   { output }: Context,
   applied: readonly AppliedItem[],

@@ -1,4 +1,4 @@
-// Applies one item of a plan as an ordinary change with an entry in the journal. There is no other state.
+// Applies one item of a plan as an ordinary change with an entry in the journal. A policy has no other state.
 import type { DiskHealth } from "../../disk/disk-health.ts";
 import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
@@ -54,8 +54,8 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   const isWork = (entry: Entry): boolean => {
     const change = isOf(entry, scope) ? workIn(entry) : undefined;
     const named = recordedItem(entry);
-    const isItems = named === undefined ? change?.old !== undefined && change.old === current : isSameItem(named, item);
-    return change?.kind === item.kind && (isItems || entry.id === continued);
+    const isOwn = named === undefined ? change?.old !== undefined && change.old === current : isSameItem(named, item);
+    return change?.kind === item.kind && (isOwn || entry.id === continued);
   };
   const named = namedJournal(bench.journal, { item, entriesAtPlan, current, continued, isWork });
   const work: ItemWork = {
@@ -71,8 +71,8 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
       if (finished === undefined || isWithdrawn(finished)) return { result: "elsewhere", entry: await named.newest() };
-      // The interrupted creation made no key, so the item still needs one. The consent to replace a destination's content is that of
-      // the interrupted creation: the plan asked for no other.
+      // The interrupted creation created nothing, so start another. The consent to replace a destination's content comes from the
+      // interrupted creation, because the plan did not ask for it again.
       if (finished.state === "refused") await start(work, finished.destination);
     } else await start(work);
     const entry = await named.newest();
@@ -83,7 +83,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   }
 }
 
-/** Adopts a client or key, unless an entry after the plan is about it: another item may have adopted it. */
+/** Adopts a client or key, unless an entry that is newer than the plan names it: another item may have adopted it. */
 async function adoptAs(
   { decision: { item }, options: { entriesAtPlan, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
@@ -97,8 +97,8 @@ async function adoptAs(
 }
 
 /**
- * The failure if this machine lacks the credential for an item. It is returned before anything is recorded, because it does not
- * count as a failure of the item. Delivering a kept secret needs no credential.
+ * The failure if this machine lacks the credential for an item. The check comes before any record, because this failure does not
+ * count against the item. Delivering a kept secret needs no credential.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -117,7 +117,7 @@ interface ItemWork {
   readonly named: NamedJournal;
 }
 
-/** A bench whose warnings start with the item's name, because several items run at the same time. It shows no waiting. */
+/** A bench whose warnings start with the item's name, because several items run at the same time. It shows no progress. */
 function benchFor(
   bench: Workbench,
   { journal, name }: { readonly journal: Journal; readonly name: string },
@@ -172,8 +172,8 @@ async function destinationOf(
 }
 
 /**
- * Consent to `apply` includes replacing a lost secret, except of a client that another program may have created, and a secret that
- * another machine may have delivered to a destination that integ cannot check: someone may use it.
+ * Consent to `apply` includes replacing a lost secret, unless someone may use it: another program may have created the client, or
+ * another machine may have delivered the secret to a destination that integ cannot check.
  */
 function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
   const isCheckable = (at: SingleDestination): boolean => {
@@ -220,7 +220,7 @@ export function clientRotation(item: ClientItem, { id }: SeenCredential): Parame
   return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
-/** The key's name gets a random mark, by which integ identifies the key after a lost response without asking a person. */
+/** Adds a random mark to the key's name. After a lost response, integ recognizes the key by the mark, without a question. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
@@ -248,7 +248,7 @@ function isWithdrawn({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
 
-/** Continues an entry. @returns its new state; undefined if another process works on the entry, or has finished it */
+/** Resumes an entry. @returns the changed entry; undefined if another process works on the entry, or has finished it */
 async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { named, options, decision } = work;
   const { context, disk } = options;
@@ -280,7 +280,7 @@ async function handleFailure(work: ItemWork, failure: Failure): Promise<ItemOutc
 /** Kinds of failures that do not count against the item: the service could not be reached, or limits requests. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** Counts a failure in the item's entry. If the item has no entry, adds a refused one. */
+/** Counts a failure in the item's entry. If this run has no entry for the item, adds a refused one. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;

@@ -35,7 +35,7 @@ export async function applyPlan(plan: Plan, options: ApplyOptions, run: RunOptio
     all.filter(isAdoption),
     all.filter(isFinish),
     all.filter((item) => createsCredential(item) && !isOwn(item)),
-    // The caller's own credential comes last: a failure may lock the caller out.
+    // Replace the caller's own credential last: a failure may lock the caller out.
     all.filter((item) => createsCredential(item) && isOwn(item)),
   ]) {
     await applyStage(stage, { slots, parallel: run.parallel, isOver: () => interruption.aborted }, async (planned) => {
@@ -104,7 +104,7 @@ function changeFreeSlots(decision: Decision, slots: Map<string, number>, by: num
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** True if the change uses no slot any more: the old client is revoked, or no client was created. */
+/** True if the change no longer uses a slot: the old client is revoked, or this run created no client. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

@@ -70,7 +70,7 @@ export const command = defineVerb({
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
     const choice = planOptions({ only, retry, redeliver, finish, includeOwn, adopt });
-    // Compute a saved plan as of its creation: an action that became due later needs another plan.
+    // Compute a saved plan for the time of its creation: an action that became due later needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = withCurrentWindow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
     assertEndable(plan, finish);
@@ -87,7 +87,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), entriesAtPlan, waitMs },
       { parallel, watch: updateRows(table) },
     ).finally(() => table.done());
-    // This run may have ended unfinished entries of earlier runs: release what they reserved.
+    // This run may have finished entries of earlier runs: delete the files that their deliveries left.
     const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
@@ -129,7 +129,7 @@ async function policyAndPlan(
   if ("why" in read)
     throw new Failure("usage", `The plan ${planFile} cannot be read: ${read.why}.`, {
       meaning: "Nothing was sent.",
-      // Do not suggest an existing file as --out: it would be overwritten, and it is not a plan.
+      // Do not suggest an existing file as --out: the command would overwrite a file that is not a plan.
       ...(read.isMissing
         ? { nextCommand: shell`integ plan --out ${planFile}` }
         : { hint: "Name a file that integ plan --out wrote." }),
@@ -159,7 +159,7 @@ function adoptWithPlanFailure(): Failure {
   });
 }
 
-/** A plan with the postponements of the current time window. @param now the plan as of now */
+/** A plan with the postponements of the current time window. @param now the same plan for the current time */
 function withCurrentWindow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
   const items = plan.items.map((item) => ({

@@ -19,7 +19,7 @@ export async function deliveredFiles({ journal }: Pick<Context, "journal">): Pro
 }
 
 /**
- * @param about.isFirst true if the item has no credential yet: its secret replaces the present credential of a profile
+ * @param about.isFirst true if the item has no credential yet: its secret may replace any credential of a profile
  * @param about.before the recorded destination of an interrupted entry, with a person's consent to replace its content
  */
 export function destinationOptions(

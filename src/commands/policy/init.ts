@@ -65,7 +65,7 @@ export const command = defineVerb({
   },
 });
 
-/** @returns a function that checks a policy text. Its messages have no line numbers, because no one has seen the text */
+/** @returns a function that checks a policy text. Its messages omit line numbers, because the user has not seen the text */
 async function validator({ clock }: Context, path: string): Promise<(text: string) => string | undefined> {
   const { readPolicy } = await import("../../policy/read.ts");
   return (text) => {
@@ -95,7 +95,7 @@ function writeNew(path: string, text: string, file: string): void {
   }
 }
 
-/** Clients in the journal that are not known to be revoked. */
+/** Active clients of the journal that belong to no other policy. */
 function knownClients(facts: JournalFacts): DraftItem[] {
   return [...facts.clients.all()]
     .filter(({ id, status }) => status === "active" && !facts.others.has(id))
@@ -129,7 +129,7 @@ async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftI
   for (const { id, name = "", keyType, scopes, status, expiresAt, createdAt } of value.rows.map((row) =>
     readAccessKey(row.value),
   )) {
-    // The list shows expired keys as active.
+    // The list can show an expired key as active.
     if (status !== "active" || id === undefined || Date.parse(expiresAt ?? "") <= now || facts.others.has(id)) continue;
     if ((keyType !== "user_bound" && keyType !== "service_account") || scopes === undefined) {
       output.warn(`The key ${id} is left out: the API does not show its type or its scopes.`);
@@ -167,7 +167,7 @@ function destinationText({ destinations, used, folder }: JournalFacts, id: strin
 interface JournalFacts {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** Policy ids of clients and keys that belong to other policies. */
+  /** By the id of a client or key: the id of another policy that it belongs to. */
   readonly others: ReadonlyMap<string, string>;
   /** The base of relative paths. */
   readonly folder: string;

@@ -24,11 +24,11 @@ export interface JournalItem {
   readonly item: ItemRef;
   /** Ids of the journal's entries when the plan was made. */
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** Id of the item's present client or key: an entry that replaces it is the item's. */
+  /** Id of the item's current client or key. An entry that replaces this credential belongs to the item. */
   readonly current: string | undefined;
   /** Id of the entry to continue. */
   readonly continued: string | undefined;
-  /** True if an entry with the item's name or credential is the item's. */
+  /** True if an entry, found by the item's name or credential, belongs to the item. */
   readonly isWork: (entry: Entry) => boolean;
 }
 
@@ -61,7 +61,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await rivalWork({ journal, item, intent }))];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
-    // `fresh`: do not resume an equal request that is unfinished, which is another item's.
+    // `fresh`: an unfinished entry of the same request belongs to another item, so do not resume it.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
@@ -120,7 +120,7 @@ function hasStepped({ sequence }: Entry): boolean {
   return sequence > 1;
 }
 
-/** True for an entry that is not a step of another one. */
+/** True for an entry that is neither a step nor a replacement of another entry. */
 function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">): boolean {
   return parent === null && replaces === null;
 }

@@ -1,4 +1,4 @@
-// Finds in the journal the present client or key of a policy item, and the successor of a rotated client or key.
+// Finds in the journal the current client or key of a policy item, and the successor of a rotated client or key.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -28,7 +28,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** Follows finished rotations from a client or key to its newest successor. Asks or warns before another id is used. */
+/** Follows finished rotations from a client or key to its newest successor. Asks or warns if there is a successor. */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();

@@ -7,7 +7,7 @@ import { isOfAnotherMachine } from "./places.ts";
 
 /**
  * @param machine the id of this machine's state folder: paths, profiles and keychains of another machine are not destinations here
- * @returns undefined if a policy file cannot name a destination, such as a command, whose text is not recorded, or the screen
+ * @returns undefined if a policy file cannot name a destination: the screen, or a command, whose text the journal does not record
  */
 export function destinationsOf(
   entries: readonly Entry[],

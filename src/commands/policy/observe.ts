@@ -16,7 +16,7 @@ import { eachInParallel } from "../../parallel.ts";
 import { isHere, unusablePlaces } from "./places.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
-/** Number of clients that are requested at the same time. */
+/** Number of clients to request at the same time. */
 const parallelRequests = 16;
 
 export interface Observation {
@@ -76,7 +76,7 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // The credentials of another sandbox no longer exist.
+  // Skip entries of another sandbox, whose credentials no longer exist.
   const mayExist = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
   return holdersOf(entries, { ...about, places, isHere: (entry, at) => mayExist(entry) && isHere(entry, at, machine) });
@@ -148,7 +148,7 @@ function seenKey(
   rotatedAtMs: number | undefined,
 ): Omit<SeenCredential, "id" | "ownership"> {
   const { keyType: type, scopes, name, lastUsedAt, expiresAt, createdByUserId: createdBy } = key;
-  // The age of a key that was rotated in place counts from its rotation.
+  // Count the age of a key that was rotated in place from its rotation.
   const isRotated = rotatedAtMs !== undefined && !(Date.parse(createdAt ?? "") > rotatedAtMs);
   return {
     status,

@@ -17,7 +17,7 @@ export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, m
   return at.kind !== "file" || !isDelivered || isThere(at.path);
 }
 
-/** Recorded destinations that no longer exist or are on another machine, by `placeIn`. */
+/** Recorded destinations that no longer exist or are on another machine, as names from `placeIn`. */
 export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: ReadonlyMap<string, Delivered>,

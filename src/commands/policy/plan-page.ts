@@ -44,7 +44,7 @@ function itemLines(
   return [{ ...named, text }, ...targets.map((target) => ({ margin, text: target }))];
 }
 
-/** The destinations, in full because they may be commands that a person has to read. */
+/** Shows destinations in full, because a person has to read a command before applying it. */
 function arrows({ row: { destinations, changed } }: PlannedItem): string[] {
   return destinations.map((name) => `→ ${name}${changed.includes(name) ? " (changed since the last delivery)" : ""}`);
 }

@@ -1,4 +1,4 @@
-// The rows of a plan, and the notes and failures that go with it.
+// The rows of a plan, and the notes and failures about it.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { hash } from "node:crypto";
 import type { Context } from "../../context.ts";

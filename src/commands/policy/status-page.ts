@@ -4,15 +4,15 @@ import type { PageLine } from "../../output/output.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
 import { type DisplayWidth, visibleText } from "../../output/visible-text.ts";
 
-/** A line of a section: its subject, its state, and the command that continues it. */
+/** A line of a section: its subject, its state, and the next command. */
 export interface StatusItem {
   readonly mark: "✗" | "!" | "·";
   readonly what: string;
   readonly state: string;
   readonly command?: string | null | undefined;
-  /** Items of one severity are ordered by kind, such as changes before keys. */
+  /** Order within a severity, such as changes before keys: the lowest number first. */
   readonly kind?: number;
-  /** The time that orders items of a kind, ISO 8601: of the next step, else of the last change; undefined: first. */
+  /** Order within a kind, ISO 8601: the time of the next step, else of the last change. Items without a time come first. */
   readonly at?: string | null | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface LiveCredential {
   readonly name?: string | undefined;
   /** ISO 8601; undefined: unknown. */
   readonly createdAt?: string | undefined;
-  /** null: never used; undefined: the API does not show it. */
+  /** Null: never used; undefined: the API does not show it. */
   readonly lastUsedAt?: string | null | undefined;
   readonly expiresAt?: string | null | undefined;
 }
@@ -131,7 +131,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
     columnOf(["", ...shown], (one) => (typeof one === "string" ? heading : text(one)), screen);
   const ids = column("Credentials", ({ id }) => `    ${id}`);
   const expiries = column("expires", (one) => expiryWords(one, timed));
-  // The timeline matters most: if it does not fit, these columns are left out, the first one first.
+  // Omit these columns, in this order, until the timeline fits.
   const optional = [
     column("", name),
     column("last used", (one) => lastUseWords(one, timed)),
@@ -220,7 +220,7 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }
 
-/** A bar as long as the credential remains valid, on the scale of the next 90 days. */
+/** A bar for the time until the credential expires, on a scale of 90 days. */
 function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
   if (one.expiresAt === undefined) return "";
   const validMs = validFor(one, nowMs);

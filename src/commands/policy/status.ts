@@ -70,9 +70,9 @@ export const command = defineVerb({
     await mentionMove(context);
     if (context.output.format === "openmetrics") return printSamples(context, { policy, account, out: options.out });
     const { profile, region, baseUrl } = account;
-    const { due, slots, clients, covered, begun } = policy
+    const { due, slots, clients, covered, entryByItem } = policy
       ? await policyStatus(context, { policy, account, file })
-      : { due: [], covered: [], begun: new Map(), ...(await knownClients(context, account)) };
+      : { due: [], covered: [], entryByItem: new Map(), ...(await knownClients(context, account)) };
     const listed = await listedKeys(context);
     const unfinished = await unfinishedRows(context, listed);
     const ending = keyRows(listed, { withinMs, except: new Set([...covered, ...keysOfChanges(unfinished)]) });
@@ -84,7 +84,7 @@ export const command = defineVerb({
       const own = live.find(({ id }) => id !== undefined && id === keyId);
       const dueNow = due.filter(({ state }) => state !== "wait");
       const { settings } = context;
-      const unlisted = due.filter(({ name }) => unfinished.every(({ entry }) => entry.id !== begun.get(name)));
+      const unlisted = due.filter(({ name }) => unfinished.every(({ entry }) => entry.id !== entryByItem.get(name)));
       return context.output.page(({ width = 80, ...screen }) => {
         const time = (iso: string): string => screen.time(iso, nowMs);
         const status: Status = {
@@ -118,7 +118,7 @@ export const command = defineVerb({
   },
 });
 
-/** The policy. If the default file is unusable, returns a row that says so, because status has more to show. */
+/** Loads the policy. If the default file is invalid, returns a row with the reason, because status shows other facts too. */
 async function policyOf(
   context: Context,
   typed: string | undefined,
@@ -238,7 +238,7 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
-/** Ids of the keys of unfinished changes: their expiry needs no row of its own. */
+/** Ids of the keys of unfinished changes. Their expiry needs no other row. */
 function keysOfChanges(unfinished: readonly Unfinished[]): (string | undefined)[] {
   return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
 }
@@ -379,7 +379,7 @@ async function dueRows(
   });
 }
 
-/** The changes that a policy requires, and its clients, which are read from the service. */
+/** The changes that a policy requires, and the known clients as the service shows them. */
 async function policyStatus(
   context: Context,
   { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
@@ -387,10 +387,10 @@ async function policyStatus(
   readonly due: readonly Row[];
   readonly slots: Slots;
   readonly clients: readonly LiveCredential[];
-  /** Ids of the credentials that the policy replaces or revokes: their expiry needs no row of its own. */
+  /** Ids of the credentials that the policy replaces or revokes. Their expiry needs no other row. */
   readonly covered: readonly (string | undefined)[];
-  /** The unfinished entry of each item, whose row of the journal says more. */
-  readonly begun: ReadonlyMap<string, string | undefined>;
+  /** Id of each item's unfinished entry, whose own row shows more. */
+  readonly entryByItem: ReadonlyMap<string, string | undefined>;
 }> {
   const { observed } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
@@ -399,12 +399,12 @@ async function policyStatus(
   const covered = plan.items
     .filter(({ row: { action } }) => action !== "none" && action !== "adopt")
     .map(({ decision }) => decision.current?.id);
-  const begun = new Map<string, string | undefined>();
+  const entryByItem = new Map<string, string | undefined>();
   for (const { item, hold } of plan.items.map(({ decision }) => decision)) {
     const { unfinished, waiting } = observed.works.get(itemKey(item)) ?? {};
-    if (hold === undefined) begun.set(item.name, (unfinished ?? waiting)?.entry.id);
+    if (hold === undefined) entryByItem.set(item.name, (unfinished ?? waiting)?.entry.id);
   }
-  return { due, slots: slotsOf(observed), clients: liveClients(observed), covered, begun };
+  return { due, slots: slotsOf(observed), clients: liveClients(observed), covered, entryByItem };
 }
 
 function slotsOf(observed: Observed): Slots {
@@ -475,7 +475,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     return { keys: value.rows.map((row) => readAccessKey(row.value)), nowMs: serviceNow(context, service) };
   } catch (error) {
-    // Fail instead of leaving out samples: a monitoring system would take them for an account without keys.
+    // Fail instead of omitting samples: a monitoring system would conclude that the account has no keys.
     if (
       !(error instanceof Failure) ||
       isInterruption(error) ||

@@ -2,7 +2,6 @@
 import type { Context } from "../../context.ts";
 import { showSteps } from "../running/dry-run.ts";
 
-/** @param settings to store; secrets are left out */
 export async function showSettings(context: Context, what: string, settings: object): Promise<void> {
   await showSteps(context, [{ what, body: JSON.stringify(settings, masked) }]);
 }

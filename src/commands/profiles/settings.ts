@@ -63,7 +63,7 @@ export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
 /**
  * Checks the typed flags, reads the secret, and returns the settings. A setting without a flag is absent.
- * @param before the profile to change, which completes the flags: a new secret needs its client and its endpoint
+ * @param before the profile to change. Its settings complete the flags: a new secret needs the stored client and endpoint
  */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
   const flags = before === undefined ? typed : await withStored(typed, before);
@@ -77,7 +77,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
-  // Last, so that a secret is requested or read only if everything else is valid.
+  // Get the secret last: integ asks for it only if all other flags are valid.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: flags.region }),
@@ -127,7 +127,7 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 
 /**
  * Completes flags with the profile's settings: a new secret keeps its client and endpoint, an audience keeps the endpoint. For
- * another origin only the Basic style is kept, because settings trusted with the old host must be typed again.
+ * another origin only the Basic style is kept: the other settings belong to the old host, so the user must type them again.
  */
 async function withStored(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;
@@ -139,7 +139,7 @@ async function withStored(flags: ProfileFlags, before: Profile): Promise<Profile
   return { ...stored, ...(await storedEndpoint(flags, before)), ...flags };
 }
 
-/** The profile's token endpoint, for a change that does not name one. Another origin has its own audience and issuer. */
+/** The settings of the stored token endpoint that the flags omit. None for an endpoint of another origin, which has its own. */
 async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
@@ -162,7 +162,7 @@ async function movesAway(from: string, to: string | undefined): Promise<boolean>
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
-/** The new id or Basic style of the present key; undefined for another key, or without a change. */
+/** The new id or Basic style of the stored key; undefined for another key, or without a change. */
 function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
   if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
@@ -195,7 +195,7 @@ async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Pr
   (await import("../../profiles/address.ts")).checkRegionOfHost(base, expected);
 }
 
-/** The flags that say how a client authenticates: only one of them may be given. */
+/** The flags for a client's authentication, of which only one may be given. */
 const clientProofs = ["clientSecretStdin", "clientSecretCommand", "clientAssertionCommand", "clientKeyFile"] as const;
 
 function wantsClient(flags: ProfileFlags): boolean {
@@ -264,7 +264,7 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
   };
 }
 
-/** The token endpoint of a profile with an API key, with which new clients are proven. */
+/** The token endpoint of a profile with an API key. integ proves new clients there. */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [
@@ -288,7 +288,7 @@ async function secretOf(
   return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
 }
 
-/** A hidden prompt; without a terminal, a failure that names the flags. */
+/** Prompts without showing the input. @throws Failure that names the flags, without a terminal */
 export function askSecret(context: Context, what: string): Promise<string> {
   const flag =
     what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";

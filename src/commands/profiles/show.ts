@@ -27,7 +27,7 @@ export const command = defineVerb({
 /** The profile from environment variables. */
 async function environmentRow(context: Parameters<typeof command.run>[0]): Promise<string> {
   const profile = await context.profiles.named("env");
-  // A profile with an API key may also have a token endpoint: the kind of credential comes from the credential.
+  // A token endpoint does not imply a client: a profile with an API key may have one too.
   const credential = await profile.credential().catch((error: unknown) => {
     if (error instanceof Failure && error.kind === "auth") return null;
     throw error;

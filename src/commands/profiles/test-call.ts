@@ -31,7 +31,7 @@ export async function tryCredential(
       ? "Store the profile although its credential is refused?"
       : "Store the profile untested?";
     let isKept = false;
-    // A signal at the question keeps nothing, and leaves time to remove the credential too.
+    // If a signal interrupts the question, integ removes the profile and its credential before it exits.
     await context.clock.finishing(async () => {
       try {
         isKept = output.interactive && (await output.confirm(question, { destructive: isRefused }));
@@ -51,7 +51,7 @@ export async function tryCredential(
 /**
  * Sends the test request.
  * @param name the name of a stored profile, which stays even if the request fails
- * @throws Failure `auth` if the service refuses the credential, or another kind without a response
+ * @throws Failure `auth` if the service refuses the credential, or another kind if the request fails
  */
 export async function testCall(context: Context, name: string): Promise<void> {
   const profile = await context.profiles.named(name);

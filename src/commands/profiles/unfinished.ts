@@ -11,7 +11,7 @@ export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   );
 }
 
-/** Warns of unfinished changes that this profile started. It compares profile ids: a new profile of the same name does not match. */
+/** Warns of unfinished changes that this profile started. Compares profile ids: a new profile of the same name does not match. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
@@ -20,7 +20,7 @@ export async function warnOfUnfinished(context: Context, profile: Profile, chang
 export async function assertJournalAnswers(context: Context, address: string): Promise<void> {
   const tried = context.journalAt(address).then(async (journal) => void (await journal.count()));
   const hint: Advice = `Correct the address, or add ${flags.noVerify} to store it untested.`;
-  // Other refusals, such as missing tables, name their own step when the journal is used.
+  // Ignore other failures, such as missing tables: the first use of the journal reports them with a next step.
   const refuse = ({ kind, message }: Failure): void => {
     if (kind === "unreachable") throw new Failure(kind, message, { meaning: "Nothing was stored.", hint });
   };
@@ -42,7 +42,7 @@ export async function warnOfHiddenEntries(
   });
 }
 
-/** An unreadable journal is only a warning: the profile is changed anyway. */
+/** Prints a warning. If the journal is unreadable, warns of that instead, because the profile changes anyway. */
 async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
     const text = await find();

@@ -11,7 +11,7 @@ export const profileColumns = [
   { path: "credential.kept_in", heading: "kept in" },
 ] as const;
 
-/** The token endpoint is that of the profile's own client; with an API key, the one that proves new clients. */
+/** Shows the token endpoint of the profile's own client; with an API key, the token endpoint that proves new clients. */
 export const profileView = (profile?: Profile): ResourceView => ({
   columns: [
     ...profileColumns.slice(0, 4),

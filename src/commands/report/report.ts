@@ -1,4 +1,4 @@
-// `integ report`: the access review, with all credentials that integ can find and a row for each kind of fact that it cannot.
+// `integ report`: the access review, with all credentials that integ can find and a row for each kind of unknown fact.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, extname, join, parse, resolve } from "node:path";
@@ -120,7 +120,7 @@ function formatOf(path: string, { typedFormat }: Context["output"]): Format {
   });
 }
 
-/** Refuses a file that could not be created after the requests. */
+/** Checks before the requests that the report can be written to a new file. */
 function assertNew(typed: string, cwd: string): void {
   const path = resolve(cwd, typed);
   const { dir, name, ext } = parse(typed);
@@ -211,7 +211,7 @@ interface ClientSources {
 /** Kinds of failures that end the report. Any other failure of a client becomes a row. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
-/** A row for each client of the journal. Revoked clients are not requested from the service: there may be thousands. */
+/** A row for each client of the journal. Does not request revoked clients from the service: there may be thousands. */
 async function clientRows(context: Context, { account, entries, facts, untrusted }: ClientSources): Promise<Row[]> {
   const ofClients = entries.filter((entry) => kindOf(entry) === "oauth_client");
   const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
@@ -256,7 +256,7 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
   } finally {
     progress.done();
   }
-  // The digest covers the order of the rows, and responses arrive in any order.
+  // Sort by id: the digest covers the order of the rows, and responses arrive in any order.
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 

@@ -60,7 +60,7 @@ function digestUnder(credential: Credential, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** How a client of the profile is proven. An in-process sandbox has a new port each time: its logical address is recorded. */
+/** The token endpoint that proves a client of the profile. For an in-process sandbox, whose port changes, its logical address. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
@@ -73,7 +73,7 @@ function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | n
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** Exchanges a key for a token. The journal does not record a command's text: the profile's current command is used. */
+/** Exchanges a key for a token. The journal does not record a command's text, so the profile's current command runs. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -114,8 +114,8 @@ async function prove(
 }
 
 /**
- * @param options.entry the entry to continue; without it, the account is the active profile's
- * @param options.disk shared by all work of the process: after a failed sync, nothing more is written
+ * @param options.entry the entry to resume; without an entry, the account is the active profile's
+ * @param options.disk shared by all changes of the process: after a failed sync, none of them writes
  * @param options.account returns the entry's account; by default a new one
  */
 export async function workbenchOf(
@@ -160,8 +160,8 @@ export function actingAs({ account }: Workbench): string {
 }
 
 /**
- * May integ replace this credential? Yes with the option, `--yes`, or a person's agreement. Only the option permits it for a
- * client that another program may have created, and for a secret that another machine may keep. `--yes` does not permit another
+ * May integ replace this credential? Yes with the option, `--yes`, or a person's agreement. If another program may have created
+ * the client, or another machine may keep the secret, only the option permits it. `--yes` does not permit another
  * rotation in place of a key whose secret may still work.
  */
 export async function mayReplace(
@@ -176,8 +176,8 @@ export async function mayReplace(
 }
 
 /**
- * May the old credential be revoked although the new one is not proven? Yes with `--accept-unproven` or a person's agreement to
- * this question. `--yes` is not enough: it does not say that the new credential works.
+ * May integ revoke the old credential although the new one is not proven? Yes with `--accept-unproven` or a person's agreement to
+ * this question. `--yes` is not enough: it does not confirm that the new credential works.
  */
 export async function mayRevokeUnproven(
   { output, settings }: Context,
@@ -229,7 +229,7 @@ export async function mentionUnfinished(context: Context): Promise<void> {
   const due = (await journal.unsettled()).filter(
     (entry) => needsAttention(entry, context.clock.now()) && !entry.parent,
   );
-  // An entry that another process works on needs nothing here.
+  // In a team's journal, skip entries that another process works on.
   const holders = due.length > 0 && journal.isShared ? await journal.holders() : undefined;
   const unfinished = due.filter(({ id }) => !holders?.has(id));
   if (unfinished.length === 0) return;
@@ -272,7 +272,7 @@ export class DeferredPrintErrors {
   }
 }
 
-/** Sentences that say where a secret was delivered; undefined if it was printed with the result. */
+/** Sentences that name the destinations of a delivered secret; undefined if it was printed, or is not delivered. */
 export function deliveryWords(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   return deliveredTo(entry.destination);
@@ -283,7 +283,7 @@ function deliveredTo(record: DestinationRecord): string | undefined {
   return sentences.join(" ") || undefined;
 }
 
-/** Prints where a secret was delivered, which the receipt does not contain. */
+/** Prints the destinations of a delivered secret, which the receipt does not contain. */
 export function reportDelivered({ output }: Pick<Context, "output">, { record }: Pick<Destination, "record">): void {
   const place = deliveredTo(record);
   if (place !== undefined) output.note(place);
@@ -313,7 +313,7 @@ export async function checkedDeliveryWords(
   return sentences.filter((text) => text !== "").join(" ") || undefined;
 }
 
-/** The secret in a file that it was delivered to; undefined for other destinations, or if it cannot be read. */
+/** Reads the secret from the file that it was delivered to; undefined for other destinations, or if the file is unreadable. */
 export async function readDelivered(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
   if (place.kind !== "file") return undefined;
   return secrets.reread(place).catch(onFailure(() => undefined));
@@ -358,8 +358,8 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
 }
 
 /**
- * The profile that finishes an entry. A journal of this machine names it. A team's journal names profiles of other machines, so
- * the address, organization and client have to match.
+ * The profile that finishes an entry: in a journal of this machine, the profile that the entry names. A team's journal can name a
+ * profile of another machine, so the address, organization and client have to match.
  */
 export async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
   const { isShared } = await context.journal();

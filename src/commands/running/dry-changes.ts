@@ -107,7 +107,7 @@ export async function recoverySteps(journal: Journal, entry: Entry, choice: Reco
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** The steps from the entry's next one on, which `next` chooses as in the real run. */
+/** The remaining steps of an entry. `next` chooses the first one, as in the real run. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;
