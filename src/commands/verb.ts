@@ -8,9 +8,9 @@ import type { Column, Format } from "../output/formats/format.ts";
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
   /** Declares arguments and options on the command, and returns it. */
   readonly configure: (command: Command) => Command<Args, Options>;
-  /** Asks at a terminal for a missing first argument. @returns undefined if nothing can be chosen: the argument stays missing */
+  /** Asks at a terminal for a missing first argument. @returns undefined without choices: the argument stays missing */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  /** The columns of a change's result: an unknown field of `--fields` is refused before anything is sent. */
+  /** The columns of a change's result. integ refuses other fields in `--fields` before it sends a request. */
   readonly result?: readonly Column[];
   /** Additional formats of this command. */
   readonly formats?: readonly Format[];

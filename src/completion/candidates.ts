@@ -1,4 +1,4 @@
-// Finds the candidates at the cursor. All shells ask through `integ __complete`, so that they complete alike.
+// Finds the candidates at the cursor. All shells call `integ __complete`, so that they complete alike.
 import type { Flag, Node, Tree, Value } from "./tree.ts";
 import type { LiveNames } from "./values.ts";
 
@@ -97,7 +97,7 @@ function commandsOf(node: Node, current: string, more: readonly Candidate[] = []
   return { kind: "commands", prefix: "", list: !names.some(matches) && aliases.some(matches) ? aliases : names };
 }
 
-/** Flags that were typed in neither their short nor their long form, and flags that can be repeated. */
+/** Flags that were not typed yet, in short or long form, and flags that can be repeated. */
 function optionsOf(flags: readonly Flag[], { usedFlags }: WordContext): Candidates {
   const namesOf = ({ long, short }: Flag): string[] => (short === undefined ? [long] : [long, short]);
   const unused = flags.filter((flag) => takesMany(flag) || !namesOf(flag).some((name) => usedFlags.has(name)));

@@ -5,13 +5,13 @@ import { type Argument, type Flag, isRunnable, type Node, type Tree, type Value 
 export interface Variable {
   readonly name: string;
   readonly meaning: string;
-  /** The flag that overrides it. */
+  /** The flag that overrides the variable. */
   readonly flag?: string;
 }
 
 export interface ExitCode {
   readonly code: number;
-  /** null for success. */
+  /** Null for success. */
   readonly kind: string | null;
   readonly when: string;
 }

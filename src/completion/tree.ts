@@ -62,7 +62,7 @@ export interface Flag {
   readonly long: string;
   readonly summary: string;
   readonly value?: Value;
-  /** True if the command refuses to run without it. */
+  /** True if the command refuses to run without the flag. */
   readonly mandatory: boolean;
   /** The default value as text. */
   readonly standard?: string;

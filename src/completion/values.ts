@@ -1,6 +1,6 @@
 // Completion of values: words, files, or names from this machine.
-// A flag or argument with `.choices()` accepts only these words; any other completes by the word in angle brackets,
-// which has the same meaning in every command. A test fails for unknown words.
+// A flag or argument with `.choices()` accepts only these words. Otherwise the word in angle brackets selects the completion;
+// it has the same meaning in every command. A test fails for unknown words.
 import { flags } from "../next-step.ts";
 
 /** Kinds of names that `integ __complete` reads from this machine. */

@@ -147,7 +147,7 @@ function notLoaded(cause: unknown): never {
   });
 }
 
-/** The environment for programs that integ starts: its own variables may contain credentials. */
+/** The environment for programs that integ starts. Omits integ's own variables, which may contain credentials. */
 function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const variables = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(variables) as Record<string, string>;
@@ -157,7 +157,7 @@ interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly settings: Settings;
-  /** Aborts every wait at the end of the command. */
+  /** Aborted when an interrupted command has to stop waiting. */
   readonly cut: AbortSignal;
   readonly printNote: (text: string) => void;
 }
@@ -291,7 +291,7 @@ export function buildSecrets(parts: SecretParts): Secrets {
   };
 }
 
-/** Masks secrets in GitHub Actions only. In agent mode no secret is printed. */
+/** On GitHub Actions, masks secrets in the log. In agent mode, refuses to print a secret. */
 function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secrets, "checkMask" | "mask"> {
   const isMasked = env.GITHUB_ACTIONS === "true";
   const refuse = async (meaning?: string): Promise<void> => {

@@ -63,7 +63,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
   };
 }
 
-/** Header names may have any case. @param wanted in lower case */
+/** Finds a header, whose name may have any case. @param wanted the name in lower case */
 function headerOf(headers: ExchangeRequest["headers"], wanted: string): string | undefined {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
@@ -72,7 +72,7 @@ function isFinal(status: number): boolean {
   return status < 500 && status !== 429 && status !== 408;
 }
 
-/** Equal for equal requests. It may contain a secret and is never shown. */
+/** A key that is equal for equal requests. It may contain a secret: never print it. */
 function requestKey({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
   const key = headerOf(headers, "idempotency-key") ?? null;
   return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);
@@ -116,6 +116,6 @@ function shownUrl({ baseUrl, path }: ExchangeRequest): string {
 
 function maskPair(pair: string): string {
   const [name = ""] = pair.split("=");
-  // An escaped name could be any of these.
+  // A name with a % escape could spell any of these words.
   return name === "page_token" || !/secret|token|pass|key|cred|auth|sig|%/i.test(name) ? pair : `${name}=…`;
 }

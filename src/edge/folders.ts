@@ -49,7 +49,7 @@ export function journalPath(env: Environment, { stateDir, cwd }: { stateDir: str
   return isAddress(given) ? given : resolve(cwd, given);
 }
 
-/** The XDG specification ignores relative paths. */
+/** Ignores a relative path, as the XDG specification requires. */
 function xdg(value: string | undefined, standard: string): string {
   return value && isAbsolute(value) ? value : standard;
 }

@@ -8,7 +8,7 @@ import { Failure } from "../errors.ts";
 const graceMs = 5_000;
 /** Signals that interrupt a command in an orderly way. */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Longest delay of `setTimeout`: after a longer one it would fire immediately. */
+/** Maximum delay of `setTimeout`: Node fires longer timers immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 export interface Interruption {

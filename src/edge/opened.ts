@@ -42,7 +42,7 @@ export interface ConnectionParts {
   readonly sandbox: EmbeddedSandbox;
   /** Output of `--debug`. */
   readonly debug: Terminal | undefined;
-  /** The journal's leases: without them another process may work on the entry, and integ sends no change for it. */
+  /** The journal's leases. integ sends a change only while it holds them: otherwise another process may work on the entry. */
   readonly leases: TransportOptions["leases"];
 }
 

@@ -105,7 +105,7 @@ async function showHelp(terminal: Terminal, help: { help: string; toStderr: bool
   return help.toStderr ? exitCodes.usage : 0;
 }
 
-/** The failure for a program that asked for JSON instead of a help screen. */
+/** The failure for a program that requested JSON, in place of a help screen. */
 function noCommand(words: readonly string[]): Failure {
   const command = knownWords(words);
   const message = command.length === 0 ? "No command was given." : `${command.join(" ")} needs one of its commands.`;
@@ -179,8 +179,6 @@ function failureOfSystem(error: unknown): Failure | undefined {
   });
 }
 
-// Parses words into a verb to run, a help screen, or an error with a suggestion.
-
 /**
  * Parses the command line.
  * @param words the arguments after the program's name
@@ -234,7 +232,7 @@ export async function readCommandLine(
     if (!(error instanceof CommanderError)) throw error;
     if (requestedHelp !== undefined)
       return { help: await helpText(requestedHelp, screen.width), toStderr: error.code === "commander.help" };
-    // `--version`.
+    // Commander printed the version.
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     const unknownBelow = error.code === "commander.unknownCommand" ? stopped : undefined;
     const failure = await usageFailure(complaint || error.message, { words, program, unknownBelow });
@@ -247,7 +245,7 @@ export async function readCommandLine(
   return { help: requestedHelp ? await helpText(requestedHelp, screen.width) : "", toStderr: false };
 }
 
-/** The help screen that commander was about to print. Its texts are loaded only if it is needed. */
+/** The help screen that commander was about to print. Its texts load only when integ prints the screen. */
 interface RequestedHelp {
   readonly command: Command;
   readonly helper: Help;
@@ -350,7 +348,7 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
-/** Names the whole command: commander names only its last word. */
+/** Rewrites commander's message for too many arguments, which names only the last word of the command. */
 function tooMany(message: string, command: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;

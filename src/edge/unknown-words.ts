@@ -36,7 +36,7 @@ const aliases: Readonly<Record<string, keyof typeof familiarWords>> = {
   token: "tokens",
 };
 
-/** Verbs with the same meaning; the first that a noun has is suggested. */
+/** Groups of verbs with the same meaning. integ suggests the first verb that the noun has. */
 const synonyms: readonly (readonly string[])[] = [
   ["get", "show", "list", "view", "describe", "info", "ls"],
   ["create", "add", "new", "issue"],

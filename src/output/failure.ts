@@ -16,11 +16,11 @@ export interface FailureStyle {
   readonly width?: number | undefined;
 }
 
-/** Longest text of the service that is shown. */
+/** Maximum length of a text in a failure. */
 const longestText = 2000;
 
 /**
- * A failure for standard error, with its last new line. `json` and `ndjson`: a JSON object on one line. Other formats:
+ * Formats a failure for standard error, with a final line break. `json` and `ndjson`: a JSON object on one line. Other formats:
  * what happened, what it means, what to type next, and where it happened.
  */
 export function renderFailure(failure: Failure, style: FailureStyle): string {
@@ -61,7 +61,7 @@ function forPerson(failure: Failure, style: FailureStyle): string {
   if (hint !== undefined) lines.push(wrap(`Fix: ${linesOf(hint).join(" ")}`, "  ").replace("Fix:", paint.bold("Fix:")));
   const next = nextCommand && commandAfter(nextCommand, style.typed ?? []);
   const command = next && visibleText(next);
-  // Never wrapped or cut, so that it can be pasted.
+  // Do not wrap or cut the command, so that users can paste it.
   if (command !== undefined) lines.push(`  ${paint.bold("Next:")} ${command}`);
   if (problem?.doc_url !== undefined) lines.push(`  ${paint.bold("See:")} ${oneLine(problem.doc_url)}`);
   lines.push(...whereLines(failure, { ...style, command }).map((line) => `  ${paint.dim(line)}`));
@@ -79,7 +79,7 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
 /** Failures of these kinds follow a response: a missing request id is not shown as "unknown". */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/** Place, request, ids and exit code, on one line if they fit, without what the message or the command already shows. */
+/** Place, request, ids and exit code, on one line if they fit. Omits facts that the message or the command already shows. */
 function whereLines(
   { kind, message, details }: Failure,
   {
@@ -104,7 +104,7 @@ function whereLines(
 }
 
 /**
- * An unexpected error with its stack: a bug of integ.
+ * Formats an unexpected error with its stack, as a bug of integ.
  * @param style JSON formats get a failure object of kind `failed`
  */
 export function renderBug(error: unknown, style?: FailureStyle): string {

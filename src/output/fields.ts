@@ -187,7 +187,7 @@ export class ChosenFields {
     return values;
   }
 
-  /** Records which requested fields the row has; costs nothing once all were seen. */
+  /** Records which requested fields the row has. Returns immediately if all were seen. */
   see(row: JsonText): void {
     this.#rows += 1;
     if (this.#unseen.size === 0) return;

@@ -260,7 +260,7 @@ export function createProgress(options: ProgressOptions): Progresses {
       },
     };
   const isInteractive = terminal.isTTY.stderr;
-  /** Running waits, which printed a line of their own: other progress is silent during them. */
+  /** Running waits. Each printed its own line, so other progress prints nothing during a wait. */
   const waits = new Set<object>();
   return {
     progress(label) {

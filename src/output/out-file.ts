@@ -116,7 +116,7 @@ export class OutFile implements Sink {
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
     const { force, identity, from } = this.#options;
-    // Written before the file is created or truncated, so that `--resume` works after a crash at any later moment.
+    // Write the resume point before the file is created or truncated, so that `--resume` works after any later crash.
     if (this.before === undefined)
       writeResumePoint(
         this.path,
@@ -126,7 +126,7 @@ export class OutFile implements Sink {
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
-    // The bytes after the resume point are an incomplete page.
+    // Remove the bytes after the resume point: they are an incomplete page.
     ftruncateSync(fd, this.#bytes);
     return fd;
   }

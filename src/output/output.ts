@@ -279,7 +279,7 @@ function summaryOf(
     try {
       const { appendFileSync, closeSync, constants, openSync } = await import("node:fs");
       const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
-      // A pipe that no one reads would stop the program here: it is opened without waiting.
+      // Open without waiting: a pipe without a reader would block the program here.
       const fd = openSync(env.GITHUB_STEP_SUMMARY, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK);
       appendFileSync(fd, `${text}\n`);
       closeSync(fd);

@@ -26,8 +26,8 @@ export function relativeTime(time: string, nowMs: number): string {
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
- * A duration rounded down, so that nothing is promised to last longer than it does: `10 seconds`, `80 minutes`, `36 hours`,
- * `90 days`. A thousandth of a unit may be missing: a limit of 90 days, read a moment later, is still 90 days.
+ * Rounds a duration down, so that no message promises too much time: `10 seconds`, `80 minutes`, `36 hours`, `90 days`.
+ * A thousandth of a unit may be missing: a limit of 90 days, read a moment later, is still 90 days.
  * @param isExact no months or years, as for a limit of a policy
  */
 export function roundedDuration(ms: number, isExact = false): string {

@@ -51,7 +51,7 @@ export class UniqueRows {
   }
 }
 
-/** Sizes of pages. A table takes its widths from the first one. */
+/** Number of rows per page. A table takes its column widths from the first page. */
 const [firstPage, laterPages] = [5000, 500];
 
 /** Splits items into pages, with one page in memory at a time; at least one page. */

@@ -154,7 +154,7 @@ export class Terminal {
     }
   }
 
-  /** Writes to stderr. Errors are ignored, because no one could read about them. */
+  /** Writes to stderr. Ignores errors, because no other stream could report them. */
   writeErr(text: string): void {
     if (text === "") return;
     if (this.#pager !== undefined) {
@@ -167,7 +167,7 @@ export class Terminal {
       if (this.#files.stderr === undefined) this.stderr.write(text);
       else wholeFile(this.#files.stderr, text);
     } catch {
-      // No one could read it.
+      // No other stream could report the error.
     }
   }
 
@@ -200,7 +200,7 @@ export class Terminal {
     this.writeErr(this.#delayed);
   }
 
-  /** Waits until the pager has ended. Prints its output again if it failed. @returns true if the user left it */
+  /** Waits until the pager has ended. Prints the output again if the pager failed. @returns true if the user left the pager */
   async #endPager(): Promise<boolean> {
     const isRead = (await this.#pager?.close()) ?? true;
     this.#pager = undefined;

@@ -28,7 +28,7 @@ const widths = new Uint8Array(65_536);
 const [narrow, wide, other] = [1, 2, 3] as const;
 
 /**
- * @param unit of UTF-16
+ * @param unit a UTF-16 code unit
  * @param measure string-width
  * @returns 1 or 2; 0 if the width depends on neighbours, or the character must be escaped
  */

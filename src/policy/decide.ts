@@ -41,13 +41,13 @@ export interface Decision {
     | "astray"
     | "untrusted"
     | undefined;
-  /** The profile that may authenticate with it. */
+  /** The profile that may authenticate with the credential. */
   readonly mayBeOwnOf?: string | undefined;
   /** Id of the untrusted entry. */
   readonly entry?: string | undefined;
   /** The credential whose secret is at this item's destination. */
   readonly holder?: Holder | undefined;
-  /** Credentials without an item that may be adopted as this one. */
+  /** Credentials without an item that this item could adopt. */
   readonly choices?: readonly SeenCredential[] | undefined;
 }
 
@@ -203,8 +203,8 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
 }
 
 /**
- * Working credentials of no item with this item's settings: the keys of its name. If there are none and it cannot be
- * created, because it has no destination: all except keys named like another item.
+ * Active credentials that belong to no item and fit this item's settings: keys with the item's name. If there are none and
+ * the item has no destination, so that integ cannot create it: all of them except keys named like another item.
  */
 function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
@@ -287,7 +287,7 @@ function holderAtDestination(item: PolicyItem, observed: Observed): Holder | und
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
-/** True if the new secret would overwrite the acting profile's credential, and does not replace that credential. */
+/** True if the new secret would overwrite the active profile's credential, and does not replace that credential. */
 function replacesOwnCredential({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
@@ -318,7 +318,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const astray = misplacedSecret(item, current, observed);
-  // A due rotation delivers a new secret anyway. A person decides if a program may use the present one.
+  // A due rotation delivers a new secret anyway. A person decides if a program may use the current one.
   const needsDecision = astray !== undefined && (astray.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: astray.reason, hold: "astray", dueMs: nowMs };
@@ -328,7 +328,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
 }
 
-/** Why the secret is not at the file's destinations, if so. `mayBeInUse`: a program may use it where it is now. */
+/** Why the secret is not at the file's destinations; undefined if it is. `mayBeInUse`: a program may use it at its place. */
 function misplacedSecret(
   item: PolicyItem,
   { id }: SeenCredential,
@@ -354,7 +354,7 @@ function placesWords(places: readonly SingleDestination[]): string {
   return places.map((at) => describeDestination(at).name).join(", ");
 }
 
-/** Commands of an item that its present secret was not delivered to. */
+/** Commands of an item that did not receive its current secret. */
 export function changedCommands(item: PolicyItem, { id }: SeenCredential, { delivered }: Observed): string[] {
   const last = delivered.get(id);
   if (last === undefined) return [];

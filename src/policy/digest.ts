@@ -1,4 +1,4 @@
-// A plan as a document. A digest of its inputs ensures that it is applied only to the same state.
+// A plan as a document. A digest of its inputs lets `apply` refuse the plan if the state has changed.
 import { createHash } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { placeOf } from "./holders.ts";

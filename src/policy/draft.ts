@@ -89,7 +89,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / 1000)}s`;
 }
 
-/** A unique name per item, made from the credential's name and the characters allowed in names. */
+/** A unique name per item, made of the allowed characters of the credential's name. */
 export function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
   return new Map(items.map((item) => [item, freeName(item.baseName, item.kind, taken)]));

@@ -28,7 +28,7 @@ export function policyFinding(rule: PolicyFinding["rule"], item: string, message
   return { object: "finding", id: `${rule}:${item}`, rule, item, message };
 }
 
-/** Findings that need nothing but the file. */
+/** Findings from the file alone. */
 export function findingsOf({ items }: Policy): PolicyFinding[] {
   return [...items.flatMap(findingsOfItem), ...crowdedAccounts(items)];
 }

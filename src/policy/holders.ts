@@ -15,11 +15,11 @@ export interface Holder {
   /** Its item, by `itemKey`. */
   readonly item: string | undefined;
   readonly isUnfinished: boolean;
-  /** The service or organization that issued it, if not the plan's: integ cannot look the credential up there. */
+  /** The issuing service or organization if it is not the plan's: integ cannot look up the credential there. */
   readonly issuer: string | undefined;
 }
 
-/** The identity of a destination. For a command it includes format and `owner`, by which it may choose the place. */
+/** The identity of a destination. For a command it includes format and owner, because both may decide where it stores the secret. */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -31,7 +31,7 @@ export function placeOf(destination: ItemDestination, owner?: PolicyItem): strin
 }
 
 function storePlace(to: string): string {
-  // After its name, an organization's secret in GitHub lists the repositories that may use it.
+  // Ignore the list of allowed repositories that follows the name of a GitHub organization's secret.
   return `store:${storeKindOf(to)?.isAnyCase === true ? to.toLowerCase().replace(/(#\w+)\?.*$/, "$1") : to}`;
 }
 

@@ -5,7 +5,7 @@ import type { ItemWorks } from "./works.ts";
 /** A client or key. Fields that the service does not show are undefined. */
 export interface SeenCredential {
   readonly id: string;
-  /** `absent`: the service does not know it. */
+  /** `absent`: the service does not know the credential. */
   readonly status: string;
   readonly serviceAccount?: string | undefined;
   readonly clientId?: string | null | undefined;
@@ -14,20 +14,20 @@ export interface SeenCredential {
   readonly name?: string | undefined;
   /** ISO 8601. For a key that was rotated in place: the time of the rotation. */
   readonly createdAt?: string | undefined;
-  /** null: it never expires. */
+  /** Null: the credential never expires. */
   readonly expiresAt?: string | null | undefined;
   /** Last use of a key; null: never. */
   readonly lastUsedAt?: string | null | undefined;
   /** The user that created a key. */
   readonly createdBy?: string | undefined;
-  /** `own`: the acting profile authenticates with it; `maybe`: the API shows too little to decide. */
+  /** `own`: the active profile authenticates with it; `maybe`: the API shows too little to decide. */
   readonly ownership: "own" | "maybe" | "other";
 }
 
 export interface Observed {
   /** The service's time, milliseconds since 1970. */
   readonly nowMs: number;
-  /** The acting profile. */
+  /** The active profile. */
   readonly profile: string;
   /** Works of each item, by `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;

@@ -38,7 +38,7 @@ export interface PlanRow {
   readonly slots_after: number | null;
   /** Commands in full, because they receive the secret. */
   readonly destinations: readonly string[];
-  /** Commands that the present secret was not delivered to. */
+  /** Commands that did not receive the current secret. */
   readonly changed: readonly string[];
   readonly state: string;
   readonly resource_id: string | null;
@@ -110,7 +110,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   };
 }
 
-/** Credentials that several items could adopt are left to the user. */
+/** Leaves a credential that several items could adopt to the user. With `adopt`, plans the adoption of the others. */
 function withoutAmbiguous(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
@@ -186,11 +186,11 @@ function unmanagedIn(
   { works, clients, keys, nowMs }: Observed,
   decisions: readonly Decision[],
 ): Unmanaged[] {
-  // The item's own row mentions its client or key.
+  // Omit credentials that an item's own row shows.
   const managed = new Set(
     decisions.flatMap(({ current, choices = [] }) => [current?.id, ...choices.map(({ id }) => id)]),
   );
-  // Another policy manages these: adopt would refuse them.
+  // Omit credentials of other policies, which `adopt` would refuse.
   for (const [key, { candidates }] of works)
     if (itemOf(key).policy !== policyId) for (const id of candidates) managed.add(id);
   for (const item of items) {

@@ -115,7 +115,7 @@ function messageOf({ code, message }: YAMLError, rest: string): string {
   }
 }
 
-/** Describes common typing mistakes: the library's messages use the grammar's terms. */
+/** Describes common typing mistakes in plain words, because the library's messages use terms of YAML's grammar. */
 function syntaxWords(code: string, { message, rest }: { readonly message: string; readonly rest: string }): string {
   const [, closing] = /end with a (\S)/.exec(message) ?? [];
   if (closing !== undefined) return `a ${closing} is missing before this. Allowed: lists as [a, b], maps as { a: b }`;
@@ -195,7 +195,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
   });
 }
 
-/** The errors of the form of a union that was most likely meant: all of them are about keys that the value has. */
+/** The errors of the alternative that the user most likely meant: all of them concern keys that the value has. */
 function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const forms = errors.flatMap((issues): Issue[][] =>

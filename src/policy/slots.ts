@@ -75,7 +75,7 @@ function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rota
   };
 }
 
-/** Rotations that find no free slot. A rotation with an overlap keeps its slot; the others share one in turn. */
+/** Rotations that find no free slot. A rotation with an overlap keeps its slot; the others use one slot in turn. */
 function withoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {
@@ -94,7 +94,7 @@ function waitForSlot(decision: Decision, limit: number): Decision {
   return { ...decision, action: "wait", reason, step: { do: "nothing" } };
 }
 
-/** Revocations precede creations. */
+/** Sorts revocations before creations. */
 function revocationsFirst(decisions: readonly Decision[]): Decision[] {
   const rank = ({ action }: Decision): number => (action === "revoke_old" ? 0 : 1);
   return [...decisions].sort((a, b) => rank(a) - rank(b));

@@ -23,7 +23,7 @@ export interface ItemWorks {
   readonly unfinished: Work | undefined;
   /** A rotation in its overlap. */
   readonly waiting: Work | undefined;
-  /** Clients or keys that may be the item's, the newest first. */
+  /** Ids of clients or keys that may belong to the item, the newest first. */
   readonly candidates: readonly string[];
 }
 
@@ -66,7 +66,7 @@ interface NamedCredential {
   readonly serviceAccount?: string | null | undefined;
 }
 
-/** The text that an item is named after: a key's name; a client has none, so the id of its service account. */
+/** The base of an item's name: a key's name, or the service account of a client, which has no name; else the id. */
 export function baseNameOf({ kind, id, name, serviceAccount }: NamedCredential): string {
   return (kind === "access_key" ? name : serviceAccount?.replace(/^sa_/, "")) ?? id;
 }

@@ -1,14 +1,14 @@
-// Shows a command's output without the secrets that it was given: terminals, CI logs and agents' transcripts store it.
+// Shows a command's output without the command's secrets, because terminals, CI logs and agents' transcripts store it.
 import { withoutSecrets } from "../api/http/redaction.ts";
 import { agentMode } from "./agent-mode.ts";
 import type { Environment } from "./resolution.ts";
 
 const mask = "***";
 
-/** Longest output that is shown. Longer output is not shown, because the end of a part could be half a secret. */
+/** Maximum length of shown output. Longer output is omitted, because a cut could leave half a secret. */
 const longestShown = 64 * 1024;
 
-/** Shorter lines of a command's output are not taken for a secret: masking them would garble the rest. */
+/** Minimum length of a printed line to mask as a secret. Masking shorter lines would garble the output. */
 const shortestPrinted = 8;
 
 export interface ShownOutput {
@@ -18,8 +18,8 @@ export interface ShownOutput {
 }
 
 /**
- * Shows output immediately if the command was given no secret and agent mode is off. Otherwise at the command's end, because a
- * secret may arrive in pieces; in agent mode only if the command failed.
+ * Shows output immediately if the command received no secret and agent mode is off. Otherwise shows it at the command's end, because
+ * a secret may arrive in pieces; in agent mode only if the command failed.
  */
 export function shownOutput(
   show: (chunk: Buffer) => void,

@@ -216,7 +216,7 @@ function mayReferTo(store: ProfileStore, { name, ref }: { name: string; ref: str
 
 /**
  * Adds a profile with its credential. The first profile becomes the default.
- * @throws Failure `usage` for an invalid name, address or setting; nothing is kept
+ * @throws Failure `usage` for an invalid name, address or setting; then stores nothing
  */
 export async function addProfile(
   { store, credentials }: ProfileStores,
@@ -239,8 +239,8 @@ export async function addProfile(
 /**
  * Changes a profile. A base URL with another origin removes and reports the old origin's settings.
  * @param options.over the credential that the change may replace
- * @throws Failure `usage` for an invalid setting, `conflict` if the profile now has another credential or another
- * process changed its address
+ * @throws Failure `usage` for an invalid setting; `conflict` if the profile's credential is not `over`; `failed` if
+ * another process changed its address
  */
 export async function editProfile(
   { store, credentials }: ProfileStores,

@@ -18,7 +18,7 @@ export interface KeptSecret {
 }
 
 export interface SavedSecret extends KeptSecret {
-  /** Why the secret is in a file instead of the keychain, if that was found only now. */
+  /** Why the secret is in a file instead of the keychain, if this call found that the keychain is absent. */
   readonly note?: string;
 }
 
@@ -59,7 +59,7 @@ class LayeredCredentials {
 
   /**
    * Stores a secret for the given origins.
-   * @throws Failure `failed` or `usage` if the keychain, or without one the file, does not accept it
+   * @throws Failure `failed` or `usage` if the keychain does not store it, or, without a keychain, the file cannot be written
    */
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
     const ref = crypto.randomUUID();

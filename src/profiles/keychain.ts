@@ -42,7 +42,7 @@ async function answer({ action, service, account, secret }) {
   return null;
 }`;
 
-/** A locked keychain may ask the user for a password. */
+/** Long, because a locked keychain may ask the user for a password. */
 const requestLimitMs = 60_000;
 const probeLimitMs = 5_000;
 
@@ -77,7 +77,7 @@ function parseAnswer(text: string): KeychainAnswer {
       if ("why" in reply && typeof reply.why === "string") return { ok: false, why: reply.why.replace(/\.$/, "") };
     }
   } catch {
-    // Not written by integ's child process: the library failed to load or crashed.
+    // The child process wrote no complete response: the library failed to load, or crashed.
   }
   return { ok: false, why: "the keychain library does not run here" };
 }

@@ -102,7 +102,7 @@ const LegacyAccess = z.discriminatedUnion("kind", [
 ]);
 export type LegacyAccess = z.infer<typeof LegacyAccess>;
 
-/** Unknown keys are kept, so that an older integ keeps a newer one's settings. */
+/** Keeps unknown keys, so that an older integ does not remove the settings of a newer integ. */
 const Profile = z.looseObject({
   /** Random and permanent: a profile that is removed and added again has another id. */
   id: z.uuid(),
@@ -175,7 +175,7 @@ function parseFile(marked: string, path: string): ProfileFile {
   throw damaged(path, positionOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
-/** Validates the file for conf, so that integ never writes a file that it cannot read. */
+/** The conversion of the file for conf, which validates the file on each read. */
 export function formatOf(path: string): {
   deserialize: (text: string) => ProfileFile;
   serialize: (file: object) => string;

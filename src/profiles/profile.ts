@@ -98,7 +98,7 @@ function noLegacy(name: string): Failure {
   });
 }
 
-/** The profile's token exchange, from its client credentials or beside its API key. */
+/** The settings of the profile's token exchange, stored in its client credentials or beside its API key. */
 export function oauthOf(profile: Profile): OAuthSettings | undefined {
   const { credential } = profile;
   if (credential?.kind !== "client_credentials") return profile.oauth;
@@ -106,7 +106,7 @@ export function oauthOf(profile: Profile): OAuthSettings | undefined {
   return { token_endpoint, client_auth, audience, issuer, scope };
 }
 
-/** The part of a `ProfileStore` that choosing a profile needs. */
+/** The part of `ProfileStore` that the choice of a profile needs. */
 export interface StoredProfiles {
   readonly default: string | null;
   get(name: string): Profile | undefined;
@@ -143,6 +143,6 @@ export interface ActiveProfile extends ProfileFacts {
   readonly keyExchange?: { readonly kind: "command" } | { readonly kind: "endpoint"; readonly url?: string };
   /** @throws Failure `auth` if the credential is missing, unreadable or for another origin */
   credential(): Promise<Credential>;
-  /** @throws Failure `usage` without an organization id; `auth` if there is no way to a token */
+  /** @throws Failure `usage` without an organization id; `auth` if no token and no token exchange is configured */
   legacy(): Promise<LegacyCredential>;
 }

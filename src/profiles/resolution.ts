@@ -336,7 +336,7 @@ export function environmentProfile(env: Environment): EnvironmentProfile | undef
   return { baseUrl, region: regionFrom(env), organizationId, oauth };
 }
 
-/** The journal's profile id of the environment's profile: the same for the same origin. */
+/** The profile id that the journal records for the profile `env`: equal for equal origins. */
 export function environmentProfileId(baseUrl: string): string {
   return `env:${originOf(baseUrl)}`;
 }

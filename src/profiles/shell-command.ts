@@ -8,7 +8,7 @@ import { shownOutput } from "./command-output.ts";
 import type { Environment } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
 
-/** Longest output that is read; more is neither a key nor a token. */
+/** Maximum length of the output: a longer one is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
 /** How long to wait for output after the command has ended, if a process that it started keeps the pipe open. */
@@ -37,7 +37,7 @@ export interface ShellOptions {
   readonly onStderr?: (chunk: Buffer) => void;
   /** Passes the output to `onStderr` instead of keeping it. */
   readonly echo?: boolean;
-  /** Ends the command on abort; its reason is thrown. */
+  /** On abort, the command ends and the run throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -71,7 +71,7 @@ function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk
   });
 }
 
-/** Node fires longer timers immediately. */
+/** Maximum delay of a timer: Node fires longer timers immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 interface EndOptions {

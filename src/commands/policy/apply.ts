@@ -87,7 +87,7 @@ export const command = defineVerb({
       { context, bench, disk, scope: scopeOf(bench.account), entriesAtPlan, waitMs },
       { parallel, watch: updateRows(table) },
     ).finally(() => table.done());
-    // This run may have finished entries of earlier runs: delete the files that their deliveries left.
+    // This run may have finished entries of earlier runs: release the space that they reserved for secrets.
     const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });

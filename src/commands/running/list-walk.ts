@@ -24,7 +24,7 @@ export interface List {
   readonly pagesOf: (service: Service) => ReadPage;
 }
 
-/** A list while it is printed. */
+/** The state of printing a list. */
 interface Walk {
   readonly context: Context;
   readonly view: ListView;
@@ -47,7 +47,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   noteMore(walk);
 }
 
-/** True if all requested rows are in the file: only the end of its format may be missing. */
+/** True if all requested rows are in the file. The closing text of its format may still be missing. */
 function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
   return !hasMore || rows >= (max ?? Infinity);
 }
@@ -85,7 +85,7 @@ async function outFileOf(
   return { file, format };
 }
 
-/** The requested pages; fetches the next page while one is printed. */
+/** The requested pages. Fetches the next page while the current page is printed. */
 async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
@@ -186,7 +186,7 @@ function progressWords(
   return `Reading ${view.plural}: ${rows}${rate}`;
 }
 
-/** Refuses a page with more rows than requested: with `--max`, its token would skip rows. */
+/** With `--max`, refuses a page with more rows than requested: its next page token would skip the surplus rows. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.rows.length <= plan.max - writer.rowsWritten) return;
   throw new Failure("unreachable", `The service gave ${page.rows.length} ${view.plural}, more than were requested.`, {
@@ -201,7 +201,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** Adds to a failure how the list can be continued: the printed rows are correct. */
+/** Adds the step that continues the list to a failure. The rows printed so far are correct. */
 function withResumeStep(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
@@ -255,7 +255,7 @@ export interface ListPlan {
   readonly pageToken: string | undefined;
   /** True if the list continues after the first page. */
   readonly walks: boolean;
-  /** Maximum of rows. */
+  /** Maximum number of rows. */
   readonly max: number | undefined;
   readonly filters: readonly (readonly [name: string, value: string])[];
   readonly unique: boolean;

@@ -20,7 +20,7 @@ export async function missingAccount(context: Context, entry: Entry): Promise<Fa
       `No profile of this machine is bound to the account of ${id} (${accountWords(entry)}).`,
       {
         meaning: `Nothing was sent. It was requested as profile "${profile}", perhaps on another machine.`,
-        // The account of a CI runner is in its variables, on any machine.
+        // A CI job has its account in variables, which any machine can set.
         ...(profile === "env" ? setEnvironment(entry) : { nextCommand: shell`integ help profiles add` }),
       },
     );
@@ -35,7 +35,7 @@ function accountWords({ base_url, organization_id, principal }: Entry): string {
   return [base_url, organization, ...(principal === undefined ? [] : [`client ${principal}`])].join(", ");
 }
 
-/** As `missingAccount`, and also why the account's credential cannot be used, as far as integ can see without a request. */
+/** As `missingAccount`, but also checks the account's credential, as far as possible without a request. */
 export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
   if (missing !== undefined) return missing;
@@ -46,7 +46,7 @@ export async function missingFor(context: Context, entry: Entry): Promise<Failur
   return failure && name === "env" ? withDetails(failure, setEnvironment(entry)) : failure;
 }
 
-/** Why a profile cannot use a contract, decided without a stored secret; undefined if it can. */
+/** Why a profile cannot use a contract; undefined if it can. Reads no stored secret. */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -105,7 +105,7 @@ export async function localStep(context: Context, entry: Entry): Promise<NextSte
   return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
 }
 
-/** The steps that this machine needs before those of the entries, by entry id. Prints each reason once. */
+/** By entry id: the step that this machine needs before the entry's own step. Prints each reason once. */
 export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, RequiredStep>> {
   const missing = new Map<string, RequiredStep>();
   const reasons = new Map<string, string[]>();

@@ -1,4 +1,4 @@
-// What happens to the old credential of a rotation, in words: for the question, for the result, and during the overlap.
+// Describes what happens to the old credential of a rotation: in the question, in the result, and during the overlap.
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
@@ -37,7 +37,7 @@ export function withDueTime(receipt: string, dueAt: string | undefined): string 
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
 }
 
-/** The row of a rotation's result in a list. The secret is only at its destination. */
+/** Notes the overlap. @returns the row of a rotation's result, without the secret */
 export function rotatedRow(
   { output }: Context,
   { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,

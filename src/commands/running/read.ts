@@ -64,7 +64,7 @@ export async function whereOf(context: Context): Promise<string> {
 
 /** Number of rows that determine the columns. */
 const sampleSize = 200;
-/** A table with more columns is not readable. */
+/** Maximum number of columns: a table with more is not readable. */
 const mostColumns = 10;
 
 /** @param view.columns the documented fields in their order */
@@ -98,7 +98,7 @@ export function columnsFor(rows: readonly Value[], documented: readonly Column[]
   const present = documented.filter(({ path }) => sample.some((row) => Object.hasOwn(row, path)));
   if (present.length > 0) return present;
   if (sample.length === 0) return [...documented];
-  // A dot in a name would be read as a path.
+  // Skip names with a dot: a column would read them as a path.
   const names = [...new Set(sample.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
   const plain = names.filter((name) => sample.some((row) => typeof row[name] !== "object" || row[name] === null));
   return (plain.length > 0 ? plain : names).slice(0, mostColumns).map((name) => columnOf(name, sample));

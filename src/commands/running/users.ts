@@ -3,7 +3,7 @@ import { placesOf, type Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 /**
- * Warns of other profiles of this machine that use one of these clients or keys. Each command itself asks about the acting profile.
+ * Warns of other profiles of this machine that use one of these clients or keys. Each command asks about the active profile itself.
  * @param to the destination of the new secret: a profile that receives it is not affected
  */
 export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {

@@ -107,7 +107,7 @@ class Guide {
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
     await this.#context.output.text(`\n${commandLine(words, from)}\n`);
-    // At a terminal, the command writes to it directly, so that its output has the terminal's width.
+    // On a terminal, the command writes its output directly, to fit the terminal's width.
     const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
@@ -149,7 +149,7 @@ class Guide {
       stdio: isShown ? ["pipe", "inherit", "inherit"] : ["pipe", "pipe", "pipe"],
       env: {
         ...this.#context.settings.childEnvironment,
-        INTEG_AGENT: "0", // The tour shows the screens of a person.
+        INTEG_AGENT: "0", // The tour shows output for a person.
         INTEG_CONFIG_DIR: join(this.#folder, "config"),
         INTEG_STATE_DIR: join(this.#folder, "state"),
         INTEG_REGION: "us",
@@ -174,7 +174,7 @@ class Guide {
   }
 }
 
-/** A command line as typed. A long one is split into several lines, each of which starts with an option. */
+/** A command line as typed. Splits a long command line into several lines, each of which starts with an option. */
 function commandLine(words: readonly string[], from: string): string {
   const parts = `${words.map(quoted).join(" ")}${from}`.split(/ (?=--|< )/);
   const lines = ["$ integ"];

@@ -24,10 +24,10 @@ export interface Picked {
   readonly isOther: boolean;
 }
 
-/** Minimum length of a list that typing searches. */
+/** Minimum length of a list that has a search. */
 const searchedFrom = 11;
 const rowsShown = 10;
-/** Longer names would fill the screen. */
+/** Maximum length of a label: a longer one would fill the screen. */
 const longestLabel = 200;
 /** Cannot collide with the keys of choices, which are numbers. */
 const otherKey = "other";
@@ -78,7 +78,7 @@ export async function pickSome(
     // Clack's `multiselect` marks the active row by colour only; this prompt also shows its hint.
     autocompleteMultiselect({
       ...streams,
-      // Clack says "1 items selected".
+      // Correct Clack's "1 items selected".
       output: Object.assign(Object.create(streams.output) as Writable, {
         write: (text: string) => streams.output.write(text.replace(/(?<!\d)1 items/, "1 item")),
       }),
@@ -86,7 +86,7 @@ export async function pickSome(
       maxItems: rowsShown,
       required: true,
       filter: fits,
-      // Clack activates the row of the last initial value.
+      // Clack activates the row of the last initial value: make that the first choice.
       initialValues: keysOf(list.choices, chosen).reverse(),
       options() {
         // Without this, Space would be search text until the user presses an arrow key.

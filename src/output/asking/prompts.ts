@@ -4,7 +4,7 @@ import { Failure } from "../../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { visibleText } from "../visible-text.ts";
 
-/** The terminal for questions, and the signal that ends them; its reason is thrown. */
+/** The terminal for questions, and the signal that ends them. An interrupted question throws the signal's reason. */
 export interface PromptContext {
   readonly terminal: Terminal;
   readonly interruption: AbortSignal;
@@ -19,7 +19,7 @@ export interface Streams {
 
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
-/** The failure for a question that the user cancelled: its command does nothing. */
+/** The failure for a question that the user cancelled. It ends the command. */
 export function cancelled(): Failure {
   return new Failure("interrupted", "Cancelled: the question was not answered.");
 }

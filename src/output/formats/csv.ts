@@ -75,7 +75,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // The header waits for the first row: a run resumed after zero rows writes it.
+      // Write the header with the first row, so that a run resumed after zero rows writes it too.
       if (page.length === 0) return;
       let text = header;
       for (const row of page) {
@@ -126,7 +126,7 @@ class ExtraFields {
     this.#before = names;
     for (const key of names) {
       if (this.#known.has(key) || this.names.length >= mostExtras) continue;
-      // A copy: the key itself would keep its page in memory.
+      // Copy the name: the key itself would keep its page in memory.
       const name = Buffer.from(key).toString();
       this.#known.add(name);
       this.names.push(name);

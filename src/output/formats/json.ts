@@ -68,7 +68,7 @@ function compactList(
   };
 }
 
-/** A terminal shows complete lines only, so a row waits until it is known whether a comma follows. */
+/** A terminal shows complete lines only, so the last row waits for the next page or the end, which decides about its comma. */
 function indentedList(view: ListView, { sink, fields, receiptsBefore, reportMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';

@@ -88,7 +88,7 @@ export interface Wrapping {
   readonly margin?: string;
 }
 
-/** Below this width the terminal wraps as well as integ. */
+/** Minimum width for wrapping. A narrower terminal wraps the text itself. */
 const narrowestLine = 20;
 
 /** Wraps a text between words, each line behind the margin. Long words and a command at the end stay whole. */
@@ -123,7 +123,7 @@ export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_I
 const command = /integ(?: (?:'[^']*'|[\w./:<>@*+=-]*[\w/>*=-]))+/g;
 const joint = "\u0000";
 
-/** A command counts as one word: broken in two it could not be copied. */
+/** Splits a text into words. A command is one word, because users could not copy a broken command. */
 function wordsOf(text: string): string[] {
   const [, prose = text, last] = /^(.*:) (integ .*)$/.exec(text) ?? [];
   const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", joint));

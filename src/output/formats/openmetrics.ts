@@ -42,7 +42,7 @@ function lineOf({ metric, labels = {}, value }: Sample): string {
   return `${metric}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
 }
 
-/** Label values are text of the service and may be shown on a terminal. */
+/** Label values can contain text of the service, and a terminal may show them. */
 function escaped(label: string): string {
   return visibleText(label).replaceAll("\\", "\\\\").replaceAll('"', '\\"');
 }

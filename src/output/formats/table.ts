@@ -27,7 +27,7 @@ const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicod
 /** Kinds that are printed below the row on a terminal, with their labels. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
-/** The first page sets the widths, to which a terminal cuts later cells. Ids are never cut, and sentences wrap. */
+/** The first page sets the column widths. On a terminal, later cells are cut to them; ids are never cut, and sentences wrap. */
 class TableList implements PageWriter {
   /** Columns within the row. */
   readonly #columns: readonly CellColumn[];
@@ -258,7 +258,7 @@ function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]
   });
 }
 
-/** Users copy ids, and words begin alike, so both are never cut. */
+/** True for a kind that is never cut: users copy ids, and words may begin alike. */
 function isWhole(kind: CellColumn["kind"]): boolean {
   return kind === "id" || kind === "word" || kind === "status";
 }

@@ -46,8 +46,8 @@ const sequenceItems = (values: readonly JsonText[]): string =>
   yamlOf(values.map((row) => withScalars(row))).replaceAll(/^(?=.)/gm, "  ");
 
 /**
- * Keeps a scalar's text. The package itself would round long numbers, and leave `=`, `<<` and U+2028 without
- * quotes, which readers of YAML 1.1 take for something else.
+ * Keeps a scalar's text. The package itself would round long numbers, and leave `=`, `<<` and U+2028 without quotes,
+ * which YAML 1.1 parsers misread.
  */
 const verbatim: ScalarTag = {
   tag: "tag:yaml.org,2002:str",
@@ -75,7 +75,7 @@ function withScalars(value: JsonText): unknown {
   return new Map(members.names.map((name) => [scalar(name), withScalars(members.get(name)!)]));
 }
 
-/** Plain words: no reader of YAML 1.1 or 1.2 takes them for another type. */
+/** Plain words, which every parser of YAML 1.1 and 1.2 reads as text. */
 const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 
