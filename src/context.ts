@@ -59,7 +59,7 @@ export interface Secrets
   readonly escrow: {
     /** The ciphertext; undefined without recipients. */
     encrypt(secret: OneTimeSecret): Promise<string | undefined>;
-    /** @throws Failure `undelivered` if no local identity decrypts it */
+    /** @throws Failure `undelivered` if no local identity decrypts the ciphertext */
     decrypt(ciphertext: string): Promise<OneTimeSecret>;
   };
   /**
@@ -67,7 +67,7 @@ export interface Secrets
    * discarded, because GitHub reads the mask there.
    */
   checkMask(): Promise<void>;
-  /** Masks all forms of a secret in a receipt for stdout, in the log of GitHub Actions. Throws `usage` in agent mode. */
+  /** Makes GitHub Actions mask a secret in its log, in all forms in the receipt. Throws `usage` in agent mode. */
   mask(secret: string, receipt: string): Promise<void>;
   /** Reads a secret from stdin without its last line break. Throws `usage` if it is empty or a terminal. */
   fromStdin(what: string): Promise<string>;

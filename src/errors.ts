@@ -75,12 +75,12 @@ export class Failure extends Error {
   }
 }
 
-/** True if a reader would conclude that nothing was done, which is wrong after part of the work is done. */
+/** True if the failure suggests that nothing was done, which misleads after part of a change is done. */
 export function saysNothingWasDone({ kind }: Failure): boolean {
   return kind === "usage" || kind === "failed" || kind === "unreachable";
 }
 
-/** True if Ctrl-C or SIGTERM ended the command. */
+/** True if Ctrl-C, SIGTERM, SIGHUP or a cancelled question ended the command. */
 export function isInterruption({ kind }: Failure): boolean {
   return kind === "interrupted" || kind === "terminated";
 }

@@ -23,7 +23,7 @@ function isVersion([word, ...more]: readonly string[]): boolean {
   return more.length === 0 && (word === "--version" || word === "-V");
 }
 
-/** Writes without loading streams. @returns false if that failed; the normal path reports the error */
+/** Writes without loading streams. @returns false if writing failed; the normal path reports the error */
 function tryPrint(text: string): boolean {
   try {
     writeSync(1, text);

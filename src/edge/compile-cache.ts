@@ -14,7 +14,7 @@ export function useCompileCache({ env, platform, getBuiltinModule }: NodeJS.Proc
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (isOwn(lstatSync(folder))) enableCompileCache(folder);
   } catch {
-    // A full disk or a read-only home.
+    // Continue without a cache, such as on a full disk or in a read-only home.
   }
 }
 

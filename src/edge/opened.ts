@@ -1,4 +1,4 @@
-// The connections of a command line, opened on first use and closed at its end: transports to services, the sandbox inside
+// The connections of a command, opened on first use and closed when it ends: transports to services, the sandbox inside
 // this process (profiles `sandbox` and `sandbox-eu`), and journals.
 import { resolve } from "node:path";
 import type { Service } from "../api/connect.ts";
@@ -187,7 +187,7 @@ export class OpenedJournal {
     this.#sources = sources;
   }
 
-  /** Checked before the request of a change is sent. */
+  /** The transport checks these leases before it sends a change. */
   readonly leases = {
     extend: async (): Promise<void> => this.#opened?.extendLeases(),
     areHeld: (): boolean => this.#opened?.holdsLeases() ?? true,

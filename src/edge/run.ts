@@ -182,8 +182,8 @@ function failureOfSystem(error: unknown): Failure | undefined {
 /**
  * Parses the command line.
  * @param words the arguments after the program's name
- * @returns the verb to run, with the failure for a `missing` first argument that can be prompted for; or the text of a
- * help screen
+ * @returns the verb to run, with a failure in `missing` if integ may prompt for its first argument; or the text of a help
+ * screen
  * @throws Failure `usage`, with a suggestion if a similar word exists
  */
 export async function readCommandLine(

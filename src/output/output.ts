@@ -335,7 +335,7 @@ interface ListOptions {
   readonly target: ListTarget;
   /** True for a read: nothing is printed if a field of `--fields` is unknown. */
   readonly isRead?: boolean;
-  /** Absent for a file: its size is reported anyway. */
+  /** Absent for a file, because the command reports the file's size. */
   readonly reportEmpty?: (text: string) => void;
 }
 

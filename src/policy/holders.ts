@@ -98,7 +98,7 @@ export function holdersOf(
   return holders;
 }
 
-/** Where a client's or key's secret was last delivered. */
+/** The last delivery of a client's or key's secret. */
 export interface Delivered {
   readonly entry: Entry;
   readonly places: readonly SingleDestination[];

@@ -35,7 +35,7 @@ export interface Observed {
   readonly keys: ReadonlyMap<string, SeenCredential>;
   /** Credentials whose secrets are at the policy's destinations, by `placeOf`. */
   readonly holders: ReadonlyMap<string, Holder>;
-  /** Where each client's and key's secret was last delivered, by its id. */
+  /** The last delivery of each client's and key's secret, by resource id. */
   readonly delivered: ReadonlyMap<string, Delivered>;
   /** Files and profiles of this machine that a secret was delivered to and that no longer exist, by `placeIn`. */
   readonly vanished: ReadonlySet<string>;

@@ -54,6 +54,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended, or belongs to another user.
+    // The process has ended, or belongs to another user.
   }
 }

@@ -66,7 +66,7 @@ export function commandForCredential({ name, credential }: Profile): NextCommand
 
 export type Contract = "v1" | "legacy";
 
-/** Why a stored profile cannot use a contract, judged without its secret; undefined if it can. */
+/** The failure if a stored profile cannot use a contract; undefined if it can. Does not read the secret. */
 export function missingCredentialOf(profile: Profile, contract: Contract): Failure | undefined {
   if (contract === "v1" && profile.credential === null) return noCredential(profile.name);
   if (contract === "legacy" && profile.legacy === undefined) return noLegacy(profile.name);

@@ -45,9 +45,9 @@ export interface ShellOptions {
 export const inputTools = ["cat", "wc"] as const;
 
 // Node gives a child a socket as standard input. Users of kubectl, vault and gh open `/dev/stdin`, which fails for a
-// socket. `cat` provides a pipe, and descriptor 3 reports how much of it stayed unread. The command starts only after a
-// signal on that descriptor that its whole input is in the pipe, so that if integ is killed it never takes empty input
-// for the secret.
+// socket. `cat` provides a pipe, and descriptor 3 reports how much of it stayed unread. The command starts only after
+// descriptor 3 reports that its whole input is in the pipe: if integ is killed earlier, the command does not start, and
+// so cannot take empty input for the secret.
 const withInput = `for tool in ${inputTools.join(" ")}; do
   command -v "$tool" > /dev/null || { echo "$tool: not found" >&2; exit 127; }
 done

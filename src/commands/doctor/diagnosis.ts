@@ -13,7 +13,7 @@ export interface Diagnosis {
   readonly hint: Advice | null;
 }
 
-/** The profile that is checked, and its service. Each is loaded when a check first needs it. */
+/** The profile to check, and its service. Each is loaded when a check first needs it. */
 export interface Subject {
   readonly context: Context;
   profile(): Promise<ActiveProfile>;

@@ -39,7 +39,7 @@ async function assertAnswered<T>(subject: Subject, what: string, attempt: Attemp
       });
 }
 
-/** @returns undefined if the usual advice applies */
+/** @returns the next step for this check; undefined if the failure's own step applies */
 async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Answered<unknown>>) {
   if (attempt.kind === "refused")
     return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressStep(subject);

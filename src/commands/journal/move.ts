@@ -92,7 +92,7 @@ async function copy(from: Journal, target: Journal, secrets: readonly string[]):
   });
 }
 
-/** Rethrows. Removes the new mark of the old journal, unless the entries may have arrived: both journals would accept changes. */
+/** Rethrows. Removes the old journal's new mark, unless the entries may have arrived: then both journals would accept changes. */
 async function unmarkAndThrow(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
   const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;

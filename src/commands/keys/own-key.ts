@@ -1,4 +1,4 @@
-// Finds the access key that the caller uses. Its revocation, or a rotation that leaves its profile out, locks the caller out.
+// Finds the access key that the caller uses. Revoking it, or rotating it without updating its profile, locks the caller out.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { isCredentialRefused } from "../../api/call/attempt.ts";
@@ -14,7 +14,7 @@ export type Ownership = "own" | "maybe" | "other";
 
 /** Facts that identify the caller's key. */
 export interface OwnKey {
-  /** The id in the profile. */
+  /** The key id in the profile. */
   readonly keyId?: string | undefined;
   /** The list of keys; undefined if it is not available. */
   readonly rows?: Rows | undefined;
@@ -79,7 +79,7 @@ export async function listKeysOnce(context: Context, profile: ActiveProfile): Pr
 
 export interface ProfileKey {
   readonly id: string;
-  /** The key's owner and expiry, in parentheses; empty if the list does not have the key. */
+  /** The key's name, owner and expiry, in parentheses; empty if the list does not have the key. */
   readonly words: string;
 }
 
@@ -108,7 +108,7 @@ export interface OwnKeyChoice {
 
 /**
  * Refuses to rotate the caller's own key, unless its profile receives the new secret or the user typed `--yes`.
- * @throws Failure `usage` if the key is the caller's own, or may be and there is no terminal for a warning
+ * @throws Failure `usage` if the key is the caller's own, or if it may be and no terminal shows a warning
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
   const { id, updateProfile, secretProfile } = choice;

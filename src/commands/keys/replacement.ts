@@ -139,7 +139,7 @@ export async function requestOf(
   };
 }
 
-/** The old key, with its name without the mark of its creation: the new key gets its own mark. */
+/** The old key, without the mark that its creation added to the name: the new key gets its own mark. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
   const creations = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });

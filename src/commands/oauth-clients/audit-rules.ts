@@ -29,7 +29,7 @@ const slotLimit = 20;
 const nearlyFull = 18;
 const day = 86_400_000;
 
-/** Finds risky clients, with one finding each, and service accounts with few slots. No remedy revokes the caller's own client. */
+/** Finds risky clients, at most one finding each, and nearly full service accounts. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
   const existing = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
   return [...existing.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(existing)];

@@ -137,7 +137,7 @@ function confirmRotation(
   context: Context,
   plan: { id: string; scopes: readonly string[]; keepOld: boolean; overlapMs: number; as: string },
 ): Promise<boolean> {
-  // Keeping the old client is safe, and a script does not answer questions.
+  // Do not ask: keeping the old client is safe, and a script does not answer questions.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
     `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${oldCredentialWords(plan.id, plan)}?`,

@@ -159,7 +159,7 @@ export function guessFormat(argv: readonly string[], env: Readonly<Record<string
     else if (word.startsWith("--output=")) requested.push(word.slice("--output=".length));
     else if (/^-o[a-z]/.test(word)) requested.push(word.slice(2));
   }
-  // Ignore an invalid format: its error is printed in the last valid one.
+  // Ignore an invalid format: integ prints its error in the last valid format.
   const valid = requested.flatMap((text) => formats.find((format) => format === text) ?? []);
   return valid.at(-1) ?? standardFormat(env);
 }

@@ -237,7 +237,7 @@ async function confirmOwnProfile(context: Context, options: SecretOptions): Prom
   return { ...options, to };
 }
 
-/** Asks for the destination. @returns the typed options if they choose it, on a dry run, or without a terminal */
+/** Asks for the destination. @returns the typed options if they name one, on a dry run, or without a terminal */
 export async function askDestination(
   context: Context,
   given: SecretOptions,

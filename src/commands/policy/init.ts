@@ -190,7 +190,7 @@ async function factsOf(context: Context, folder: string): Promise<JournalFacts> 
   return { clients, destinations, others, folder, used: new Set() };
 }
 
-/** All entries, the newest first; calls `watch` for each. */
+/** Yields all entries, the newest first, and calls `watch` for each. */
 async function* watchedEntries(journal: Journal, watch: (entry: Entry) => void): AsyncIterable<Entry> {
   for await (const entry of journal.each({ all: true })) {
     watch(entry);

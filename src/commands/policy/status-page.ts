@@ -36,7 +36,7 @@ export interface Status {
   /** Number of clients per service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly nowMs: number;
-  /** Keys that expire within this time are marked, milliseconds. */
+  /** The page marks keys that expire within this time, milliseconds. */
   readonly soonMs: number;
 }
 

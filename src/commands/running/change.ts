@@ -237,7 +237,7 @@ export async function mentionUnfinished(context: Context): Promise<void> {
   context.output.note(`${what} attention. Next: integ journal list`);
 }
 
-/** Prints the receipt of a change. @throws Failure of standard output, with the warning not to repeat the change */
+/** Prints the receipt of a change. @throws Failure if printing fails, with a warning not to repeat the change */
 export async function printReceipt(print: () => Promise<void>): Promise<void> {
   try {
     await print();

@@ -239,7 +239,7 @@ function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Fa
   });
 }
 
-/** Notes that more rows exist; warns if a program may take one page for the whole list. */
+/** Notes that more rows exist; warns if a program may mistake one page for the whole list. */
 function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
   if (!last?.hasMore) return;
   const onward = `--page-token ${last.nextPageToken} continues from here.`;

@@ -9,7 +9,7 @@ import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { fittingProfile } from "./change.ts";
 
-/** Why this machine cannot finish an entry, with the fix; undefined if it has the entry's account. */
+/** The failure, with the fix, if this machine lacks the account of an entry; undefined if it has the account. */
 export async function missingAccount(context: Context, entry: Entry): Promise<Failure | undefined> {
   const { isShared } = await context.journal();
   const { profile, id } = entry;
@@ -46,7 +46,7 @@ export async function missingFor(context: Context, entry: Entry): Promise<Failur
   return failure && name === "env" ? withDetails(failure, setEnvironment(entry)) : failure;
 }
 
-/** Why a profile cannot use a contract; undefined if it can. Reads no stored secret. */
+/** The failure if a profile cannot use a contract; undefined if it can. Reads no stored secret. */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -76,7 +76,7 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
   );
 }
 
-/** Why the recorded profile cannot be used: it was removed, or a new profile of its name has another account. */
+/** The failure if the recorded profile was removed, or a new profile of the same name has another account. */
 async function profileFailure({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
   const { id, profile: name } = entry;
   if ((await profiles.store()).get(name) === undefined)

@@ -120,7 +120,7 @@ export async function printFindings(
   await context.output.list({ columns, empty, singular: "finding", plural: "findings" }).whole(findings);
 }
 
-/** The time by the service's clock, which its last response shows: for comparison with times in its rows. */
+/** The current time by the service's clock, as in its last response. Compare the times in the service's rows with it. */
 export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
   return clock.now() + (service.clockOffset() ?? 0);
 }

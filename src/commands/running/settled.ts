@@ -47,7 +47,7 @@ export async function releaseSettled(
   }
 }
 
-/** Destroys a copy that a crash left after the end of the work, if the evidence still permits it. */
+/** Destroys a copy of a finished entry that a crash left behind, if the evidence still permits it. */
 async function destroyLeftover(
   bench: Parameters<typeof destroyCopy>[0] & { readonly journal: Journal },
   { id, state }: Entry,
@@ -57,7 +57,7 @@ async function destroyLeftover(
   if (lease === null) return;
   await holding(lease, async () => {
     if (state === "replaced") {
-      // Another machine may have finished this rotation after a later one in place, without destroying this machine's copy.
+      // Another machine may have ended this rotation because of a later one in place, and cannot destroy this machine's copy.
       if (!isInPlace(lease.entry) || !(await lease.isTrusted())) return;
       const later = await laterRotation(bench.journal, lease.entry, bench.secrets);
       if (later !== undefined) await destroyCopy(bench, lease.entry, { rotatedAgain: later });

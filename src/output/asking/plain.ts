@@ -1,4 +1,4 @@
-// Questions as plain lines, for terminals where nothing is redrawn. Each shows the valid answers and the default, and
+// Questions as plain lines, for terminals that integ does not redraw. Each shows the valid answers and the default, and
 // repeats after an invalid answer.
 import { StringDecoder } from "node:string_decoder";
 import { wrapped } from "../formats/layout.ts";

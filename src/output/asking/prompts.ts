@@ -59,7 +59,7 @@ export async function askOnTerminal<T>(
   }
 }
 
-/** Keys typed within this time before a confirmation is shown are discarded. */
+/** integ waits this long before it shows a confirmation, and discards keys typed until then. */
 const typedAheadMs = 50;
 
 /** Discards keys that were typed before a confirmation. Ctrl-C among them ends the command. */

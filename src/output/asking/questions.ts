@@ -61,7 +61,7 @@ export interface QuestionOptions {
   readonly terminal: Terminal;
   readonly noInput: boolean;
   readonly yes: boolean;
-  /** Ends the current question; its reason is thrown. */
+  /** Ends the current question, which throws the signal's reason. */
   readonly interruption?: AbortSignal;
 }
 

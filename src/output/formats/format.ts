@@ -20,7 +20,7 @@ export interface Column {
   readonly isDetail?: boolean;
   /** Shown on a terminal only with `--fields`. */
   readonly isHidden?: boolean;
-  /** Shown on a terminal even if it says the same in every row. */
+  /** Shown on a terminal even if all rows have the same value. */
   readonly isNeeded?: boolean;
   /** The path is one key even if it contains dots. */
   readonly isKey?: boolean;
