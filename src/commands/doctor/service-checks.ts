@@ -87,8 +87,8 @@ async function checkService(subject: Subject): Promise<Diagnosis[]> {
 
 /**
  * A made-up client id, for checks without a known client.
- * @assumed The service checks the permission before it looks up the client (§7 does not say): without the permission, the response
- * for a made-up client is 403. An organization without OAuth access gets 404 too (§4.2).
+ * @assumed The service checks the permission before it looks up the client (§7 does not say): 403 means a missing permission, and
+ * 404 that only the made-up client is unknown. An organization without OAuth access gets 404 too (§4.2).
  */
 const madeUpId = "integ-doctor-no-such-client";
 
