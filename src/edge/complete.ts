@@ -15,7 +15,7 @@ import { treeAt } from "../program.ts";
  * @returns the exit code
  */
 export async function complete(process: NodeJS.Process, words: readonly string[]): Promise<number> {
-  // The shell may have closed the pipe.
+  // Ignore errors: the shell may have closed the pipe.
   process.stdout.on("error", () => {});
   process.stdout.write(await answerTo(words, process).catch(() => ""));
   return 0;

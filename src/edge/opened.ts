@@ -49,7 +49,7 @@ export interface ConnectionParts {
 interface TransportChoice {
   readonly timeoutMs?: number | undefined;
   readonly ca?: string | undefined;
-  /** True for changes of the account, which need the journal's leases. Deliveries of secrets need none. */
+  /** True for requests to the account's service, whose changes need the journal's leases. Deliveries of secrets need none. */
   readonly isOfAccount?: boolean;
 }
 

@@ -113,7 +113,6 @@ function noCommand(words: readonly string[]): Failure {
   return new Failure("usage", message, { nextCommand });
 }
 
-/** Prompts for a missing first argument. */
 async function promptForArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
   if (missing === undefined) return args;
   const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;

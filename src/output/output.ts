@@ -33,7 +33,7 @@ export interface PageLine {
   readonly text: string;
   /** Columns before the text. */
   readonly margin: number;
-  /** Already laid out, or a command: never wrapped. */
+  /** True if the text is laid out already, or is a command: it is never wrapped. */
   readonly isWhole?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { freeName, type ItemKind } from "./works.ts";
 export interface DraftItem {
   readonly kind: ItemKind;
   readonly id: string;
-  /** The base of the item's name. */
+  /** The text that the item is named after. */
   readonly baseName: string;
   /** Lifetime of a key in milliseconds; absent without an expiry. */
   readonly lifeMs?: number | undefined;

@@ -1,4 +1,4 @@
-// The inputs of a plan: the journal's works and the service's clients and keys.
+// The inputs of a plan: the work that the journal records, and the service's clients and keys.
 import type { Delivered, Holder } from "./holders.ts";
 import type { ItemWorks } from "./works.ts";
 
@@ -29,7 +29,7 @@ export interface Observed {
   readonly nowMs: number;
   /** The active profile. */
   readonly profile: string;
-  /** Works of each item, by `itemKey`. */
+  /** The recorded work of each item, by `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;
   readonly clients: ReadonlyMap<string, SeenCredential>;
   readonly keys: ReadonlyMap<string, SeenCredential>;

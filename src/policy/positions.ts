@@ -23,7 +23,6 @@ export class Positions {
     return this.#at(this.#follow(path).node);
   }
 
-  /** The position of a value's key. */
   ofKey(path: Path): Position {
     return this.#at(this.#follow(path).key ?? this.#follow(path).node);
   }

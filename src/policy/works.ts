@@ -99,7 +99,7 @@ export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "oper
 }
 
 /**
- * The works of each item, by `itemKey`. Work without an item, such as a typed rotation, belongs to the item whose
+ * The work of each item, by `itemKey`. Work without an item, such as a typed rotation, belongs to the item whose
  * client or key it replaces.
  * @param entries of one journal, in any order
  */

@@ -20,7 +20,7 @@ import {
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
 import { flags, settingOf } from "../next-step.ts";
 
-/** Access to the embedded service, for the profiles `sandbox` and `sandbox-eu`. */
+/** Access to the sandbox inside this process, for the profiles `sandbox` and `sandbox-eu`. */
 export interface SandboxAccess {
   readonly organizationId: string;
   readonly oauth?: OAuthSettings;
@@ -31,7 +31,7 @@ export interface SandboxAccess {
 export interface ActivationTools {
   readonly env: Environment;
   readonly credentials: Pick<Credentials, "read">;
-  /** Starts the embedded service of a region, for the sandbox profiles only. */
+  /** Starts the sandbox of a region, for the sandbox profiles only. */
   readonly sandbox?: (region: "us" | "eu") => Promise<SandboxAccess>;
   /** Receives the standard error of a credential command. */
   readonly onStderr?: (chunk: Buffer) => void;
@@ -216,7 +216,7 @@ async function accessOf(resolution: Resolution, tools: ActivationTools): Promise
 
 /**
  * Prepares a chosen profile. Reads no secret and runs no command until a credential is requested; only sandbox profiles
- * start their service here.
+ * start the sandbox here.
  */
 export async function activate(resolution: Resolution, tools: ActivationTools): Promise<ActiveProfile> {
   const { from: _from, ...facts } = resolution;

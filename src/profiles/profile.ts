@@ -123,7 +123,7 @@ export interface ProfileFacts {
   readonly name: string;
   readonly source: ProfileSource;
   readonly region: Region;
-  /** Without a final slash. `sandbox://us` and `sandbox://eu` are logical; the embedded service knows its port. */
+  /** Without a final slash. `sandbox://us` and `sandbox://eu` are logical; the running sandbox knows its port. */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;

@@ -51,7 +51,7 @@ async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undef
   return currentChild(journal, entry);
 }
 
-/** The state of each destination. The entry records the states of several destinations; its own state implies that of a single one. */
+/** The state of each destination. The entry records it for several destinations; for a single one, it follows from the entry's state. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

@@ -7,7 +7,7 @@ import { type Finding, type RuleName, ruleNames, timeOf } from "./audit-rules.ts
 
 export interface Waiver {
   readonly rule: RuleName;
-  /** Id of the key. */
+  /** The key's id. */
   readonly key: string;
   /** The date as written. */
   readonly until: string;

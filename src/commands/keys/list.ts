@@ -32,7 +32,7 @@ export const command = defineVerb({
     function* shown(): Iterable<Row> {
       for (const row of value.rows) if (isShown(row)) yield row;
     }
-    // Rows are parsed only for a filter.
+    // Parse rows only for a filter.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
     const nowMs = serviceNow(context, service);

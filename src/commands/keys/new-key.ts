@@ -40,7 +40,6 @@ export async function isMarked(
   return false;
 }
 
-/** A requested expiry. */
 export interface Expiry {
   /** The time in the request; null: never. */
   readonly at: string | null;

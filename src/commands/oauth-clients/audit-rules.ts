@@ -21,7 +21,7 @@ export interface ClientAuditLimits {
   readonly nowMs: number;
   /** Ids of clients that belong to a policy item in the journal. */
   readonly declared: ReadonlySet<string>;
-  /** Names of policy items. The audit adds the names that it suggests, so that each is suggested once. */
+  /** Names of policy items. The audit adds the names that it suggests, so that it suggests no name twice. */
   readonly names: Set<string>;
 }
 

@@ -32,7 +32,6 @@ const stores = Object.keys(storeKinds)
   .join(", ")
   .replace(/, (?=[^,]*$)/, " or ");
 
-/** Declares the secret options on a command that receives a one-time secret. */
 export const addSecretOptions = sharedOptions((command) =>
   command
     .option("--secret-file <path>", "Write the secret to a new file, readable by you alone; repeatable", ordered)

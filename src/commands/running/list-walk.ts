@@ -289,7 +289,6 @@ export function formatOfFile(
 /** §8: the largest page. */
 const largestPage = 500;
 
-/** Declares the options of every list. */
 export const addListOptions = sharedOptions((command) =>
   command
     .option("--limit <n>", "Rows per page, 1 to 500 (default: 25; with --all or --max: 500)")

@@ -7,12 +7,12 @@ import { shell } from "../../next-step.ts";
  * @param to the destination of the new secret: a profile that receives it is not affected
  */
 export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {
-  const acting = await context.profiles.active();
+  const active = await context.profiles.active();
   const receiving =
     to === undefined ? [] : placesOf(to.record).flatMap((at) => (at.kind === "profile" ? [at.name] : []));
   const others = (await context.profiles.store())
     .list()
-    .filter(({ name, credential }) => credential !== null && name !== acting.name && !receiving.includes(name));
+    .filter(({ name, credential }) => credential !== null && name !== active.name && !receiving.includes(name));
   if (others.length === 0) return;
   const journal = await context.journal();
   for (const id of ids) {

@@ -18,7 +18,7 @@ export interface PickList {
   readonly other?: string;
 }
 
-/** The chosen values in the list's order, and whether the user chose `other`. */
+/** The chosen values in the list's order. `isOther`: the user chose the row `other`. */
 export interface Picked {
   readonly values: readonly string[];
   readonly isOther: boolean;
@@ -121,7 +121,7 @@ function labelOf(text: string): string {
   return shortened(visibleText(text), longestLabel);
 }
 
-/** True if a row matches the search. The last row always matches, so that a search cannot hide it. */
+/** True if a row matches the search. The row `other` always matches, so that a search cannot hide it. */
 function fits(
   search: string,
   { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },

@@ -111,7 +111,6 @@ export interface ListTarget {
   readonly rowsBefore?: number;
   /** Number of receipts before the list in the same document. */
   readonly receiptsBefore?: number;
-  /** Prints notes about the list. */
   readonly note: (text: string) => void;
   readonly reportMissing: (what: string) => void;
 }
