@@ -16,7 +16,7 @@ export function ciRunAddress(env: Environment): string | undefined {
   return plainAddress(ofGitHub ?? (env.CI_JOB_URL || env.CI_PIPELINE_URL || env.BUILD_URL));
 }
 
-/** The address without its user, password and query, which may hold credentials: many people read a journal. */
+/** The address without user, password and query, which may contain credentials; undefined if it is not HTTP or HTTPS. */
 function plainAddress(address: string | undefined): string | undefined {
   if (!address || !URL.canParse(address)) return undefined;
   const url = new URL(address);

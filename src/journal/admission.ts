@@ -1,4 +1,4 @@
-// The intent of a change, and the search for an existing entry with its key or the same request.
+// The intent of a change, and the rules by which an existing entry is resumed or refuses the intent.
 import { Failure } from "../errors.ts";
 import {
   type Entry,
@@ -11,9 +11,9 @@ import {
 } from "./entry.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** A requested change, before it has a key. */
+/** A requested change before its admission, which gives it an id. */
 export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "replaces" | "parent" | "created_at"> {
-  /** True if the API takes an idempotency key for it. */
+  /** True if the API takes an idempotency key for this operation. */
   readonly idempotent: boolean;
   readonly destination?: EntryProgress["destination"];
   /** Id of the parent entry; an entry is resumed only if its `parent` and `replaces` are the same. */
@@ -56,7 +56,7 @@ export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): 
 }
 
 /**
- * Finds the entry with an idempotency key that the user gave, within one base URL.
+ * Finds the entry with the user's idempotency key and the intent's base URL.
  * @throws Failure `conflict` if the key belongs to another request.
  */
 export function entryOfKey(
@@ -64,7 +64,7 @@ export function entryOfKey(
   intent: Intent,
   { key, isShared }: { readonly key: string; readonly isShared: boolean },
 ): Entry | undefined {
-  // Take the oldest: if two entries have the key, its request was sent first.
+  // If two entries have the key, take the older one: its request was sent first.
   const entry = entries.findLast((other) => other.idempotency_key === key && other.base_url === intent.base_url);
   if (entry === undefined) return undefined;
   const isOther = !isSameAccount(entry, intent, isShared);
@@ -80,8 +80,8 @@ export function entryOfKey(
 }
 
 /**
- * Refuses a request that is unfinished as another profile or in another organization: the service treats it as another request
- * (§4.2 rule 2) and would create a second client.
+ * Refuses an intent if the same request is unfinished with another profile or organization: the service would treat the two as
+ * different requests (§4.2 rule 2) and create a second client.
  * @throws Failure `conflict`; nothing was sent
  */
 export function assertSameAccount(unfinished: readonly Entry[], intent: Intent, isShared: boolean): void {

@@ -1,7 +1,7 @@
 // The destination of a secret as an entry records it, without the secret and without credentials.
 import * as z from "zod/mini";
 
-/** The type of a schema, read-only. */
+/** Makes a type read-only at every depth. */
 export type Fixed<T> = T extends readonly (infer U)[]
   ? readonly Fixed<U>[]
   : T extends object

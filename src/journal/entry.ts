@@ -39,8 +39,8 @@ export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): strin
 }
 
 /**
- * When an overlap ends, milliseconds since 1970; 0 without an overlap. With `overlap_unused_ms` it ends as soon as the old key
- * was unused for that time, counted at the earliest from the start of the overlap, because no one had the new key before.
+ * When an overlap ends, milliseconds since 1970; 0 without an overlap. With `overlap_unused_ms`, it ends as soon as the old key
+ * has been unused for that long. Time before the overlap does not count, because no one had the new key then.
  * @param lastUsedAt of the old key; null: never used; undefined: not shown, so that only the time limit counts
  * @assumed §2.5 does not show a listed key's fields, and describes a created key's `lastUsedAt` only as "Last use.": null means
  * never used, and a use is visible immediately. A time in the future keeps the key.
@@ -61,7 +61,7 @@ export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** True if the service refused every request so far as too early (429), so that none changed anything. */
+/** True if the service refused every request of the entry with 429, so that none had an effect. */
 export function isPutOff({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
@@ -79,7 +79,7 @@ export function needsAttention(entry: Entry, nowMs: number): boolean {
 /** Format of the records: this program reads and writes only this version. */
 export const formatVersion = 3;
 
-/** The data that an entry's work needs to continue; the schema explains each field. */
+/** The data that integ needs to continue an entry; the schema explains each field. */
 export type EntryDetail = Fixed<z.infer<z.ZodMiniObject<typeof detailShape>>>;
 
 export type ClientProof = NonNullable<EntryDetail["proof"]>;
@@ -120,15 +120,15 @@ export function detailOf<O extends keyof NeededDetail>(
   return detail as ReturnType<typeof detailOf<O>>;
 }
 
-/** If the clocks of this machine and the service agree, they differ by this much at most. */
+/** The largest difference between two clocks that count as synchronized. */
 export const clockSkewMs = 5 * 60_000;
 
-/** When an entry was written, by the service's clock as far as that is known, milliseconds since 1970. */
+/** When the entry was created, milliseconds since 1970, by the service's clock if its offset is known. */
 export function beganAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
-/** The places that sent the request. A path is not an identity: an earlier state folder at this path had other kept secrets. */
+/** The places that sent the request. A state folder that was replaced is another place: it had other kept secrets. */
 export function attemptedPlaces(
   { place, machine }: { readonly place: string; readonly machine: { make(): string } },
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
@@ -137,7 +137,7 @@ export function attemptedPlaces(
   return isReplaced ? [...new Set([...places, `a state folder that was at ${place}`])] : places;
 }
 
-/** Where else than here a secret of the entry may be kept: machines and folders. */
+/** The machines and folders other than `here` that may keep a secret of the entry. */
 export function otherPlaces({ detail }: Entry, here: string): string[] {
   return (detail.attempted_at ?? []).filter((place) => place !== here);
 }
@@ -147,7 +147,7 @@ export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> 
   return { kind: failure.kind, message: failure.message, status, code, request_id };
 }
 
-/** The kind of credential that an operation is about. */
+/** The kind of credential that an operation creates, changes or revokes. */
 export function kindOf({ operation }: { readonly operation: string }): "oauth_client" | "access_key" {
   return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
 }
@@ -182,7 +182,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
 
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
-/** A key that equal requests share. Requests with equal keys may still differ: see `isSameRequest`. */
+/** A text that equal requests share, independent of their organization, which `isSameRequest` compares too. */
 export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
   return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
 }
@@ -210,7 +210,7 @@ export function isOfAccount(entry: Entry, { base_url, organization_id, principal
   return base_url === entry.base_url && isSameOrganization && isSameClient;
 }
 
-/** Ids of the clients and keys that an entry created, changed or had to revoke, including a `client_id`. */
+/** Ids of the clients and keys that an entry creates, changes or revokes, including a `client_id`. */
 export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" | "detail">): string[] {
   const { client_id, old_client, key_id, old_key } = detail;
   return [resource_id, client_id, old_client, key_id, old_key].filter((id) => typeof id === "string");
@@ -225,12 +225,11 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
   return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
 
-/** True if a creation has not recorded which client or key it created: the response was cut, or its process ended too early. */
+/** True for a creation without a recorded id: not sent yet, its response was cut off, or its process ended too early. */
 export function isUnnamed(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
 
-/** True if a person has claimed the secret. */
 export function wasClaimed(entry: Entry): boolean {
   return entry.detail.secret_claimed === true;
 }
@@ -240,7 +239,7 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }
 
-/** Id of the replaced entry once this entry's request was sent: by then its lost client or key was confirmed revoked. */
+/** Id of the replaced entry if this entry's request was sent: the lost client or key was confirmed revoked before that. */
 export function revokedFirst({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }
@@ -250,7 +249,7 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
   return detail.mode === "in_place";
 }
 
-/** Where a journal's entries were moved, from the mark in that journal. */
+/** The mark in a journal whose entries were moved to another journal. */
 export interface Moved {
   readonly to: string;
   /** The copy is in progress: neither journal may have all entries. */

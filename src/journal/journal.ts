@@ -1,5 +1,4 @@
-// The record of every requested change, and which process may continue it: admission, leases, history, import, export, move,
-// verify and prune, independent of the engine.
+// The journal, independent of its engine: admission, leases, history, import, export, move, verify and prune.
 import { randomInt, randomUUID } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
@@ -22,7 +21,7 @@ export type { Condition, EscrowStore, Holder } from "./store.ts";
 export interface EntryLease {
   /** The entry after its last recorded step. */
   readonly entry: Entry;
-  /** Set if the last holder did not release the entry: until then (ISO 8601 UTC), its last request may still arrive. */
+  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
   /** Records a step, durable once the promise is fulfilled. @throws Failure; the entry is then unchanged */
   record(change: Partial<EntryProgress>): Promise<Entry>;
@@ -41,7 +40,7 @@ export interface Admission {
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
-  /** Running processes with the same request, each under an entry of its own. */
+  /** Unfinished entries of the same request that running processes hold. */
   readonly alongside?: readonly { readonly entry: string; readonly holder: Holder }[];
 }
 
@@ -69,7 +68,7 @@ interface JournalOptions {
 
 export class StoredJournal {
   readonly path: string;
-  /** A team's journal: other machines and people change it too. */
+  /** True for a team's journal, which other machines change too. */
   readonly isShared: boolean;
   readonly digests: SecretDigests;
   /** Encrypted secrets, kept beside their entries until delivery. A journal in a file has none: only its machine could claim them. */
@@ -104,7 +103,7 @@ export class StoredJournal {
     return found;
   }
 
-  /** `select` as a stream: for more entries than memory should hold, or a search that ends early. */
+  /** Streams the result of `select`, for large results and searches that end early. */
   async *each(filter: EntryFilter): AsyncIterable<Entry> {
     let left = filter.limit ?? Number.POSITIVE_INFINITY;
     if (left <= 0) return;
@@ -131,7 +130,7 @@ export class StoredJournal {
     return count;
   }
 
-  /** The steps of an entry's work, the oldest first. @param id a whole id */
+  /** The steps of an entry, the oldest first. @param id a complete id */
   history(id: string): Promise<Step[]> {
     return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
   }
@@ -146,7 +145,7 @@ export class StoredJournal {
     return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
   }
 
-  /** The whole id; searches only if the text is not one. */
+  /** Searches the journal only if the text is not a complete id. */
   async #idOf(typed: string): Promise<string> {
     const id = normalizeId(typed);
     return idPattern.test(id) ? id : (await this.find(typed)).id;
@@ -164,14 +163,14 @@ export class StoredJournal {
     }
   }
 
-  /** Runs work that writes records now or later: refuses it if this machine cannot sign them. */
+  /** Runs work that writes records, now or later under a lease. @throws Failure if this machine cannot sign them */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
   }
 
   /**
-   * Records an intent durably before anything is sent, or resumes the entry of the same request. The caller gets its lease.
+   * Records an intent durably, or finds an existing entry of the same request, and leases the entry to the caller.
    * @throws Failure `conflict` if the key belongs to another request, `secret_lost` or `undelivered` if an earlier entry of the same
    * request needs attention first. Nothing was sent and nothing changed.
    */
@@ -180,7 +179,7 @@ export class StoredJournal {
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
-  /** Leases the entry that `admit` would resume, and writes no record. @returns undefined if no such entry is free */
+  /** Leases the entry that `admit` would resume, without writing a record. @returns undefined if no such entry is free */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
     const request = requestOf(intent, choice);
     const attempt = async (): Promise<Admission | Busy | undefined> =>
@@ -294,7 +293,7 @@ export class StoredJournal {
         ({ entry, content } = record);
         return entry;
       },
-      // Only the holder of the lease adds records, so the answer does not change.
+      // Only the holder of the lease adds records, so the result does not change.
       isTrusted: () => (trusted ??= this.untrusted([entry.id]).then((found) => !found.has(entry.id))),
       note: (change) => {
         entry = { ...entry, ...change };
@@ -312,8 +311,8 @@ export class StoredJournal {
   }
 
   /**
-   * Takes an entry away from the holder that was shown to the user; that process can record nothing more.
-   * @throws Failure `conflict` if the holder has changed; in a file, if its process runs or took a step recently
+   * Takes an entry away from the holder that the user saw: that process can no longer record steps.
+   * @throws Failure `conflict` if the holder has changed; in a file, if its process runs or recorded a step recently
    */
   async takeAway(id: string, seen: Holder | undefined): Promise<void> {
     const entry = await this.find(id);
@@ -330,7 +329,7 @@ export class StoredJournal {
     return [...this.#holds].every((hold) => hold.isHeld());
   }
 
-  /** Each entry with its records, the oldest first, for another journal. */
+  /** Each entry with its records, the oldest first, to import into another journal. */
   records(): AsyncIterable<EntryRecords> {
     return this.#eachOrFailure(this.#store.records());
   }
@@ -342,7 +341,7 @@ export class StoredJournal {
     return this.#signing("update the journal", "Nothing was imported.", () => mergeInto(parts, imported, options));
   }
 
-  /** Marks where the entries were moved; undefined removes the mark. @throws Failure if an entry is leased or the mark differs */
+  /** Sets the mark of a move; undefined removes it. @throws Failure if an entry is leased, or the mark names another journal */
   async markMoved(moved: Moved | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
@@ -356,7 +355,7 @@ export class StoredJournal {
     ]);
   }
 
-  /** Entries with a record without a valid HMAC; all of them if this machine has no key. */
+  /** Ids of the entries with a record without a valid HMAC; all of them if this machine has no key. */
   async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { keys } = this.#parts;
     const found = new Set<string>();
@@ -378,12 +377,12 @@ export class StoredJournal {
     });
   }
 
-  /** Damage and a move, which every command reports: cheaper than `verify`. */
+  /** The damage and the mark of a move, which every command reports; cheaper than `verify`. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }
 
-  /** Removes finished entries that did not change for this long; see `prunable`. */
+  /** Removes finished entries that have not changed for this long; see `prunable`. */
   async prune(olderThanMs: number, { includeLive = false, isTrial = false } = {}) {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
     const isNone = (await this.select({ all: true, archived: true, limit: 1 })).length === 0;

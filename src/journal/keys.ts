@@ -5,7 +5,7 @@ import { flags } from "../next-step.ts";
 import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
-/** `unknown`: unsigned, or signed with a key that this machine lacks; `wrong`: the HMAC under one of its keys does not match. */
+/** `unknown`: unsigned, or signed with a key that this machine lacks; `wrong`: the HMAC does not match the key that it names. */
 export type Judgement = "valid" | "unknown" | "wrong";
 
 export interface Keys {
@@ -13,7 +13,7 @@ export interface Keys {
   sign(content: string): string;
   judge(record: Signed): Judgement;
   readonly digests: SecretDigests;
-  /** @throws Failure `usage` if records cannot be signed, so that nothing may change */
+  /** @throws Failure `usage` if this machine cannot sign records, and therefore must not change the journal */
   assertCanSign(): void;
 }
 
@@ -21,7 +21,7 @@ export interface Keys {
 export interface SecretDigests {
   /** @param text the destination's content @throws Failure `usage` if there is no key and none can be made */
   of(text: string): string;
-  /** True if the digest is the text's; false if this machine lacks the digest's key. */
+  /** True if the digest was made from this text; false if not, or if this machine lacks the digest's key. */
   fits(text: string, digest: string): boolean;
 }
 

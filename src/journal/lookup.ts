@@ -14,9 +14,9 @@ export interface EntryFilter {
   readonly profile?: string;
   /** Entries of one account, under any profile name. */
   readonly account?: EntryAccount;
-  /** An actor of one of its steps: the user, the host, `user@host` or the address of the CI run. */
+  /** Entries with a step by this actor: a user, a host, `user@host` or the address of a CI run. */
   readonly actor?: string;
-  /** ISO 8601 UTC: changed at that time or later. */
+  /** Entries that last changed at this time or later, ISO 8601 UTC. */
   readonly since?: string;
   /** Entries admitted after the entry with this id. */
   readonly after?: string;

@@ -1,4 +1,4 @@
-// Imports entries into a journal: adds the records that it does not have.
+// Imports entries into a journal: adds the records that the journal lacks.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { journalMovedFailure } from "./admission.ts";
@@ -7,7 +7,6 @@ import type { Keys } from "./keys.ts";
 import { entryIn, type EntryRecords } from "./record.ts";
 import type { NewRecord, Store, Transaction } from "./store.ts";
 
-/** Entries to import; streamed from another journal. */
 export type ImportedEntries = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
 
 /** How many entries were added, got new records, or did not change. */
@@ -18,13 +17,13 @@ export interface Merged {
 }
 
 export interface MergeOptions {
-  /** True for the copy of a move: the target may be marked by an earlier move, until all entries are copied. */
+  /** The import is a move: the target may have the mark of an earlier move, and this journal's key signs all records. */
   readonly isMove?: boolean;
   /** The user trusts the records: this journal's key signs them. */
   readonly isTrusted?: boolean;
 }
 
-/** Entries per batch, so that a large journal does not have to be in memory. */
+/** Entries per batch, which limits the memory for a large journal. */
 const batchSize = 500;
 
 async function* inBatches(imported: ImportedEntries): AsyncGenerator<EntryRecords[], undefined> {
@@ -43,7 +42,7 @@ export async function mergeInto(
   { isMove = false, isTrusted = false }: MergeOptions,
 ): Promise<Merged> {
   const batches = inBatches(imported);
-  // Read the first batch before taking the lock: a long journal takes time.
+  // Read the first batch before taking the lock, because reading a long journal takes time.
   const first = await batches.next();
   return store.exclusive(async (tx) => {
     if (!isMove && tx.moved !== undefined) throw journalMovedFailure(store.path, tx.moved);

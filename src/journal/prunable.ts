@@ -17,7 +17,7 @@ function uniqueIds({ base_url }: Entry, resource: string | null | undefined): st
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
 
-/** The credential that an entry created and that may still be valid: a disabled one may be enabled again. */
+/** Unique id of the credential that an entry created, adopted or rotated to; empty if there is none. */
 function createdBy(entry: Entry): string[] {
   const exists = ["done", "abandoned", "unusable"].includes(entry.state);
   return exists && !entry.operation.endsWith(".revoke") ? uniqueIds(entry, entry.resource_id) : [];
@@ -25,8 +25,8 @@ function createdBy(entry: Entry): string[] {
 
 /**
  * Selects the entries that may be removed. Entries that name each other (`parent`, `replaces`, `replaced_by`) are removed
- * together or not at all. The entry of a revocation stays as long as the entry that created the client or key. A rotation stays
- * as long as a rotation of the same key in place is unfinished, because it shows that the unfinished one is out of date.
+ * together or not at all. The entry of a revocation stays while the entry that created the client or key stays. A rotation stays
+ * while an in-place rotation of the same key is unfinished, because it shows that the unfinished rotation is out of date.
  */
 export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const revoked = new Set(entries.flatMap((entry) => uniqueIds(entry, revokedBy(entry))));
@@ -51,8 +51,8 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
 }
 
 /**
- * Ids of the entries that may move to the archive: all that could be removed regardless of age. The entry that created a policy
- * item's client or key stays as long as a successor that does not name the item: the policy finds the successor through it.
+ * Ids of the entries that may move to the archive: all that `prunable` could remove at any age. The entry that created a policy
+ * item's client or key stays while a successor that does not name the item stays: the policy finds the successor through it.
  */
 export function archivable(
   entries: readonly Entry[],
@@ -66,7 +66,7 @@ export function archivable(
   const staying = new Set<Entry>();
   for (const entry of entries) {
     if (removable.has(entry.id) || isOfItem(entry)) continue;
-    // Follow the rotations that name no item back to an entry that does.
+    // Follow the rotations without an item back to the entry that names the item.
     const chain = new Set<Entry>();
     for (let at = predecessorOf(entry); at !== undefined && at !== entry && !chain.has(at); at = predecessorOf(at)) {
       chain.add(at);

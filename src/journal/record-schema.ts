@@ -19,15 +19,15 @@ const Proof = z.object({
   scope: optional,
 });
 
-/** How a key's secret is exchanged for a token, which proves it. Command text is not stored: the profile has it. */
+/** The exchange of a key's secret for a token, which proves the secret. Only the profile has the text of the command. */
 const Exchange = z.union([
   z.object({ kind: z.literal("command") }),
   z.object({ kind: z.literal("endpoint"), url: text }),
 ]);
 
-/** The data that an entry's work needs to continue. Unknown keys are kept. */
+/** The data that integ needs to continue an entry. Unknown keys are kept. */
 export const detailShape = {
-  /** How many runs of `integ apply` failed since admission. */
+  /** How many runs of `integ apply` failed to finish this entry. */
   failures: number,
   /** Machine and state folder that keep the secret for `claim`. */
   kept_at: optional,
@@ -43,13 +43,13 @@ export const detailShape = {
   secret_claimed: flag,
   /** End of the service's `Retry-After`, by its clock, ISO 8601 UTC. */
   put_off_until: optional,
-  /** A request may have arrived; stays true after a crash before the response is recorded. */
+  /** A request was sent, and its response is not recorded; stays true after a crash. */
   in_flight: flag,
 
   client_id: z.optional(textOrNull),
-  /** integ generated the idempotency key: a client that the service has under it was created by this entry's requests. */
+  /** integ generated the idempotency key, so only this entry's requests can have created a client with it. */
   own_key: flag,
-  /** Identifies the credential of the first request that the service may have stored (§4.2 rule 2): an HMAC with it as key. */
+  /** Identifies the credential of the first request that the service may have stored (§4.2 rule 2): an HMAC keyed by it. */
   sent_as: optional,
   /** The client that a rotation replaces. */
   old_client: optional,
@@ -57,14 +57,14 @@ export const detailShape = {
   /** The proof required before the old credential is revoked; null: none. */
   proof: z.optional(z.nullable(Proof)),
 
-  // For an access key: without an idempotency key, its requests must not be repeated blindly.
+  // For an access key, whose requests have no idempotency key and must not be repeated blindly.
   /** When the last request was sent, ISO 8601 UTC. */
   sent_at: optional,
   /** The user that the key is bound to. */
   created_by: z.optional(textOrNull),
   /** The requested name, without the mark. */
   base_name: optional,
-  /** Id of the profile's key at admission: never the created key, which the profile may have by now. */
+  /** Id of the profile's key at admission: the profile may have the created key by now. */
   asking_key: optional,
   marked: flag,
   /** The expiry as requested (`in 90d`); null: as in the request's body. */
@@ -81,7 +81,7 @@ export const detailShape = {
   /** How a new secret is proven; null: the profile had no exchange. */
   exchange: z.optional(z.nullable(Exchange)),
 
-  // For a rotation, and a creation with a lost secret.
+  // For a rotation, or a creation whose secret is lost.
   /** How long the old credential stays active after the proof; with `overlap_unused_ms`, the maximum. */
   overlap_ms: number,
   /** Revoke the old key earlier if it is unused for that long. */
@@ -90,20 +90,20 @@ export const detailShape = {
   proven: optional,
   /** End of the overlap, ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
-  /** Destinations of the new secret where a machine that can read them no longer found it. */
+  /** Destinations from which the new secret has disappeared, as seen by a machine that can read them. */
   gone: z.optional(z.array(text)),
-  /** A request to revoke the old or lost credential was sent: it may no longer work. */
+  /** A request to revoke the old or lost credential was sent: the credential may no longer work. */
   revoking: flag,
 };
 
 /** The intent: the exact request with its key, never changed once admitted. */
 const Intent = z.object({
   operation: text,
-  /** null if the API takes no idempotency key for it. */
+  /** null if the API takes no idempotency key for the operation. */
   idempotency_key: textOrNull,
   /** Name of the profile at admission. */
   profile: text,
-  /** The profile's own id; a profile that is bound to another account has another id. */
+  /** Id of the profile; binding the profile's name to another account changes it. */
   profile_id: text,
   /** The acting client, if the profile has client credentials: the same on every machine. */
   principal: optional,
@@ -145,7 +145,7 @@ const Now = z.object({
   detail: z.looseObject(detailShape),
 });
 
-/** A step's name and times; `end` is null until a later record has its outcome. */
+/** A step's name and times; `end` is null if the outcome follows in a later record. */
 const Result = z.object({ step: text, begin: text, end: textOrNull });
 
 type Content = { readonly intent: z.infer<typeof Intent>; readonly now: z.infer<typeof Now> };

@@ -18,7 +18,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** A record's content and its original HMAC. In an unsigned record, `mac` is empty. */
+/** A record's content and HMAC. In an unsigned record, `mac` is empty. */
 export interface Signed {
   readonly content: string;
   readonly mac: string;
@@ -34,12 +34,12 @@ export interface EntryRecords {
   readonly mismatch?: string | undefined;
 }
 
-/** The start of every line. It cannot occur in a string of the line, where quotes are escaped. */
+/** The start of every line. It cannot occur inside a JSON string, where quotes are escaped. */
 export const recordStart = '{"sum":"';
 const sumDigits = 16;
 const bodyStart = recordStart.length + sumDigits + 2; // `",`
 
-/** A sound line. A record is parsed only up to its state; of another format, only the version is read. */
+/** A valid line. A record is parsed only up to its state, and a line of another format only up to its version. */
 type Line = { readonly sum: string } & (
   | ({ readonly kind: "header" } & HeaderFacts)
   | { readonly kind: "foreign"; readonly format: number }
@@ -94,7 +94,7 @@ const longestHead = 300;
 /**
  * Reads a line without its newline. The checksum covers every byte after it, so that any flipped bit is detected. Every later
  * format must have the checksum and the version at the same place.
- * @returns undefined if the line is not sound
+ * @returns undefined if the line is damaged
  */
 export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | undefined {
   if (end - start <= bodyStart) return undefined;
@@ -113,13 +113,13 @@ export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | u
   return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
 }
 
-/** Id and state from a record's beginning, without checking the line. */
+/** Id and state from the start of a record's line, without a check of its checksum. */
 export function headIn(line: Buffer): { readonly id?: string; readonly state?: string } {
   const [, , , id, , state] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { id, state };
 }
 
-/** The content and HMAC of a sound line. */
+/** The content and HMAC in a record's valid line. */
 export function signedIn(line: Buffer): Signed {
   const [head = "", , mac = ""] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { content: line.toString("utf8", bodyStart + head.length, line.length - 1), mac };
@@ -130,7 +130,7 @@ export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
 }
 
-/** The step between two records of an entry: a request that was sent has no end yet. */
+/** The step that a record adds. A request that was sent has no end until the next record. */
 function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["result"] {
   const at = entry.updated_at;
   if (before === undefined) return { step: "admit", begin: at, end: at };
@@ -144,7 +144,7 @@ function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
 
 /**
  * The content of a record: the whole entry, the actor, and the previous record.
- * @param about.prev hash of the previous record; `about.before` is the entry after it
+ * @param about.prev hash of the previous record; `about.before` is the entry as that record left it
  */
 export function recordContent(
   entry: Entry,
@@ -175,8 +175,8 @@ export function entryIn(content: string): Entry | undefined {
 }
 
 /**
- * `entryIn` for finished entries. Searches read thousands of them, so this function only checks for an intent and a detail. Work
- * on an entry, export and `journal verify` check the whole schema.
+ * Reads a finished entry, and checks only that it has an intent and a detail: searches read thousands of them. `entryIn` checks
+ * the whole schema.
  */
 export function finishedEntryIn(content: string): Entry | undefined {
   const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;
@@ -184,12 +184,11 @@ export function finishedEntryIn(content: string): Entry | undefined {
   return isEntry ? entryOf(record as JournalRecord) : undefined;
 }
 
-/** Keeps unknown names of states and operations. */
+/** Keeps the states and operations of newer programs. */
 function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
   return { id, ...intent, ...now, state, updated_at: at, sequence: n } as Entry;
 }
 
-/** One step in an entry's history. */
 export interface Step {
   readonly at: string;
   readonly state: string;

@@ -20,7 +20,7 @@ export async function settledRotations(journal: Entries, of: AnyRotation): Promi
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
-/** The successor that a finished rotation created; undefined without one, or if the journal cannot be read. */
+/** Id of the client or key that replaced this one in a finished rotation; undefined without one, or without a readable journal. */
 export async function rotatedTo(journal: Entries, id: string): Promise<string | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
@@ -33,12 +33,10 @@ export async function rotatedTo(journal: Entries, id: string): Promise<string | 
   return by?.resource_id ?? undefined;
 }
 
-/** States in which an entry has changed nothing that is in use. */
+/** States of an entry that has not changed any credential in use. */
 const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
 
-/**
- * The newest creation of a rotation that did not fail. One that replaces a lost one counts once the lost one is replaced, not found.
- */
+/** The rotation's newest creation, without failed ones and replacements of a lost creation that is unfinished or was found. */
 export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
   const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   const children = await journal.select({ all: true, parent: rotation.id, operation });
@@ -91,15 +89,15 @@ async function checkPrecedence(
   { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: Concurrency },
 ): Promise<Entry | undefined> {
   const { wasActive, settledBefore, fresh = false, clock } = about;
-  // The other process was faster if this one saw the credential active before the other rotation revoked it.
-  // A rotation in place changed the key's secret even if its receipt was not as expected.
+  // The other rotation was faster if it finished after this process looked, or revoked the credential that this process saw active.
+  // A rotation in place has changed the key's secret even if its receipt was not as expected.
   const wasFaster = ({ id, state, detail }: Entry): boolean =>
     (state === "done" || (state === "unusable" && detail.mode === "in_place")) &&
     (!settledBefore.has(id) || (wasActive && detail.mode !== "in_place" && detail.keep_old !== true));
   if (isSettled(other.state)) return wasFaster(other) ? other : undefined;
   // With `--new`, two replacements may both continue.
   if (fresh && !isInPlace(own) && !isInPlace(other)) return undefined;
-  // The replacement revokes the key in the end, which makes a rotation in place useless.
+  // The replacement will revoke the key, which makes a rotation in place useless.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
     // If no process works on the other rotation, the user may have started this one to replace it.
@@ -116,8 +114,8 @@ async function checkPrecedence(
 }
 
 /**
- * Waits for the next step of a rotation with a higher id. In a team's journal it may not have seen this entry: it gives way, or
- * records that it has started.
+ * Waits for the next step of a rotation with a higher id, which shows if that rotation gives way or continues. In a team's
+ * journal, its process may not have seen this entry.
  */
 async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency["clock"]): Promise<Entry | undefined> {
   const endMs = clock.elapsed() + firstStepLimitMs;
@@ -130,9 +128,9 @@ async function afterFirstStep(journal: Journal, other: Entry, clock: Concurrency
 }
 
 /**
- * A later rotation of the same key, after which a rotation in place must not send its request again or deliver its secret: the
- * later secret would stop working, or has already replaced it. While this rotation's secret may be kept, only a later rotation
- * that certainly changed the secret counts.
+ * Finds a later rotation of the same key. After it, a rotation in place must not repeat its request, which would replace the
+ * later secret, nor deliver its own secret, which no longer works. If its own secret may be kept, only a later rotation that
+ * certainly changed the secret counts.
  */
 export async function laterRotation(
   journal: Entries,

@@ -12,10 +12,10 @@ export const nothingSent = "Nothing was sent and nothing changed.";
 
 /** The result of an attempt to take an entry or the file that a running process holds. */
 export class Busy {
-  /** The failure after that many milliseconds of waiting; `meaning` defaults to "nothing was sent". */
+  /** The failure after `waitedMs` of waiting; `meaning` defaults to "nothing was sent". */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
-  /** @param about.entry set if a person may take the entry away: this machine cannot see whether the process runs */
+  /** @param about.entry set if a person may take the entry away, because this machine cannot see the holder's process */
   constructor(
     what: string,
     { kind, entry, by }: { readonly kind: FailureKind; readonly by: string; readonly entry?: string | undefined },
@@ -46,7 +46,7 @@ export async function untilFree<T>(
   attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
-  // Reads the clock only before a wait: `performance` loads ten modules of Node.
+  // Read the clock only before a wait: `performance` loads ten modules of Node.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const result = await attempt();
@@ -70,13 +70,13 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
 
 export interface Holder extends Actor {
   readonly pid: number;
-  /** ISO 8601 UTC, by the server's clock; so is `until`. */
+  /** ISO 8601 UTC, like `until`; by the server's clock. */
   readonly since: string;
   /** End of the lease, unless it is extended. */
   readonly until: string;
 }
 
-/** A new record, with the entry after it. */
+/** A new record, and the entry that results from it. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;
 }
@@ -87,7 +87,7 @@ export interface Hold {
   readonly entry: Entry;
   /** The content of its newest record. */
   readonly content: string;
-  /** Set if the last holder did not release the entry: until then (ISO 8601 UTC), its last request may still arrive. */
+  /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
   /** Durable once the promise is fulfilled. @throws Failure if another process has taken the entry */
   append(record: NewRecord): Promise<void>;
@@ -103,16 +103,16 @@ export interface LookupResult {
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
   /** Entries with the idempotency key. */
   readonly ofKey: readonly Entry[];
-  /** The highest id; empty without entries. */
+  /** The highest id in the journal; empty without entries. */
   readonly newest: string;
 }
 
 /** An atomic and isolated change of many entries. */
 export interface Transaction {
   readonly moved: Moved | undefined;
-  /** Marks where the entries were moved; undefined removes the mark. */
+  /** Sets the mark of a move; undefined removes it. */
   mark(moved: Moved | undefined): Promise<void>;
-  /** The records of these entries; a missing entry has none, or is left out. */
+  /** The records of these entries. A missing entry has no records, or is left out. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
   /** Entries with these idempotency keys, as named by `keyName`. */
   ofKeys(keys: readonly string[]): Promise<readonly Entry[]>;
@@ -159,7 +159,7 @@ export interface Store {
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
-  /** Runs work on an unchanging state of the journal, and writes its changes atomically. @param isTrial the work makes none */
+  /** Runs work while no other process can change the journal, and writes its changes atomically. @param isTrial writes none */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
   /** Maps an error of the engine to a Failure; other errors stay unchanged. @param action such as `read the journal` */

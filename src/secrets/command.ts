@@ -36,7 +36,6 @@ function checkFailure(why: string, more = ""): Failure {
   return new Failure("undelivered", `The ${flags.secretCheckCommand} ${why}. ${more}`.trim());
 }
 
-/** Delivers a secret to a command. */
 export function commandDestination(target: CommandTarget, tools: CommandTools): SingleDestinationPlace {
   const record: RecordOf<"command"> = {
     kind: "command",
@@ -71,7 +70,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
   };
 }
 
-/** A word without shell syntax. */
+/** A first word without shell syntax: the name or path of a program. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
 /** Shell operators after which a command continues even if its first program is missing. */
 const continuesAnyway = /[;\n]|\|\||(?<![&>])&(?![&>])/;
@@ -141,7 +140,7 @@ async function passSecret(
   if (run.unread > 0) throw commandFailure("ended without reading the secret from its standard input");
 }
 
-/** Runs the check, which exits with 0 or prints the raw secret, whatever the delivery's format. @throws Failure `undelivered` */
+/** Runs the check, which exits with 0 or prints the raw secret, in any format of delivery. @throws Failure `undelivered` */
 async function runCheck(
   { command, by }: NonNullable<CommandTarget["check"]>,
   { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },

@@ -20,7 +20,7 @@ import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { Found } from "./destination.ts";
 
-/** Zeros written in advance: more than any secret with its receipt. */
+/** Size of a reserve, filled with zeros: more than any secret with its receipt. */
 const reserveBytes = 32 * 1024;
 
 /** Identifies a file under any name. Decimal text, because inodes exceed 2^53. */
@@ -37,7 +37,7 @@ export function identityOf(fd: number): FileIdentity {
   return { device: String(stats.dev), inode: String(stats.ino), born: isKnown ? String(stats.birthtimeNs) : undefined };
 }
 
-/** True if the path is this file, not a link to it or a file that reuses its inode. */
+/** True if the path is this file, not a symbolic link to it or a file that reuses its inode. */
 export function isSameFile(path: string, identity: Partial<FileIdentity>): boolean {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined || !stats.isFile()) return false;
@@ -45,7 +45,7 @@ export function isSameFile(path: string, identity: Partial<FileIdentity>): boole
   return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
 }
 
-/** `.<name>.integ-<work>` in the same folder; a long name is cut to the limit of folder entries. */
+/** `.<name>.integ-<work>` in the same folder; a long name is shortened to the limit of file names. */
 export function reservedName(path: string, work: string): string {
   const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
   return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
@@ -71,7 +71,7 @@ export function contentOf(fd: number): string {
   return bytes.subarray(0, zerosFrom(bytes)).toString("utf8");
 }
 
-/** The index of the first trailing zero, by binary search: in a loop V8 would optimize twice, which takes 9 ms. */
+/** The index of the first trailing zero, by binary search: V8 needs 9 ms to optimize a loop. */
 function zerosFrom(bytes: Buffer): number {
   const zeros = Buffer.alloc(bytes.length);
   let least = 0;
@@ -100,7 +100,7 @@ export async function reserveFile(path: string, check: (content: string, isCut: 
     isNew = false;
   }
   try {
-    // A second link would be the finished file.
+    // A second link would be the finished file, which must not be overwritten with zeros.
     if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
     if (!isNew) check(contentOf(fd), isCut(fd));
     blank(fd);
@@ -124,15 +124,15 @@ export function fillReserve(fd: number, text: string): void {
   ftruncateSync(fd, bytes.length);
 }
 
-/** Overwrites an open file with zeros and syncs it, so that it can be removed. */
+/** Overwrites an open file with zeros and syncs it, before its removal. */
 export function wipe(fd: number): void {
   writeAll(fd, Buffer.alloc(fstatSync(fd).size), 0);
   fsyncSync(fd);
 }
 
 /**
- * Gives a reserved file its final name and syncs it: replaces the file that was found, else fails if a file exists.
- * Never follows a link. The delivery succeeds even if the reserved name cannot be removed.
+ * Gives a reserved file its final name and syncs the folder. Replaces the file that was found; if none was found, fails if
+ * one exists now. Never follows a link. The delivery succeeds even if the reserved name cannot be removed.
  * @returns why the reserved name was not removed; `removeReserve` does it later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {
@@ -153,11 +153,11 @@ async function dropName(reserved: string): Promise<Error | undefined> {
   }
 }
 
-/** Attempts if the destination changes between reading and writing. */
+/** Maximum attempts if the destination changes between reading and writing. */
 const mostAttempts = 5;
 
 /**
- * Writes any kind of destination: reads the content, checks that it may be replaced, and writes if it is unchanged.
+ * Writes to a destination of any kind: reads the content, checks that it may be replaced, and writes if it is unchanged.
  * @param how.write returns false, without writing, if the destination has changed
  * @throws Failure of `may`, or `conflict` if the destination keeps changing
  */

@@ -1,4 +1,4 @@
-// Destinations of one-time secrets, and the facts that follow from their journal records alone.
+// Destinations of one-time secrets, and the facts that their journal records contain.
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
 import type {
@@ -88,7 +88,7 @@ export interface SecretOptions {
   readonly as?: SecretFormat | undefined;
   /** The user agrees to replace the current contents. */
   readonly force?: boolean | undefined;
-  /** The content may be integ's delivery for the same client or key, which is checked later. */
+  /** The content may be integ's delivery for the same client or key; integ checks that later. */
   readonly mayBeOwn?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
   /** Recipients of the encrypted secret in the team's journal. */
@@ -128,7 +128,6 @@ function storeProof(to: string): string {
   return storeKindOf(to)?.proof ?? "written";
 }
 
-/** Describes a recorded destination. */
 export function describeDestination(record: SingleRecord): DestinationDescription {
   switch (record.kind) {
     case "stdout":
@@ -185,23 +184,23 @@ export function namesOf(record: DestinationRecord): string {
     .join(", ");
 }
 
-/** Those of several destinations that lack the secret. */
+/** The destinations that lack the secret; empty unless the record has several destinations. */
 export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record?.kind !== "several") return [];
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
 }
 
-/** True if one of several destinations has the secret already. */
+/** True if at least one of several destinations has the secret. */
 export function isPartlyDelivered({ destination }: { readonly destination: DestinationRecord | null }): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** True if a secret goes to a profile, which works on after a rotation of its own credential. */
+/** True if the secret goes to this profile, which therefore still works after a rotation of its own credential. */
 export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
-/** True if both records name the same destination; machines are not compared. */
+/** True if both records name the same destination. Does not compare their machines. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";
   if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
@@ -233,10 +232,9 @@ interface FoundContent {
 /** Checks that the content may be replaced. @throws Failure if not */
 export type MayReplace = (at: SingleRecord, found: Found) => Promise<void>;
 
-/** Context of a delivery. */
 export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
-  /** Called with the content at the moment of the write. */
+  /** Called with the current content immediately before the write. */
   readonly may: MayReplace;
   /** Records the progress of the delivery in the journal, for a process that continues it. */
   readonly record: (record: R) => Promise<void>;
@@ -245,7 +243,7 @@ export interface Delivery<R extends DestinationRecord = DestinationRecord> {
 export interface Preparation {
   /** The destination's record in the journal. */
   readonly before?: DestinationRecord | null;
-  /** The secret exists in a safe place, so preparation errors are reported at the delivery. */
+  /** The secret exists and is kept safely, so errors of the preparation are reported at the delivery. */
   readonly isKept?: boolean;
   /** Called with the current content, so that a refusal precedes the request. */
   readonly may?: MayReplace;
@@ -328,14 +326,14 @@ export interface SingleDestinationPlace extends Destination {
 /** A destination that a later process restores from its record. */
 export interface RememberedDestination {
   /**
-   * Checks by reading that the secret arrived. Gives a complete file that a crash left unnamed its name, if `may`
-   * allows it.
+   * Checks by reading that the secret arrived. If a crash left a complete file without its name, gives it the name if `may`
+   * allows that.
    * @throws Failure if the file has the secret but cannot be named: the secret is not lost and must not be replaced
    */
   completeDelivery(may: MayReplace): Promise<boolean>;
   /**
    * Removes the reserve of an ended process, unless it has a complete secret that has no other name. Safe to repeat.
-   * @param entry id of the journal entry that it belongs to
+   * @param entry id of the journal entry that the reserve belongs to
    * @param options.isKept the secret is safe elsewhere, so a complete unnamed copy is removed too
    */
   removeReserve(entry: string, options?: { readonly isKept?: boolean }): void;
@@ -385,7 +383,7 @@ export interface StoreKind {
   /** Upper and lower case mean the same address. */
   readonly isAnyCase?: boolean;
   readonly what: string;
-  /** Further forms of its addresses, and what they are. */
+  /** Other forms of the address, each with its description. */
   readonly more?: Readonly<Record<string, string>>;
   /** The evidence that a secret arrived. */
   readonly proof: string;
@@ -393,7 +391,7 @@ export interface StoreKind {
 
 export type StoreScheme = keyof typeof storeKinds;
 
-/** The store of an address. */
+/** The kind of store that an address names. */
 export function storeKindOf(to: string): StoreKind | undefined {
   return Object.entries<StoreKind>(storeKinds).find(([scheme]) => to.startsWith(`${scheme}:`))?.[1];
 }

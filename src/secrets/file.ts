@@ -76,7 +76,7 @@ function checkFolder(path: string): Stats {
   return stats;
 }
 
-/** In a folder with the sticky bit (/tmp), only the owner of a file may replace it. */
+/** In a folder with the sticky bit (/tmp), only the owner of the file or of the folder may replace a file. */
 function mayReplace(file: Stats, folder: Stats): boolean {
   const me = process.getuid?.() ?? 0;
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
@@ -105,7 +105,6 @@ function inspectTarget({ path, force, consent, mayBeOwn }: FileTarget, own: read
   if (!mayReplace(found, folder)) throw refuse(path, "the file belongs to another user");
 }
 
-/** The failure for an existing file that may not be replaced. */
 export function fileExistsFailure(path: string): Failure {
   return refuse(path, "the file already exists", {
     hint: `Name another file, or add ${flags.force} to replace this one.`,
@@ -193,7 +192,7 @@ class FileDestination implements SingleDestinationPlace {
     await record(this.record);
     try {
       fillReserve(fd, text);
-      // Syncs the length before the file gets its name.
+      // Sync the length before the file gets its name.
       fsyncSync(fd);
       if (!isSameFile(reserved, identityOf(fd))) throw systemError("ENOENT", "lstat");
       await overwriteFound(path, {
@@ -232,8 +231,8 @@ class FileDestination implements SingleDestinationPlace {
 }
 
 /**
- * Overwrites a reserve with zeros and removes its name. Each step alone hides a secret, so a failure of one does not
- * prevent the other. A failure means a disk fault, and is reported.
+ * Overwrites a reserve with zeros and removes its name. Either step alone hides a secret, so both are tried. Reports a
+ * failure, which means a disk fault.
  */
 function discardReserve(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
@@ -254,7 +253,7 @@ function discardReserve(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/** Adds to a failed reservation that the request was not sent, and advice if it has none. */
+/** Adds to the failure of a reservation that the request was not sent, and advice if it has none. */
 function reservationFailure({ kind, message, details }: Failure): Failure {
   const { meaning = "The request was not sent.", hint, nextCommand } = details;
   return new Failure(kind, message, {
@@ -264,10 +263,7 @@ function reservationFailure({ kind, message, details }: Failure): Failure {
   });
 }
 
-/**
- * A file as destination.
- * @param cwd makes relative paths absolute for later processes
- */
+/** @param cwd makes relative paths absolute for later processes */
 export function fileDestination(target: FileTarget, cwd: string, tools: FileTools): SingleDestinationPlace {
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
@@ -296,7 +292,7 @@ function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
   if (!hasDelivered(path, remembered)) return false;
   try {
-    // The crash may have preceded the sync of the name.
+    // The process may have crashed before it synced the name.
     syncFolder(dirname(path));
     if (reserved !== undefined && hasDelivered(reserved, remembered)) unlinkSync(reserved);
   } catch (error) {

@@ -20,7 +20,7 @@ import {
 } from "./store-http.ts";
 
 interface Address {
-  /** `org` for a secret of the organization, which replaces the repository. */
+  /** `org` for an organization's secret: `repository` is then the organization. */
   readonly owner: string;
   readonly repository: string;
   readonly environment: string | undefined;
@@ -41,7 +41,7 @@ interface PublicKey {
   readonly key: Buffer;
 }
 
-/** Allowed difference between two of GitHub's clocks: the change and the response. */
+/** Allowed difference between GitHub's clocks for the time of change and the time of the response. */
 const clockToleranceMs = 10_000;
 /** The end of a longer wait is not shown, because its date may be invalid. */
 const longestShownS = 366 * 86_400;

@@ -18,7 +18,7 @@ import type { MayReplace, OneTimeSecret, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** Created on demand, because it takes longer than a request, and few commands read kept secrets. */
+/** Created on demand, because its creation takes longer than a request, and few commands read kept secrets. */
 const keptSchema = () =>
   z.object({
     secret: z.string(),
@@ -209,12 +209,12 @@ export interface AllowedDestinations {
 export interface SecretKeeping {
   /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may give a file its name. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;
-  /** Removes an entry's reserve. A complete secret stays unless `isKept`: it is safe elsewhere. Safe to repeat. */
+  /** Removes an entry's reserve, but no complete secret unless it is safe elsewhere (`isKept`). Safe to repeat. */
   removeReserve(record: SingleRecord, entry: string, options?: { readonly isKept?: boolean }): Promise<void>;
   /** Reads a delivered secret (file, profile or store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
   readonly machine: MachineId;
-  /** Lists of allowed destinations: each must contain a secret's destination; no list means no limit. */
+  /** Lists of allowed destinations. A secret's destination must be in each list; without a list, all are allowed. */
   readonly allowed?: (profile: string) => Promise<readonly AllowedDestinations[]>;
   /** The machine and folder of kept secrets. */
   readonly place: string;

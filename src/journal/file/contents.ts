@@ -1,10 +1,10 @@
-// The entries that a file's sound records form, and the places where a record is missing or moved.
+// An index of a journal's file: its entries, its damage, and the lines where a record is missing or moved.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, excludesFinished } from "../lookup.ts";
 import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
 import type { Damage, FoundRecord } from "./scan.ts";
 
-/** A record's place in the file; its line is read again on demand. */
+/** A record's place in the file, from which its line is read on demand. */
 interface RecordPlace {
   readonly n: number;
   readonly state: string;
@@ -14,23 +14,23 @@ interface RecordPlace {
 
 interface IndexedEntry {
   readonly records: RecordPlace[];
-  /** The entry once it was read; see `cacheLimit`. */
+  /** Cached after the first read; see `cacheLimit`. */
   entry?: Entry | undefined;
 }
 
-/** Finished entries stay in memory while the file has at most this many entries: more would slow down every start. */
+/** Finished entries are cached only if the file has at most this many entries, which limits the memory. */
 const cacheLimit = 500;
 
-/** Reads bytes of the file; fewer at its end. */
+/** Reads up to `length` bytes of the file; fewer at the end of the file. */
 type ReadBytes = (offset: number, length: number) => Buffer;
 
 export class Contents {
   header: HeaderFacts | undefined;
-  /** Damage before the last sound record. Bytes after that record may be an append under way: the next read checks them again. */
+  /** Damage before the last valid record. Bytes after it may be an append in progress, which the next read checks again. */
   readonly damage: Damage[] = [];
   /** Numbers of the lines whose predecessor was edited, removed or moved. */
   readonly breaks: number[] = [];
-  /** The checksum of the last sound line; empty at first. */
+  /** The checksum of the last valid line; empty before the first. */
   lastSum = "";
   newest = "";
   readonly #entries = new Map<string, IndexedEntry>();
@@ -40,7 +40,7 @@ export class Contents {
     this.#readBytes = readBytes;
   }
 
-  /** Adds the next sound line, and the damage before it. */
+  /** Adds the next valid line, and the damage before it. */
   add({ record, offset, length, line }: FoundRecord, damage: readonly Damage[]): void {
     const isFirst = this.lastSum === "";
     if (record.kind === "header" && isFirst) this.header = record;
@@ -75,7 +75,7 @@ export class Contents {
     for (const place of indexed?.records.toReversed() ?? []) {
       const { content } = this.#signed(place);
       const read = isSettled(place.state) ? finishedEntryIn(content) : entryIn(content);
-      // The bytes are another record's now: the append that they belonged to failed and was cut off.
+      // These bytes now belong to another record: the append that first wrote them failed and was truncated.
       if (read?.id !== id) continue;
       const entry = { ...read, sequence: indexed!.records.at(-1)!.n };
       if (!isSettled(place.state) || this.#entries.size <= cacheLimit) indexed!.entry = entry;
@@ -93,7 +93,7 @@ export class Contents {
     return [...this.#entries.keys()];
   }
 
-  /** The sound records of an entry, the oldest first. */
+  /** The valid records of an entry, the oldest first. */
   records(id: string): Signed[] {
     return (this.#entries.get(id)?.records ?? []).map((place) => this.#signed(place));
   }
@@ -115,12 +115,12 @@ export class JournalView {
     return this.of(id)?.records(id) ?? [];
   }
 
-  /** All ids, the highest first, which is the newest first. */
+  /** All ids, the newest first. */
   ids(): string[] {
     return [...new Set(this.#parts.flatMap((part) => part.ids()))].sort().toReversed();
   }
 
-  /** Entries that may match, the newest first: as few as possible are parsed. */
+  /** Entries whose id and state match, the newest first. Does not parse the others. */
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
     const excludes = excludesFinished(filter);

@@ -1,5 +1,5 @@
-// The journal in two files: unfinished and possibly live entries, and beside it an archive of the others. Changes are made under
-// the journal's lock, and an entry's work under a lock of its own.
+// The journal as two files: the second is an archive of finished entries. A process changes the files under the journal's lock,
+// and works on an entry under the entry's lock.
 import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
@@ -154,7 +154,7 @@ export class FileStore implements Store {
     });
   }
 
-  /** Moves finished entries to a synced archive if they exceed the size limit, then removes them here. Skips a damaged file. */
+  /** Moves finished entries to the archive if they exceed the size limit: syncs it, then removes them here. Skips damaged files. */
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;

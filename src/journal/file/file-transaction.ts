@@ -7,7 +7,7 @@ import type { NewRecord, Transaction } from "../store.ts";
 import { JournalView } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
-/** The refusal to rewrite a damaged journal: the new file would be sound, and hide that records are missing. */
+/** The refusal to rewrite a damaged journal: the new file would hide that records are missing. */
 function damagedJournal(path: string): Failure {
   return new Failure("usage", `The journal ${path} is damaged, and is not written again.`, {
     meaning: "Nothing was changed.",

@@ -8,7 +8,7 @@ import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from
 import { Failure } from "../../errors.ts";
 import { Busy } from "../store.ts";
 
-/** How long an entry must be idle before a person may take it away: after that no request can be under way. */
+/** How long an entry must be idle before a person may take it away. No request takes that long. */
 const quietMs = 10 * 60_000;
 
 export const ownMeans = (): LockMeans => ({ self: identify(process.pid), kernel: loadKernelLock() });
@@ -55,7 +55,7 @@ export class JournalLocks {
       const stats = lstatSync(path, { throwIfNoEntry: false });
       if (stats === undefined) continue;
       const passedMs = now - Math.max(stats.mtimeMs, touchedAt);
-      // After the clock was set back the time is negative and proves nothing: the person's consent decides.
+      // If the clock was set back, the time is negative: rely on the person who typed the command.
       if (passedMs >= 0 && passedMs < quietMs)
         throw new Failure("conflict", `${what} was in use until a moment ago.`, {
           meaning: "Nothing changed: a request may be under way.",

@@ -15,9 +15,9 @@ const newline = 10;
 
 export interface Reading {
   readonly contents: Contents;
-  /** Places without a sound record. */
+  /** Places without a valid record. */
   readonly damage: readonly Damage[];
-  /** An append that a crash cut short; without the lock, it may still be under way. */
+  /** An incomplete append: a crash cut it short or, if the caller does not have the lock, another process is writing it. */
   readonly torn: Damage | undefined;
   readonly size: number;
   /** The file exists and is empty. */
@@ -43,7 +43,7 @@ export class RecordFile {
   readonly path: string;
   readonly #parts: FileParts;
   #lastRead: LastRead | undefined;
-  /** Open files that contents read records from: the current file, and files that another process has replaced. */
+  /** Open files from which `Contents` reads records: the current file, and files that another process has replaced. */
   readonly #open = new Set<LastRead["file"]>();
 
   constructor(path: string, parts: FileParts) {
@@ -105,7 +105,7 @@ export class RecordFile {
     const contents = previous?.contents ?? new Contents(readRecord);
     let isKnown = previous !== undefined;
     let last: FoundRecord | undefined;
-    // Damage after the last sound record may be an append under way: the next read checks it again.
+    // Damage after the last valid record may be an append in progress: the next read checks it again.
     const damageAtEnd: Damage[] = [];
     const scan = {
       torn: undefined as Damage | undefined,
@@ -129,7 +129,7 @@ export class RecordFile {
     return { contents, damage, torn: scan.torn, size, isEmptied: size === 0, isSound };
   }
 
-  /** The last read, if this is the same file and the last record is still current on a line of its own. */
+  /** Returns the last read if the file still has the same start, and the same last record on a line of its own. */
   #lastReadIn(fd: number, head: Buffer): LastRead | undefined {
     const last = this.#lastRead;
     if (!last || !head.subarray(0, last.head.length).equals(last.head)) return undefined;
@@ -139,7 +139,7 @@ export class RecordFile {
     return isEnded && current.subarray(0, bytes.length).equals(bytes) ? last : undefined;
   }
 
-  /** Appends records and syncs the file and its name, or changes nothing. The caller holds the journal's lock. */
+  /** Appends records, and syncs the file and its folder; removes the records if that fails. The caller holds the journal's lock. */
   append(records: readonly Signed[]): void {
     const { health, now } = this.#parts;
     health.during(() => {
@@ -193,7 +193,7 @@ export class RecordFile {
   }
 }
 
-/** Lines, each with the checksum of its predecessor. */
+/** Turns records into lines, each with the checksum of its predecessor. */
 function chained(records: readonly Signed[], before: string): string[] {
   let after = before;
   return records.map((record) => {

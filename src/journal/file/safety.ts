@@ -1,4 +1,4 @@
-// Checks which file and folder may be the journal, and words refusals and file errors.
+// Checks of the journal's file and folder, copies of damaged bytes, and failures of file operations.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
@@ -13,8 +13,8 @@ import type { Damage } from "./scan.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 /**
- * Refuses a file that is not a plain file, belongs to another user or can be written by others. With `repair`, a file that others
- * can only read is made private.
+ * Refuses a file that is not a plain file, has a second name, belongs to another user or is writable by others. With `repair`,
+ * makes a file private that others can only read.
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
   const stats = fs.fstatSync(fd);
@@ -49,7 +49,7 @@ export function prepareFolder(folder: string): void {
   });
 }
 
-/** Refuses a file that is mounted by itself: its locks are in its folder, and another path to it has another folder. */
+/** Refuses a file that is mounted by itself: its other path is in another folder, where processes do not see its locks. */
 export function assertNotMounted(path: string): void {
   const escaped = (name: string): string =>
     name.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, "0")}`);
@@ -73,7 +73,7 @@ function secondNameFailure(path: string): Failure {
   });
 }
 
-/** Refuses a file that is not a journal. Zeros may be the remains of a first append after a power failure. */
+/** Refuses a file that is not a journal. Accepts zeros, which a power failure during the first append can leave. */
 export function assertJournal(bytes: Buffer, path: string): void {
   const start = bytes.toString("latin1", 0, recordStart.length);
   if (recordStart.startsWith(start) || bytes.every((byte) => byte === 0)) return;
@@ -131,8 +131,8 @@ export function takenByAnother(id: string, meaning: string): Failure {
 }
 
 /**
- * Copies bytes that are not a sound record beside the journal, each once: `<journal>.damaged-<offset>-<hash>` for a damaged
- * place, `<journal>.torn-<time>` for the end of an incomplete append.
+ * Copies invalid bytes to files beside the journal, each place once: `<journal>.damaged-<offset>-<hash>` for a damaged place,
+ * `<journal>.torn-<time>` for an incomplete append.
  */
 export function setAside(
   journal: string,
@@ -155,12 +155,12 @@ export function setAside(
     }
 }
 
-/** Tracks whether writes to the journal's files are durable. */
+/** Stops writes to the journal's files after a failed sync. */
 export class DiskHealth {
   readonly #path: string;
   /** Device and inode of each file with a synced name. */
   readonly #synced = new Set<string>();
-  /** A sync failed: the kernel's state is unreliable, so integ writes nothing more. */
+  /** True after a failed sync. */
   #broken = false;
 
   constructor(path: string) {
@@ -182,13 +182,13 @@ export class DiskHealth {
     }
   }
 
-  /** Syncs the folder of a file, once for each file that gets the name. */
+  /** Syncs the folder of a file, once for each file that takes this path. */
   syncName(path: string, fd: number): void {
     const { dev, ino } = fs.fstatSync(fd, { bigint: true });
     if (this.#synced.has(`${dev}:${ino}`)) return;
     const folder = dirname(path);
     syncFolder(folder);
-    // A crashed process may have created the folder without a sync. A parent that we may not open was not created by integ.
+    // A crashed process may not have synced the parent of a new folder. integ creates no folder in a parent that it cannot open.
     syncFolder(dirname(folder), { unlessDenied: true });
     this.#synced.add(`${dev}:${ino}`);
   }

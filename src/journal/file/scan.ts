@@ -1,4 +1,4 @@
-// Splits a file into sound records and damage.
+// Splits a file into valid records and damage.
 import * as fs from "node:fs";
 import { readLine, recordStart } from "../record.ts";
 
@@ -10,7 +10,7 @@ export interface LineStart {
   readonly line: number;
 }
 
-/** A place in the file without a sound record. */
+/** A place in the file without a valid record. */
 export interface Damage extends LineStart {
   readonly bytes: Buffer;
   readonly reason: string;
@@ -25,7 +25,7 @@ export interface FoundRecord extends LineStart {
 export interface Scan {
   readonly found: { push(found: FoundRecord): unknown };
   readonly damage: { push(damage: Damage): unknown };
-  /** Unsound bytes after the last newline: an append that a crash cut short, or one under way. */
+  /** Invalid bytes after the last newline: an append that a crash cut short, or that is in progress. */
   torn: Damage | undefined;
 }
 
@@ -48,7 +48,7 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   return line;
 }
 
-/** The most bytes of one piece, unless a line is longer. */
+/** The maximum bytes of a piece, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
 /**
@@ -75,7 +75,7 @@ export function* linesOf(
 }
 
 /**
- * Scans an unsound line, which is damaged or lacks a newline between two records. Tries the text from each record's start to
+ * Scans an invalid line, which is damaged or lacks a newline between two records. Tries the text from each record's start to
  * the next start, with and without its last byte, which may be a changed newline.
  */
 function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; readonly scan: Scan }): void {

@@ -21,11 +21,11 @@ export interface Address {
   readonly database: string | undefined;
   /** From the address or PGPASSWORD, not from a password file. */
   readonly password: string | undefined;
-  /** Undefined: encrypt connections that leave this machine. */
+  /** Undefined: encrypt only connections that leave this machine. */
   readonly isEncrypted: boolean | undefined;
   /** Paths of certificates and a private key. */
   readonly files: Readonly<Record<"sslrootcert" | "sslcert" | "sslkey", string | undefined>>;
-  /** Skip a read-only server. */
+  /** True: skip read-only servers. */
   readonly mustBeWritable: boolean;
   readonly schema: string;
   readonly applicationName: string;
@@ -149,7 +149,7 @@ function schemaIn(options = "", variable = ""): string {
   return name ?? "public";
 }
 
-/** True if the connection does not leave this machine. */
+/** True if connections to the host stay on this machine. */
 export function isLocal({ name }: Host): boolean {
   return name.startsWith("/") || name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }

@@ -22,7 +22,7 @@ export interface Connected {
   hangUp(): void;
 }
 
-/** Limit of all attempts to connect: with the program's start, a command ends within 5 s. */
+/** Time limit for all attempts to connect, so that a command, including the program's start, fails within 5 s. */
 const limitMs = 4500;
 
 /** @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if it refuses */

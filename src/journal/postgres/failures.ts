@@ -3,7 +3,7 @@ import { Failure, type FailureKind } from "../../errors.ts";
 import { type NextStep, shell, flags } from "../../next-step.ts";
 import { nothingSent } from "../store.ts";
 
-/** The connection was lost: the outcome of the statement under way is not known. */
+/** The connection was lost: the outcome of the interrupted statement is unknown. */
 export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
@@ -99,7 +99,6 @@ const meanings: readonly (readonly [sentence: RegExp, words: string])[] = [
   [/CERT|SIGNED|ISSUER|SIGNATURE/, "its certificate is not trusted (sslrootcert=<file> names its authority):"],
 ];
 
-/** The message for a failed connection. */
 export function connectionWords(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const sentence = `${"code" in error ? `${String(error.code)} ` : ""}${error.message}`;

@@ -1,5 +1,5 @@
-// The lease of an entry in a team's journal: an epoch, which only grows, and an end by the server's clock. A holder whose epoch
-// has passed can record nothing more.
+// The lease of an entry in a team's journal: an epoch, which each new lease raises, and an end by the server's clock. A holder
+// with an older epoch can no longer record steps.
 import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -17,7 +17,7 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
   (extract(epoch FROM quiet_until - clock_timestamp()) * 1000)::float8 AS quiet_ms,
   coalesce(lease_until > clock_timestamp(), false) AS is_held`;
 
-/** Ends a lease early. Requests of its holder may still arrive until its planned end. */
+/** Ends a lease early. `quiet_until` is its planned end: requests of its holder may arrive until then. */
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 
@@ -46,7 +46,7 @@ export function holderIn(row: Row | undefined): Holder | undefined {
 
 /**
  * True if the holder is an ended process of this machine. On a system without a boot id (macOS), another machine may have the
- * same name, so the lease has to run out.
+ * same name, so integ waits for the end of the lease.
  */
 export function hasHolderEnded(row: Row, self = ownProcess()): boolean {
   const holder = storedHolder(row)?.process;
@@ -60,7 +60,7 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${pid} (${user} on ${host}${run === undefined ? "" : `, ${run}`})`;
 }
 
-/** A row with its new lease. */
+/** An entry's row that this process has leased. */
 export interface Taken extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
@@ -69,10 +69,10 @@ export interface Taken extends Pick<Hold, "entry" | "content"> {
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
-/** Now, by two clocks: the larger elapsed time counts, because one may stop during sleep and the other may be set. */
+/** Now, by two clocks: the larger elapsed time counts, because one may stop while the machine sleeps and the other may be set. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/** The end of a statement whose part `entry` writes an entry's row: inserts the record. @param first place of `recordValues` */
+/** Ends a statement whose CTE `entry` writes an entry's row: inserts the record. @param first number of its first placeholder */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 

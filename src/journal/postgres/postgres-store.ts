@@ -150,7 +150,7 @@ export class PostgresStore implements Store {
   async take(id: string): Promise<Hold | Busy> {
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
-    // Checked for each attempt: the journal may be moved while a process waits.
+    // Check at each attempt: the journal may be moved while this process waits.
     await this.#assertHere();
     const row = await this.#leaseOf(id);
     if (row === undefined) throw entryNotFound(id);
@@ -214,7 +214,7 @@ export class PostgresStore implements Store {
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial = false): Promise<T> {
     const { session, tables } = this.#parts;
     return session.transaction(async (query: Query) => {
-      // Blocks admissions and records: the entries must not change between the check and the change.
+      // Block admissions and appends, so that no entry changes between the reads and writes of the work.
       if (!isTrial) await query(`LOCK TABLE ${tables.entries} IN SHARE ROW EXCLUSIVE MODE`);
       return work(new TableTransaction(query, tables, await markIn(query, tables)));
     });
@@ -234,7 +234,6 @@ export class PostgresStore implements Store {
   }
 }
 
-/** Encrypted secrets beside the entries. */
 function escrowTable({ session, tables: { escrow }, shown }: PostgresParts): EscrowStore {
   const unchanged = "The encrypted secret in the journal is as it was.";
   const orFail = (work: Promise<readonly Row[]>, meaning?: string): Promise<readonly Row[]> =>

@@ -13,7 +13,7 @@ function plain(text: string): string {
   return text.replaceAll(/\0|\p{Cs}/gu, "\u{fffd}");
 }
 
-/** The indexed word of a request, which is the same for any account and organization. */
+/** The indexed word of a request, which is the same for every account and organization. */
 export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }
@@ -47,7 +47,7 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
   return rows.flatMap(({ content }) => entryIn(String(content)) ?? []);
 }
 
-/** @returns in words how a row contradicts its records: such an entry would be missing in search results */
+/** Describes how a row contradicts its entry's records: searches would miss the entry. */
 export function rowMismatch(
   row: Row | undefined,
   numbers: readonly number[],
@@ -83,7 +83,7 @@ export function selectionOf(
     values.push(value);
     conditions.push(condition(`$${values.length}`));
   };
-  // Only the address of an account is a word; `isOfAccount` compares the rest.
+  // Only the base URL of an account is indexed; `isOfAccount` compares the rest.
   const words = [...wordsOfFilter(filter), ...(account === undefined ? [] : [`account ${account.base_url}`])];
   add((place) => `about @> ${place}`, words.length === 0 ? undefined : words.map(plain));
   add(

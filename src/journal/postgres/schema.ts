@@ -27,7 +27,7 @@ export interface PostgresParts {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** The tables with their schema, independent of the search path. */
+/** Names of the tables, with their schema so that the search path does not matter. */
 export function tablesIn(schema: string) {
   const table = (name: string): string => `${quoted(schema)}.integ_${name}`;
   return {
@@ -81,7 +81,7 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   ];
 }
 
-/** Creates the tables unless they exist. `made` is true if this call created them; of concurrent calls, only one does. */
+/** Creates the tables unless they exist. `made` is true only for the call that created them. */
 export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; made: boolean }> {
   const { schema, ...names } = tables;
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);

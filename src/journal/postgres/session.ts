@@ -1,5 +1,5 @@
-// Runs statements on the server of a team's journal in turn, each with a time limit. Reconnects after a lost connection, and
-// reads the outcome of the interrupted statement before it repeats it.
+// Runs statements on the server of a team's journal one at a time, each with a time limit. Reconnects after a lost connection,
+// and reads the outcome of the interrupted statement before repeating it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import { inTurn } from "../store.ts";
@@ -12,7 +12,7 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<reado
 
 export interface SessionParts {
   readonly address: Address;
-  /** Run for each new connection, before any other query. */
+  /** Runs the first queries of each new connection. */
   readonly check: (query: Query, server: Server) => Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export interface Write {
   readonly findOutcome?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
 
-/** Time limit of a statement, including the queries for the outcome of an interrupted one. */
+/** Time limit of a statement, including its repeats and the queries for its outcome. */
 const limitMs = 10_000;
 
 /** Commits a single statement to the disk and the synchronous standbys, whatever the server's settings are. */
@@ -132,7 +132,7 @@ export class Session {
     }
   }
 
-  /** @param shownMs the time that a failure shows: a repeated statement only has the rest of it */
+  /** @param shownMs the time limit that a failure shows; a repeated statement has less time left */
   #queryOf(connected: Connected, withinMs: number, shownMs = withinMs): Query {
     return async (text, values = []) => {
       try {
@@ -160,7 +160,7 @@ function nameStatementMode(error: unknown): never {
   );
 }
 
-/** The server undid the transaction: a serialization failure or a deadlock. */
+/** True if the server rolled back the transaction: a serialization failure or a deadlock. */
 function isConflict(error: unknown): boolean {
   return /^40(?:001|P01)$/.test(serverErrorOf(error)?.code ?? "");
 }
