@@ -20,7 +20,7 @@ export interface AccessKeyRequest {
   readonly scopes?: readonly string[];
 }
 
-/** An access key of any response. A field that is missing or has another type is left out. */
+/** An access key in any response. Fields that are missing or have another type are left out. */
 export interface AccessKey {
   readonly id?: string;
   readonly name?: string;
@@ -41,13 +41,13 @@ export interface SecretAnswer {
   readonly secret: string | undefined;
 }
 
-/** Characters of a key's name (§8). */
+/** Maximum length of a key's name, in characters (§8). */
 const longestName = 255;
 
 const knownScopes = ["*", "push-ingest:*"];
 
 /**
- * Checks the limits of §2.4 and §8 before anything is sent.
+ * Checks the limits of §2.4 and §8 before a request is sent.
  * @param nowMs milliseconds since the epoch: a key must not expire before it exists
  * @throws Failure `usage`
  */
@@ -92,7 +92,7 @@ function refuse(message: string, hint: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** Appended to a name by `--marker`: unguessable, so that no one else's key has it. */
+/** The mark that `--marker` appends to a name: unguessable, so that no other key has it. */
 export const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
 /** True if a name leaves space for its mark. */
@@ -100,7 +100,7 @@ export function leavesSpaceForMark(name: string): boolean {
   return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }
 
-/** The name as it goes out. @throws Failure `usage` if name and mark are too long together */
+/** The name with its mark. @throws Failure `usage` if they are too long together */
 export function markedName(name: string, mark: string): string {
   const [ofName, ofMark] = [Array.from(name).length, Array.from(mark).length];
   if (ofName + ofMark <= longestName) return name + mark;
@@ -216,7 +216,7 @@ function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswe
 }
 
 /**
- * The receipt as it is shown and claimed: the API's own object if the secret is at its top level, with the key's id.
+ * The receipt to show or keep: the API's own object, with the key's id, if the secret is at its top level.
  * @assumed §4.4 does not show the response to a rotation: it may wrap the key.
  */
 export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {
@@ -231,7 +231,7 @@ function readRevoked({ status, body }: Answer): AccessKey {
   return readAccessKey(objectWith(value, "id") ?? {});
 }
 
-/** The value if it has the member, else the first object in it that has the member. */
+/** The value if it has the member, else the first object inside it that has the member. */
 function objectWith(value: unknown, member: string): JsonObject | undefined {
   if (!isObject(value)) return undefined;
   if (Object.hasOwn(value, member)) return value;

@@ -39,7 +39,7 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
-  /** How far the service's clock is ahead, in milliseconds; undefined before the first response with a date. */
+  /** How far the service's clock is ahead of this machine's, in milliseconds; undefined before a response with a date. */
   clockOffset(): number | undefined;
   /** Closes idle connections. */
   close(): void;
@@ -50,7 +50,7 @@ const anonymous: Authorization = {
   dropToken: () => false,
 };
 
-/** Opens nothing until a method is called. */
+/** Opens no connection until a method is called. */
 export function connect(options: ConnectOptions): Service {
   const { transport, baseUrl, serviceVersion = contractVersion, organizationId, now } = options;
   const { timed, onExchange, clockOffset } = watchClock(options);

@@ -4,7 +4,7 @@ import type { JsonObject } from "./json/json-text.ts";
 
 interface Field {
   readonly types: readonly string[];
-  /** The values that integ knows: it would misread any other. */
+  /** The only values that integ can interpret. */
   readonly only?: readonly string[];
   readonly rows?: Shape | "string";
   /** True if a response may omit the field. */
@@ -144,7 +144,7 @@ export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unk
   return new Map([...found].map(([field, schemas]) => [field, allOf(schemas)]));
 }
 
-/** Fields that the schema requires in every case; empty if the document does not say. */
+/** Fields that the schema always requires; empty if the document names none. */
 export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): string[] {
   const own = resolve(root, schema);
   if (seen.has(own)) return [];
@@ -152,7 +152,7 @@ export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<Jso
   return [...asArray(own.required).map(String), ...asArray(own.allOf).flatMap((part) => requiredOf(root, part, seen))];
 }
 
-/** The JSON types that a value may have; empty if the document does not say. */
+/** The JSON types that a value may have; empty if the document names none. */
 function typesOf(root: JsonObject, schema: unknown): string[] {
   return [...(possible(root, schema, ownTypes) ?? [])];
 }
@@ -162,7 +162,7 @@ function valuesOf(root: JsonObject, schema: unknown): unknown[] {
   return [...(possible(root, schema, ownValues) ?? [])];
 }
 
-/** The possible values or types; undefined if nothing is excluded. `allOf` intersects, `anyOf` and `oneOf` unite. */
+/** The possible values or types; undefined if all are. `allOf` intersects those of its parts, `anyOf` and `oneOf` unite them. */
 function possible<T>(
   root: JsonObject,
   schema: unknown,
@@ -171,7 +171,7 @@ function possible<T>(
 ): ReadonlySet<T> | undefined {
   const own = resolve(root, schema);
   if (known.has(own)) return known.get(own);
-  // A circular reference adds nothing.
+  // A circular reference adds no restriction.
   known.set(own, undefined);
   const within = (parts: unknown): (ReadonlySet<T> | undefined)[] =>
     asArray(parts).map((part) => possible(root, part, ofOne, known));
@@ -187,7 +187,7 @@ function shared<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | unde
   return new Set([...one].filter((value) => other.has(value)));
 }
 
-/** The values that any alternative allows; undefined if one of them excludes nothing. */
+/** The values that any alternative allows; undefined if one of them allows all. */
 function union<T>(sets: readonly (ReadonlySet<T> | undefined)[]): ReadonlySet<T> | undefined {
   return sets.length === 0 || sets.includes(undefined) ? undefined : new Set(sets.flatMap((set) => [...set!]));
 }

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from "./json/json-text.ts";
 
 export interface Finding {
-  /** An addition (§9 rule 3) and a notice, which the API document allows, are not drift. */
+  /** The API document allows additions (§9 rule 3) and notices, so they are not drift. */
   readonly severity: "drift" | "addition" | "notice";
   /** `GET /v1/entities`, or `contract version`. */
   readonly subject: string;

@@ -15,7 +15,7 @@ export interface Contract {
 }
 
 /**
- * @param callers without a credential, and with one
+ * @param callers a caller without a credential, and a caller with one
  * @assumed §4.5 does not say whether the documents need a credential: integ sends one only after a refusal.
  */
 export function createContract(callers: readonly [anonymous: Caller, authorized: Caller]): Contract {
@@ -82,7 +82,7 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Headers that any request may have, whether or not the document names them. */
+/** Headers that any request may have, even if the document does not name them. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {

@@ -15,7 +15,7 @@ const maxScopes = 100;
 const maxScopeCharacters = 4096;
 
 /**
- * Checks the limits of §4.2 and §8 before anything is sent.
+ * Checks the limits of §4.2 and §8 before a request is sent.
  * @throws Failure `usage`
  */
 export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
@@ -65,9 +65,9 @@ export function creationBody({ service_account_id, scopes }: CreationRequest): s
 }
 
 /**
- * Describes each field in which a receipt's client differs from its request. Every receipt under a key shows the same
- * client (§4.2 rule 2); a different one is another client or has other rights.
- * @param known.id the client of earlier receipts under the key
+ * Describes each field in which a receipt's client differs from its request. All receipts for an idempotency key show the
+ * same client (§4.2 rule 2), so a difference means another client or other rights.
+ * @param known.id the client of earlier receipts for the key
  * @param known.notIds clients that the new one replaces
  */
 export function clientDifferences(

@@ -27,7 +27,7 @@ export interface OAuthClients {
   create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
   /** @param id platform resource id */
   get(id: string): Promise<Attempt<OAuthClient>>;
-  /** Safe to repeat. A status other than `revoked` is possible and confirms nothing. */
+  /** Safe to repeat. Only the status `revoked` confirms the revocation; the response may show another. */
   revoke(id: string): Promise<Attempt<OAuthClient>>;
 }
 

@@ -3,7 +3,7 @@ import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-k
 import type { Rows } from "./json/unknown-list.ts";
 /** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
 const longestWorkMs = 10 * 60_000;
-/** @assumed `createdAt` is the time of the request by the service's clock (§4.4 "not shown"): a key created this long before or after is another one */
+/** @assumed `createdAt` is the time of the request by the service's clock (§4.4 "not shown"): a key created this long before or after is another key */
 const farAwayMs = 24 * 60 * 60_000;
 /** @assumed the list shows a key this long after its creation at the latest, from any replica (§4.4 "not shown") */
 export const settleMs = 15_000;
@@ -12,9 +12,9 @@ export interface Sought {
   readonly request: AccessKeyRequest;
   /** True if the name contains an unguessable mark: only this entry's request creates a key of that name. */
   readonly marked: boolean;
-  /** When the entry was written, before the first request; milliseconds since 1970. */
+  /** When the entry was created, before the first request; milliseconds since 1970. */
   readonly madeAfter: number;
-  /** Latest moment at which a request was still running. Like `madeAfter`, by the service's clock. */
+  /** Latest moment at which a request was in progress. Like `madeAfter`, by the service's clock. */
   readonly sentUntil: number;
   /** False if the entry's times may be wrong by any amount; they then exclude no key. */
   readonly isClockKnown: boolean;
@@ -22,7 +22,7 @@ export interface Sought {
   readonly skewMs: number;
   /** The creating user, if the journal or the list shows it. */
   readonly userId?: string;
-  /** Keys of the same name that belong to other journal entries, so never an orphan. */
+  /** Keys that belong to other journal entries, and therefore are not the orphan. */
   readonly knownIds: ReadonlySet<string>;
   /** The profile's own key. A list without it is incomplete. */
   readonly ownId?: string;
@@ -67,7 +67,7 @@ function scopeSet(scopes: readonly string[]): string {
   return JSON.stringify([...new Set(scopes)].sort());
 }
 
-/** Compares whole seconds: a service may store no fractions. */
+/** Ignores differences below a second, because a service may not store fractions. */
 function isSameTime(a: string | null, b: string | null): boolean {
   if (a === null || b === null) return a === b;
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;

@@ -41,7 +41,7 @@ export interface PagesOptions {
 /**
  * Fetches pages until `has_more` is false or enough rows were read. Short and empty pages do not end the list.
  * @returns each page once it is checked; its rows are readable until the next page is requested
- * @throws Failure `unreachable` after the good pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
+ * @throws Failure `unreachable` after the valid pages, if a page breaks §2.1 or repeats a token; errors of `fetchPage`
  */
 export async function* readPages(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
   const controller = new AbortController();
@@ -65,7 +65,7 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
       const token = page.nextPageToken;
       const early =
         token !== null && !seen.has(token) && isNextWanted(page, options) ? request(token, options.limit) : undefined;
-      // Lets undici send the request, which takes two turns of the event loop, before the consumer blocks the process.
+      // Let undici send the request, which takes two turns of the event loop, before the consumer blocks the process.
       if (early) for (let turns = 0; turns < 3; turns += 1) await turn();
       yield page;
       release(raw.body);
@@ -146,7 +146,7 @@ function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "wh
   });
 }
 
-/** Most recent tokens in memory: a repetition among them is detected immediately. */
+/** How many recent tokens are in memory: a repetition among them is detected immediately. */
 const mostRecent = 10_000;
 
 /** Detects repeated page tokens: cycles of up to 10,000 pages immediately, longer ones by Brent's method. */
@@ -193,7 +193,7 @@ export function scanPage(body: Buffer): ScannedPage {
   let rows: readonly JsonText[] = [];
   const end = scanner.object(start, 1, (name, nameEnd, value) => {
     const key = String(JSON.parse(body.toString("utf8", name, nameEnd)));
-    // It is unknown which of two equal keys applies.
+    // Two equal keys are ambiguous.
     if (envelope.has(key)) throw new BrokenBody(`the page's envelope has "${key.slice(0, 40)}" twice`);
     envelope.set(key, undefined);
     if (key === "data") {

@@ -1,4 +1,4 @@
-// Requests to any endpoint (`integ api`), without journal: which paths and headers may go with a credential.
+// Requests of `integ api` to any endpoint, which no entry records. Checks the paths and headers that go with a credential.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller, CallRequest } from "./call/caller.ts";

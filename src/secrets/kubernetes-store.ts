@@ -59,7 +59,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#apply(text);
       if (failure === undefined) return true;
-      // A lost response is resolved by applying again, which is idempotent.
+      // After a lost response, apply again, which is idempotent.
       if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
       else if (await this.#has(text)) return true;
       else throw failure;
@@ -81,7 +81,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     throw this.#refusal(stderr, "be read");
   }
 
-  /** @returns why it was not applied, or undefined */
+  /** @returns the failure, or undefined on success */
   async #apply(text: string, more = ""): Promise<Failure | undefined> {
     const { namespace, secret, key } = this.at;
     const data = { [key]: Buffer.from(text).toString("base64") };
@@ -115,7 +115,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return { run, stderr: Buffer.concat(chunks).toString("utf8") };
   }
 
-  /** Words kubectl's refusal without quoting it, because kubectl may print the manifest. */
+  /** Turns kubectl's error into a failure. Does not quote the error, because kubectl may print the manifest. */
   #refusal(stderr: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(stderr)?.[1];
     const { namespace, secret, key } = this.at;

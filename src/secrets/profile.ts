@@ -187,7 +187,6 @@ class ProfileDestination implements SingleDestinationPlace {
   async release(): Promise<void> {}
 }
 
-/** A recorded profile. */
 export function rememberedProfile(
   { name, profileId, proof }: RecordOf<"profile">,
   { stores, digests }: { readonly stores: () => Promise<ProfileStores>; readonly digests: SecretDigests },

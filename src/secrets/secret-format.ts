@@ -14,7 +14,7 @@ type Field = (typeof fieldNames)[number];
 const templateMark = "template:";
 const namesMark = "env:";
 
-/** @throws Failure `usage` for an unknown format or one without the secret */
+/** @throws Failure `usage` for an unknown format, or a template without the secret */
 export function checkSecretFormat(text: string): SecretFormat {
   const word = secretFormats.find((format) => format === text);
   if (word !== undefined) return word;
@@ -55,7 +55,7 @@ function isField(text: string): text is Field {
   return fieldNames.some((name) => name === text);
 }
 
-/** Quotes a value for the shell, unless it is one word without quotes. */
+/** Quotes a value for the shell if needed. */
 function quoted(value: string): string {
   return /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
@@ -65,7 +65,7 @@ function fieldsOf({ secret, id, clientId }: OneTimeSecret, origin: SecretOrigin)
   return { secret, client_id: clientId ?? "", id, service_account: serviceAccount ?? "", profile, region, entry };
 }
 
-/** The variables of `env` with their fields. */
+/** Pairs of a variable of `env` and its field. */
 function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
   if (as.startsWith(namesMark))
     return as
@@ -80,9 +80,9 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 }
 
 /**
- * Formats the secret: `raw` is the secret alone, `json-string` a JSON string, a template its filled text; other formats end
- * with a newline. `json` is `{"client_id","client_secret"}` or `{"id","secret"}`; `env` suits shells and dotenv
- * readers.
+ * Formats the secret: `raw` is the secret alone, `json-string` a JSON string, a template its text with the values; other
+ * formats end with a newline. `json` is `{"client_id","client_secret"}` or `{"id","secret"}`; `env` suits shells and
+ * dotenv readers.
  */
 export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
   const isJson = as === "json" || as === "json-string";
@@ -112,7 +112,7 @@ function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
   return `${JSON.stringify(fields)}\n`;
 }
 
-/** The kept secret with all that is known of what it opens. A receipt has the secret at its top level. */
+/** Adds the entry's ids to a kept secret. Makes a new receipt unless the kept one has the secret at its top level. */
 export function belonging(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" | "detail">): OneTimeSecret {
   const id = entry.resource_id ?? kept.id;
   const clientId = entry.detail.client_id ?? kept.clientId;

@@ -1,5 +1,5 @@
-// Delivers one secret to several destinations. Each has its own state in the journal, so that a later process can
-// deliver only where a crash or failure prevented it.
+// Delivers one secret to several destinations. Each has its own state in the journal, so that a later process
+// delivers only to those that lack the secret after a crash or failure.
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../errors.ts";
@@ -85,7 +85,7 @@ class SeveralDestinations implements Destination {
         await record(this.record);
       };
       try {
-        // Prepared again: if that fails, the other destinations still get the secret.
+        // Prepare again: if that fails, the other destinations still get the secret.
         part.at = await part.destination.prepare(origin.entry);
         await part.destination.deliver(secret, { origin, may, record: recordPart });
         part.at = part.destination.record;
@@ -161,7 +161,7 @@ export async function rememberedSeveral(
   typed: readonly SingleDestinationPlace[],
   restore: (place: SingleRecord) => Promise<SingleDestinationPlace>,
 ): Promise<Destination> {
-  // Ignores typed destinations that already have the secret.
+  // Ignore typed destinations that already have the secret.
   const unmatched = typed.filter(
     ({ record }) => !places.some(({ state, at }) => state === "delivered" && isSamePlace(record, at)),
   );

@@ -27,7 +27,7 @@ export function maskLines(secret: string, receipt: string): string {
     .join("");
 }
 
-/** The forms in which formats may print the secret: unchanged, with JSON's or the receipt's escapes, quotes doubled. */
+/** The forms in which formats may print the secret: unchanged, with JSON's or the receipt's escapes, with doubled quotes. */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
   const unchanged = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));
@@ -111,7 +111,7 @@ function troubleOf(error: unknown): string | undefined {
 }
 
 /**
- * Node replaces a closed standard stream by the null device, so that writes "succeed". An intended `>/dev/null` looks
+ * Node replaces a closed standard stream with the null device, so that writes "succeed". An intended `>/dev/null` looks
  * the same and loses the secret too.
  */
 function isNullDevice(fd: number): boolean {

@@ -92,7 +92,7 @@ export class StoreClient {
   }
 
   /**
-   * Repeats a read a few times, until a response other than 429 and 5xx.
+   * Repeats a read a few times, until its response is not a temporary error.
    * @throws Failure without a response, or for a redirect
    */
   async read(request: StoreRequest): Promise<StoreResponse> {
@@ -142,7 +142,7 @@ export function waitSeconds(headers: StoreResponse["headers"], nowMs: number): n
   const reset = /^\d{1,11}$/.exec(headers["x-ratelimit-reset"] ?? "")?.[0];
   if (reset === undefined) return undefined;
   const serverMs = Date.parse(headers.date ?? "");
-  // Both times are the server's.
+  // The server's clock sets the reset, so subtract the server's time.
   return Math.max(0, Number(reset) - (Number.isNaN(serverMs) ? nowMs : serverMs) / 1000);
 }
 

@@ -23,7 +23,7 @@ import {
 import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
 
-/** Facts that a later process needs besides the address. Stored in the journal, so without secrets and tokens. */
+/** Facts that a later process needs besides the address. The journal stores them, so they contain no secrets or tokens. */
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {
@@ -38,8 +38,8 @@ export interface Store {
    */
   check(): Promise<StoreFacts>;
   /**
-   * Asks the store whether a write would succeed, without writing.
-   * @param isShared the same secret goes to another field of the same place
+   * Checks that a write would succeed, without writing.
+   * @param isShared the same secret also goes to another field of the same place
    * @returns facts to add, such as the engine's mount
    * @throws Failure `usage`, `auth` or `unreachable`
    */
@@ -228,7 +228,7 @@ export function rememberedStore(
   { open, digests }: { readonly open: () => Promise<StoreTarget>; readonly digests: SecretDigests },
 ): RememberedDestination {
   const findOwn = async (): Promise<Found | undefined> => {
-    // Without a proof in the journal nothing was written.
+    // Without a proof in the journal, integ wrote no secret.
     if (record.proof === undefined) return undefined;
     const target = await open();
     const found = await target.store.look({ ...record.facts, ...(await checkedFacts(target, record)) });

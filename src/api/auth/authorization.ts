@@ -25,7 +25,7 @@ export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): 
 }
 
 /**
- * Authorizes /v1 requests. @assumed the access token of an OAuth client goes out as `Bearer` (RFC 6750): §4.1 names
+ * Authorizes /v1 requests. @assumed the access token of an OAuth client is sent as `Bearer` (RFC 6750): §4.1 names
  * Basic only, and §5.2 rule 7 does not show how a token is used.
  * @param credential called when the first request needs it; throws `Failure` if there is none
  */
