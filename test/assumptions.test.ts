@@ -80,15 +80,15 @@ const easilyUnmarked: readonly (readonly [side: Side, section: string, what: Reg
   ["client", "4.4", /processed for this long/],
   ["client", "4.4", /`createdAt` is the time of the request/],
   ["client", "4.4", /expiry lies in the future/],
-  ["client", "5.2", /goes out as `Bearer`/],
+  ["client", "5.2", /is sent as `Bearer`/],
   ["client", "7", /404 .* made-up client/],
-  ["sandbox", "4.2", /which refusals leave the key/],
+  ["sandbox", "4.2", /which refusals reserve the key/],
   ["sandbox", "4.2", /caller's account limits a client/],
   ["sandbox", "4.3", /parameters of single resources/],
   ["sandbox", "4.4", /without seconds/],
   ["sandbox", "4.4", /expiry in the past/],
   ["sandbox", "5.2", /audience that is not this service's/],
-  ["sandbox", "7", /permission is looked at first/],
+  ["sandbox", "7", /permission is checked first/],
 ];
 
 it.each(easilyUnmarked)("the %s marks its assumption about §%s: %s", (side, section, what) => {

@@ -107,7 +107,7 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refused request, thrown where the reason is found. */
+/** A refusal of a request. */
 export class Problem extends Error {
   readonly status: number;
   readonly code: ProblemCode;

@@ -2,7 +2,7 @@ import { createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto";
 import { type Call, type LegacyCaller, Problem, type V1Caller, headerOf, invalidRequest } from "./call.ts";
 import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Random bytes in advance: filling many takes hardly longer than filling sixteen. */
+/** A supply of random bytes: filling all of it takes hardly longer than filling sixteen bytes. */
 const unused = Buffer.alloc(4096);
 let usedUpTo = unused.length;
 
@@ -173,7 +173,7 @@ function contractVersion(call: Call, account: ServiceAccount): string {
 
 /**
  * @assumed 403 means a missing permission, 404 an unknown resource or another organization's (§7 "not shown beyond status"): the
- * permission is looked at first, so that a caller without it never gets 404
+ * permission is checked first, so that a caller without it never gets 404
  */
 export function requirePermission(caller: V1Caller, permission: string): void {
   if (caller.permissions.has(permission)) return;

@@ -32,7 +32,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     issuer: address,
     audience: audienceOf(region),
     access_token_endpoint: at(accessTokenPath),
-    /** A service account that may be granted every permission. */
+    /** A service account whose clients may have every permission. */
     service_account_id: `sa_${region}_automation`,
     /** The service account that owns the API keys, except `other_…`. */
     caller_service_account_id: `sa_${region}_admin`,

@@ -6,7 +6,7 @@ import { organizationOf, type Region } from "./state.ts";
 /** Maximum rows per page, even for a larger `limit` (§8). */
 const membersCap = 50;
 
-/** Number of members of each cohort, by the end of its id; a cohort has no more members than there are people. */
+/** Number of members of each cohort, by the name at the end of its id; limited to the number of people. */
 const cohortSizes = new Map(Object.entries({ large: 137, fifty: 50, pair: 2, empty: 0, huge: 1_203 }));
 
 export function cohortIds(region: Region): string[] {
@@ -76,7 +76,7 @@ export interface Rows {
   readonly total: number;
   /** Rows from `start` to before `end`, as JSON text. */
   readonly slice: (start: number, end: number) => string[];
-  /** Maximum rows per page, whatever `limit` says (cohort members: 50). */
+  /** Maximum rows per page, even for a larger `limit` (cohort members: 50). */
   readonly cap?: number;
 }
 

@@ -193,7 +193,7 @@ function escaped(text: string): string {
   return text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** @returns true if a path pattern with `*` for any text can match a path of this service */
+/** True if a path pattern, in which `*` stands for any text, can match a path of this service. */
 function isServed(pattern: string): boolean {
   const parts = pattern.split(/(\*+|\/)/).map((part) => {
     if (part === "" || part === "/") return part;

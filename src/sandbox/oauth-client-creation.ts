@@ -92,8 +92,8 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
 
 /**
  * POST /v1/oauth_clients. Always 201, also for a recovered receipt.
- * @assumed which refusals leave the key to the attempt (§3.1 names a creation that failed before provider work began, §4.2 names
- * none): refusals because of the target account. A malformed or forbidden request is not an attempt to create.
+ * @assumed which refusals reserve the key (§3.1 names a creation that failed before provider work began, §4.2 names none):
+ * refusals because of the target account. A malformed or forbidden request does not reserve it.
  */
 export function createOAuthClient(call: Call, caller: V1Caller): Answer | Problem {
   requireOAuth(call);

@@ -36,7 +36,7 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 }
 
 /**
- * Inspects a client. A pending client counts its inspections and completes at the one after the last.
+ * Inspects a client. A pending client counts its inspections down, and completes at the first one after zero.
  * @returns the secret if this inspection, a replayed creation, completes the client (§2.3), else null
  * @assumed what completes a pending creation (§3.1 "not shown"); the secret is lost if the client completes by itself
  */

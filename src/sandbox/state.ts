@@ -39,7 +39,7 @@ export interface OAuthClientRecord {
   cleanup: number | "open" | null;
 }
 
-/** The retry identity of an idempotency key (§4.2 rule 2); the region is the section of the file. */
+/** The retry identity of an idempotency key (§4.2 rule 2), within one region. */
 export interface Receipt {
   readonly idempotencyKey: string;
   readonly serviceAccountId: string;
@@ -75,7 +75,7 @@ export interface SeededCredentials {
   readonly expiredApiKey: string;
   readonly accessKeyId: string;
   accessKeySecret: string;
-  /** Key of the service account that may be granted everything: another management principal. */
+  /** Key of the service account `automation`: another management principal. */
   readonly otherAccountApiKey: string;
   /** Key of the second organization's service account. */
   readonly otherOrganizationApiKey: string;

@@ -88,7 +88,7 @@ export class Store {
     return this.#read() ?? (await this.change((state) => state));
   }
 
-  /** The current state, or the last one before a reset. Requires an earlier `current()`. */
+  /** The current state; after a reset, the state before it. Requires an earlier `current()`. */
   latest(): State {
     return this.#read() ?? this.#cached!.state;
   }

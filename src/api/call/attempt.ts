@@ -16,7 +16,7 @@ export interface Salvage {
  * The outcome of one attempt.
  * - `answered`: a success status and a valid body. `body` is a buffer: pages are large and rarely needed as a string.
  * - `refused`: a complete 4xx response. This attempt changed nothing.
- * - `unknown`: bytes were sent and no usable response came back (5xx, cut, timeout, invalid body).
+ * - `unknown`: bytes were sent and no usable response arrived (5xx, cut, timeout, invalid body).
  * - `not_sent`: certainly no byte was sent (DNS, refused connection, TLS, proxy, interruption, no credential).
  */
 export type Attempt<T> =
@@ -48,7 +48,7 @@ export type Attempt<T> =
       readonly kind: "not_sent";
       readonly reason: NetworkErrorReason;
       readonly detail: string;
-      /** Why nothing could be sent. `failureOf` returns it instead of its own failure. */
+      /** The failure that prevented the request. `failureOf` reports it instead of `reason`. */
       readonly failure?: Failure;
       /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
       readonly temporary?: boolean;
@@ -69,7 +69,7 @@ export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
   return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
 }
 
-/** True if the caller's credential is not accepted: neither for the request nor for the token that it needs. */
+/** True if the API or the token endpoint refused the caller's credential. */
 export function isCredentialRefused(answer: Attempt<unknown>): boolean {
   if (answer.kind === "refused") return answer.status === 401;
   return answer.kind === "not_sent" && answer.failure?.kind === "auth";
@@ -88,7 +88,7 @@ export interface FailureContext {
   readonly step?: NextStep;
 }
 
-/** The failure of an attempt. An `answered` attempt is a caller's mistake and becomes `failed`. */
+/** The failure of an attempt. An `answered` attempt is a bug of the caller and becomes `failed`. */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
   if (attempt.kind === "refused") return refusalFailure(attempt, context);
   if (attempt.kind === "unknown") return unknownFailure(attempt, context);
@@ -175,7 +175,7 @@ const keyReuse: Refusal = [
   { hint: `Leave ${flags.idempotencyKey} out, or send the request that the key was first used for.` },
 ];
 
-/** The command that lists valid ids; no list has service accounts or explains why a token is refused. */
+/** The command to run after a 404: a list of valid ids, or `doctor` where no list helps. */
 const listOf: Readonly<Partial<Record<Resource, NextCommand>>> = {
   oauth_client: shell`integ oauth-clients list`,
   access_key: shell`integ keys list`,

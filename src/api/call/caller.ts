@@ -30,7 +30,6 @@ export class NoToken extends Failure {
   }
 }
 
-/** Authorizes requests. */
 export interface Authorization {
   /**
    * The value of `Authorization`; undefined sends the request anonymously. @throws Failure if there is no credential,
@@ -39,7 +38,7 @@ export interface Authorization {
   header(): Promise<string | undefined>;
   /**
    * Discards the cached token after a 401.
-   * @returns true if there was one that an earlier request had used: a new token may be accepted
+   * @returns true if an earlier request had used the token: the service may accept a new token
    */
   dropToken(): boolean;
 }

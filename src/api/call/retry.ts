@@ -49,10 +49,10 @@ export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   return attempt.temporary === true || reason === "refused" || reason === "timeout";
 }
 
-/** Reasons that a repetition cannot change. */
+/** Reasons that a retry does not remove. */
 const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
 
-/** True if repeating a change may help; whether it is safe depends on its key and on what may have arrived (§4.2). */
+/** True if repeating a change may help. Its key, and the requests that may have arrived, decide if that is safe (§4.2). */
 export function mayRetryChange(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return true;
   if (attempt.kind === "refused") return isRateLimited(attempt);
@@ -67,7 +67,7 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
 const mostRefusals = 3;
 
 export interface ReadClock {
-  /** Milliseconds since a fixed moment of this process: how long something takes, whatever the clock is set to. */
+  /** Milliseconds since a fixed moment of this process, independent of changes to the system clock. */
   elapsed(): number;
   /** Accepts any length: above 2^31 − 1 ms it waits in parts, since `setTimeout` would fire immediately. */
   sleep(ms: number): Promise<void>;

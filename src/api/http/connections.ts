@@ -6,7 +6,7 @@ import { NoConnection, isLoopbackAddress, type Target } from "./exchange.ts";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Proxy settings of the environment. Plain http has none: it never leaves this machine. */
+/** Proxy settings of the environment, for https only: plain http never leaves this machine. */
 export interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -34,7 +34,7 @@ export class Connection {
   #current: Socket | undefined;
 
   /**
-   * Opens nothing before the first request.
+   * Opens no connection before the first request.
    * @param recording keeps all received bytes
    * @throws Failure `usage` for an unsupported proxy
    */
@@ -98,7 +98,7 @@ export class Connection {
     };
   }
 
-  /** Turns every connection error into `NoConnection`, and limits plain http to loopback, whatever a name resolves to. */
+  /** Turns every connection error into `NoConnection`, and limits plain http to loopback after a name is resolved. */
   #guard(connect: Connector, stage: NoConnection["stage"]): Connector {
     return (options, callback) =>
       connect(options, (error, socket) => {
@@ -155,7 +155,7 @@ function checkProxy(address: string): void {
   });
 }
 
-/** Collects bytes in one buffer: a chunk may be a part of a larger buffer, which would stay in memory with it. */
+/** Copies chunks into one buffer: a kept chunk could keep the larger buffer that contains it in memory. */
 export class ByteBuffer {
   #memory = Buffer.alloc(0);
   #length = 0;
@@ -193,8 +193,8 @@ const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)
 const longestInterim = 4096;
 
 /**
- * Keeps every byte of the response to a change. undici closes a connection at the first thing it refuses, such as an
- * unexpected `100 Continue`, but the one-time secret may follow, so integ keeps reading the socket.
+ * Keeps every byte of the response to a change. undici closes a connection at the first data that it refuses, such as
+ * an unexpected `100 Continue`, but the one-time secret may follow, so integ keeps reading the socket.
  */
 export class Recording {
   readonly #bytes = new ByteBuffer();

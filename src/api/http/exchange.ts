@@ -53,7 +53,7 @@ export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
-   * Sends one request. Follows no redirect and repeats nothing, except a read on a kept-alive connection that was closed.
+   * Sends one request. Follows no redirect. Repeats only a read whose kept-alive connection was closed.
    * @throws Failure `usage` before sending, for an invalid request or a forbidden address
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;
@@ -226,7 +226,7 @@ export interface Target {
 
 /**
  * @param located a real base URL: `https://`, or `http://` on loopback
- * @throws Failure `usage` for any other
+ * @throws Failure `usage` for any other URL
  */
 export function parseTarget(
   located: string,

@@ -20,19 +20,19 @@ export interface TransportOptions extends ConnectionSettings {
   readonly locate: (baseUrl: string) => string | Promise<string>;
   /** Limit of one exchange, from connecting to the last byte. */
   readonly timeoutMs: number;
-  /** On abort nothing new is sent and running exchanges end as interrupted. */
+  /** On abort, no new request is sent and running exchanges end as interrupted. */
   readonly signal: AbortSignal;
   readonly userAgent: string;
   /** Leases that a change needs: after they expire, other processes may continue the same work. */
   readonly leases?: {
     /** Extends the leases beyond one request. @throws Failure if another process has one; nothing is sent */
     extend(): Promise<void>;
-    /** True if all leases are still valid; called when the connection is open, before anything is written. */
+    /** True if all leases are still valid; called when the connection is open, before the request is written. */
     areHeld(): boolean;
   };
 }
 
-/** Opens nothing before the first exchange. */
+/** Opens no connection before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
   const pool = new ConnectionPool(options);
   return {
@@ -166,7 +166,7 @@ class Reception implements Dispatcher.DispatchHandler {
     this.exchange = new Promise((resolve) => (this.#resolve = resolve));
   }
 
-  /** Called when the connection is open, before anything is written. */
+  /** Called when the connection is open, before the request is written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { leases, connection } = this.#parts;
     if (isChange(this.#request) && leases?.areHeld() === false)

@@ -22,7 +22,7 @@ const usualNames = ["data", "items", "results", "rows", "records"];
  * Finds the rows: the body is an array, or an object that wraps one under any name.
  * @assumed §4.4 shows no list of the legacy contract.
  * @param body kept in memory by the rows
- * @throws BrokenBody if there is no array of objects, or if several could be meant
+ * @throws BrokenBody if there is no array of objects, or if the choice is ambiguous
  */
 export function readRows(body: Buffer): Rows {
   const whole = JsonText.of(body);
