@@ -1,4 +1,4 @@
-// The creation of an OAuth client: the decision table of §4.2, retried under one key, resumable by any later process.
+// The creation of an OAuth client: the decision table of §4.2, retried with one key, resumable by any later process.
 import {
   checkCreation,
   clientDifferences,
@@ -36,7 +36,7 @@ import {
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import { entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
-/** The intent of a creation as the journal admits it. @param begun the entry whose work it is a step of */
+/** The intent of a creation. @param begun the entry that the creation is a step of */
 export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
   // The same service account and the same set of scopes are the same intent.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
@@ -52,7 +52,7 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
   };
 }
 
-/** Creates an OAuth client, or finishes the unfinished creation of the same one. */
+/** Creates an OAuth client, or finishes the unfinished creation of the same request. */
 export async function createOAuthClient(
   bench: Workbench,
   request: CreationRequest,
@@ -67,7 +67,7 @@ export const client: CreationContract = {
   ...clientCredential,
   takeUp: async (work) => {
     const { state, resource_id } = work.lease.entry;
-    // An entry that does not name its client yet is left to its creation.
+    // An entry without a client id continues with its request.
     if (resource_id === null) assertNotElsewhere(work.bench, work.lease.entry);
     else if (state === "undelivered" || state === "secret_lost") return takeUp(work);
     return undefined;
@@ -77,7 +77,7 @@ export const client: CreationContract = {
   receiptNow: clientReceipt,
 };
 
-/** The receipt of a client whose secret was delivered before, as the service shows it now. */
+/** The current receipt of a client whose secret was delivered before. */
 export async function clientReceipt(bench: Workbench, { resource_id }: Entry): Promise<string> {
   const answer = await bench.account.service.oauthClients.get(resource_id ?? "");
   return answer.kind === "answered" ? answer.body.toString() : JSON.stringify({ id: resource_id, client_secret: null });
@@ -89,20 +89,20 @@ interface Run extends CreationWork {
   /** Ids of earlier clients: a receipt with one of them describes no new client. */
   readonly formerIds: readonly string[];
   /**
-   * The entry was `done`, `replaced` or `unusable` when its key was typed again: nothing is reserved for a secret, and a refusal or an
-   * unknown outcome keeps the entry's state.
+   * The entry was `done`, `replaced` or `unusable` when its key was typed again: no space is reserved for a secret, and a refusal or
+   * an unknown outcome keeps the entry's state.
    */
   readonly isOver: boolean;
-  /** The remembered destination holds the secret already. */
+  /** The recorded destination has the secret. */
   readonly isDelivered: boolean;
 }
 
-/** Sends the stored request under its key until the service has said what became of it, and delivers the secret. */
+/** Sends the stored request with its key until its outcome is known, and delivers the secret. */
 async function sendCreation(work: CreationWork): Promise<Made> {
   const { bench, lease } = work;
   const { state: begun } = lease.entry;
   const isOver = begun === "done" || begun === "replaced" || begun === "unusable";
-  // If another attempt is refused, what is settled stays, and an earlier one may have made the client.
+  // The state that a refusal keeps: the entry was settled or pending, or an earlier attempt may have created the client.
   const before = (): Entry["state"] | undefined => {
     const { state, attempts, detail } = lease.entry;
     if (isOver || (state === "pending" && attempts > 0)) return state;
@@ -132,11 +132,11 @@ async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: 
   const { bench, lease, destination: to, isDelivered, isOver } = run;
   // A kept secret is delivered to every reachable destination.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
-  // The receipt of a client that is delivered, or that was finished, has no secret: nothing is reserved for one.
+  // If the secret was delivered, or the entry was finished, the receipt has no secret: reserve no space.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await digestNow(run);
-  // To the service, a request of another account under the same key is another request (§4.2 rule 2).
+  // To the service, a request of another account with the same key is another request (§4.2 rule 2).
   const first = isPutOff(lease.entry) ? undefined : lease.entry.detail.sent_as;
   const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: sentAround(bench, lease.entry) };
   await recordAttempt(run, { state: before === undefined ? "open" : lease.entry.state, place, detail });
@@ -155,8 +155,8 @@ function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } 
 }
 
 /**
- * Places that may have the client's secret. A client that was created when this journal sent no request came from a later copy of the
- * journal, before a backup was restored: that copy may have recorded the delivery.
+ * Places that may have the client's secret. A client that was created when this journal sent no request came from a later copy of
+ * the journal, which a restored backup has replaced: that copy may have recorded the delivery.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
@@ -225,7 +225,7 @@ async function follow(
   }
 }
 
-/** The client is inspected until it is completed; the next receipt shows whether it has a secret for us (§4.2). */
+/** Inspects a pending client until it is active. The next receipt may contain its secret (§4.2). */
 async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
@@ -234,7 +234,7 @@ async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined>
   if (settled.status !== "active") throw await unusable(run, settled);
 }
 
-/** The failure of a key that the service knows with another request (§4.2), with what a person can do about it. */
+/** The failure if the service knows the idempotency key with another request (§4.2), with advice. */
 async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure> {
   const { bench, lease, key } = run;
   const isOther = lease.entry.detail.sent_as !== (await digestNow(run));
@@ -264,7 +264,7 @@ function differencesOf({ lease: { entry }, formerIds: notIds }: Run, made: OAuth
   return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });
 }
 
-/** A receipt that shows something else than was asked for ends the work: such a client may be someone's, and is not revoked. */
+/** @throws Failure `unusable` if the receipt differs from the request: the client may be someone else's, and is not revoked */
 async function compare(run: Run, made: OAuthClient): Promise<void> {
   const { bench, lease, isOver } = run;
   const differs = differencesOf(run, made);
@@ -274,7 +274,7 @@ async function compare(run: Run, made: OAuthClient): Promise<void> {
   assertAsAsked({ ...lease.entry, ...change });
 }
 
-/** `active` without a secret (§4.2): delivered by an earlier process, kept here, or lost. */
+/** The result for an `active` client without a secret (§4.2): delivered by an earlier process, kept here, or lost. */
 async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Made> {
   const { bench, lease, isOver, isDelivered } = run;
   const { text: receipt } = decision;
@@ -288,7 +288,7 @@ async function withoutSecret(run: Run, decision: Decision<"secret_lost">, reques
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId };
 }
 
-/** The failure of a creation whose client must not be used (§4.2): a secret that came for it is useless. */
+/** The failure if the client must not be used (§4.2). Destroys its secret, which is useless, if its status is documented. */
 async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
@@ -301,12 +301,12 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   });
 }
 
-// A refusal because the service account may have all its clients (§8): a person could revoke one of those that are named.
+// A refusal because the service account may have the maximum number of clients (§8) names clients that a person can revoke.
 
-/** A conflict with the clients that hold slots, as far as this machine knows them; any other refusal as it is. */
+/** Adds to a conflict the clients that use slots, as far as the journal knows them. Other refusals stay unchanged. */
 async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
-  // §7: another code is about the key, and a parameter is named if it, not the number of clients, is in the way.
+  // §7: another code is about the idempotency key, and a named parameter is the cause instead of the number of clients.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
   const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
   const holders = await holdersOf(run, account);
@@ -321,10 +321,10 @@ async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   });
 }
 
-/** So many clients are asked for at most: most of a long journal's may be revoked. */
+/** Maximum clients to read, because most clients of a long journal may be revoked. */
 const mostAsked = 3 * maxClients;
 
-/** Clients of the service account that the journal knows and the service shows, those that do not work first. */
+/** Clients of the service account that the journal knows and the service does not show as revoked, inactive ones first. */
 async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {
   const { base_url, operation } = lease.entry;
   const asked = new Set<string>();

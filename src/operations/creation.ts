@@ -1,5 +1,5 @@
-// The creation of a client or key, from any point that it had reached: what is on this machine is delivered, the request sent,
-// what it made looked for, and a lost secret replaced if that is agreed to (§4.2). What differs: client.ts, key.ts.
+// The creation of a client or key, resumable at any point: delivers a secret on this machine, sends the request, searches for the
+// key of a lost request, and replaces a lost secret with consent (§4.2). client.ts and key.ts contain the differences.
 import { Failure, onFailure, withReason, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isGuess, isPutOff, isSameRequest, isSettled, mayHaveArrived, nextStep } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
@@ -23,56 +23,55 @@ import { admitTo, assertQuiet } from "./sending.ts";
 import { entryFailure, holding, isoTime, recordAfterwards, recoveryIn, type Workbench } from "./workbench.ts";
 
 export interface CreationOptions {
-  /** Where the secret of an entry goes: asked for now, else where the original command wanted it. */
+  /** The destination of an entry's secret: that of this command, else the recorded one. */
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
-  /** Asks once for each lost secret. Without a yes, nothing is revoked. */
+  /** Asks, once for each lost secret, for consent to replace its client or key. Without consent, integ does not revoke it. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
-  /** `--revoke <id>`: a person named what is revoked. */
+  /** `--revoke <id>`: the client or key that a person named. */
   readonly revokes?: string | undefined;
   /** How long to wait for a pending client, or for a key to appear in the list, in milliseconds; default: 0. */
   readonly waitMs?: number;
-  /** An idempotency key that was typed with this command: its receipt is asked for, whatever the journal says. */
+  /** The idempotency key that was typed with this command: integ requests its receipt, even for a finished entry. */
   readonly key?: string | undefined;
   readonly claimedBy?: SecretDelivery["claimedBy"];
 }
 
-/** A creation under way. */
 export interface CreationWork extends SecretWork, CreationOptions {}
 
-/** How a creation ended. */
+/** The result of a creation. */
 export interface Made {
-  /** `delivered_before`: by an earlier process; `nothing_made`: certainly none exists; after a lost secret other work follows. */
+  /** `delivered_before`: by an earlier process; `nothing_made`: no client or key exists; `secret_lost`: a replacement may follow. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
-  /** The API's object: with the secret if it came in this process. */
+  /** The API's object, with the secret if this process received it. */
   readonly receipt?: string | undefined;
   readonly secret?: OneTimeSecret;
   readonly requestId?: string | undefined;
 }
 
 export interface CreationContract extends Credential {
-  /** Resumes the delivery of a secret that an earlier process left. @returns nothing if it is nowhere */
+  /** Resumes the delivery of an earlier process. @returns undefined if the secret is not found */
   takeUp(work: CreationWork): Promise<TakenUp | undefined>;
-  /** Sends the stored request until it is known what became of it, and delivers the secret. */
+  /** Sends the stored request until its outcome is known, and delivers the secret. */
   send(work: CreationWork): Promise<Made>;
-  /** Looks for what a request without a key made. @returns nothing if that is found, and its secret is lost */
+  /** Searches for the key that a request without an idempotency key created. @returns undefined if its secret is lost */
   look?(work: CreationWork): Promise<Made | undefined>;
-  /** @throws Failure if the lost one is in use: its secret is not lost */
+  /** @throws Failure if the key is in use: its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
-  /** The same request once more, as an intent of its own. @throws Failure `usage` if it cannot be sent any more */
+  /** A new intent with the same request. @throws Failure `usage` if the request is no longer valid */
   again(bench: Workbench, lost: Entry): Intent;
-  /** The receipt of what was delivered before, as the service shows it now. */
+  /** The current receipt of a client whose secret was delivered before. */
   receiptNow?(bench: Workbench, entry: Entry): Promise<string>;
 }
 
 /** A requested creation. */
 export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
-  /** `--new`: leave unfinished work of the same request alone. */
+  /** `--new`: do not resume an unfinished creation of the same request. */
   readonly fresh?: boolean | undefined;
 }
 
-/** Creates a client or key, or finishes the unfinished creation of the same one; the journal holds what may have happened. */
+/** Creates a client or key, or finishes the unfinished creation of the same request. */
 export async function create(
   contract: CreationContract,
   bench: Workbench,
@@ -81,7 +80,7 @@ export async function create(
 ): Promise<Made> {
   const { destination, fresh, key } = asked;
   const since = isoTime(bench.clock.now());
-  // Typed again, what was delivered needs no space at its destination.
+  // If the command is typed again after the delivery, it needs no space at the destination.
   const isThere = async (resumed: EntryLease): Promise<boolean> =>
     (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry);
   const { kind, lease, alongside = [] } = await admitTo(bench, intent, { destination, fresh, key, isThere });
@@ -93,13 +92,13 @@ export async function create(
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${howResumed(lease.entry)}`);
     const made = await finishCreation(contract, { ...asked, bench, lease, destinationOf: () => destination });
-    // After an older entry of a team others may have come that ended long ago.
+    // In a team, the entries after a resumed one may have ended long ago.
     if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
     return made;
   });
 }
 
-/** How an unfinished one continues, as the sentence ends. @throws Failure `outcome_unknown`: without a key no second one is made */
+/** How the creation continues, as the end of a sentence. @throws Failure `outcome_unknown` if its request must not be repeated */
 function howResumed(entry: Entry): string {
   if (entry.idempotency_key !== null) return `, under its own key (${flags.new} starts another).`;
   if (!mayHaveArrived(entry)) return `: ${whyUnfinished(entry)}.`;
@@ -110,7 +109,7 @@ function howResumed(entry: Entry): string {
   });
 }
 
-/** The ends of an entry's earlier requests, none of which changed anything. */
+/** Why an entry is unfinished although no request of it may have arrived. */
 export function whyUnfinished(entry: Entry): string {
   return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
@@ -123,7 +122,7 @@ export async function finishCreation(
   const { bench, lease } = asked;
   const wasSent = lease.entry.attempts > 0;
   const replacements = wasSent ? await bench.journal.select({ all: true, replaces: lease.entry.id }) : [];
-  const begun = replacements.find((entry) => !cameToNothing(entry));
+  const begun = replacements.find((entry) => !hasFailed(entry));
   const work = { ...asked, destination: await asked.destinationOf(begun ?? lease.entry) };
   let end: Made | undefined;
   const wasLost = lease.entry.state === "secret_lost";
@@ -132,12 +131,12 @@ export async function finishCreation(
     if (lease.entry.idempotency_key === null) assertQuiet(lease);
     const isUnsent = begun?.attempts === 0 && lease.entry.detail.revoking !== true;
     const found =
-      wasSent && (begun === undefined || isUnsent) ? await foundMeanwhile(contract, work, begun) : undefined;
+      wasSent && (begun === undefined || isUnsent) ? await resumeDelivery(contract, work, begun) : undefined;
     if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, ...found };
   } else end = await contract.send(work);
   for (; end === undefined || end.kind === "secret_lost"; ) {
     const step = end === undefined ? next(lease.entry) : "replace";
-    // Another process ended it while this one waited for its lease.
+    // Another process ended the entry while this one waited for the lease.
     if (step === "end" && lease.entry.state !== "done") return { kind: "nothing_made", entry: lease.entry };
     if (step === "end") return deliveredBefore(contract, bench, lease.entry);
     if (step === "replace") return replaceLost(contract, { work, end, begun, wasLost });
@@ -146,8 +145,8 @@ export async function finishCreation(
   return end;
 }
 
-/** Looks for the secret, and ends the replacement that was started for it and never sent, if it is not lost. */
-async function foundMeanwhile(contract: CreationContract, work: CreationWork, begun: Entry | undefined) {
+/** Resumes the delivery of an earlier process. If the secret is not lost, refuses the replacement that was never sent. */
+async function resumeDelivery(contract: CreationContract, work: CreationWork, begun: Entry | undefined) {
   const { bench, lease } = work;
   try {
     return await contract.takeUp(work);
@@ -167,11 +166,11 @@ interface Lost {
   readonly work: CreationWork;
   readonly end: Made | undefined;
   readonly begun: Entry | undefined;
-  /** An earlier process called it lost: someone may have acted since. */
+  /** An earlier process recorded the loss, so someone may have revoked the client or key since. */
   readonly wasLost: boolean;
 }
 
-/** Replaces a lost secret's client or key, if that is agreed to; a replacement that was started was agreed to then. */
+/** Replaces a client or key whose secret is lost, with consent; a replacement that was started already has consent. */
 async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made> {
   const { work, end, begun, wasLost } = lost;
   const { bench, lease } = work;
@@ -199,7 +198,7 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   }
 }
 
-/** The new entry is on disk before anything is revoked, and sent after the lost one was seen revoked. */
+/** Records the replacement, revokes the lost client or key, and sends the replacement once the service shows the revocation. */
 async function replaceNow(contract: CreationContract, { work, begun }: Lost): Promise<Made> {
   const { bench, lease, destination } = work;
   const { id: replaces, parent } = lease.entry;
@@ -209,13 +208,13 @@ async function replaceNow(contract: CreationContract, { work, begun }: Lost): Pr
   const settle = (): Promise<boolean> =>
     recordAfterwards(bench, lease, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
   try {
-    // Another process ended it while this one waited for its lease.
-    if (cameToNothing(replacement.entry)) return await finishCreation(contract, work);
+    // Another process ended the replacement while this one waited for its lease.
+    if (hasFailed(replacement.entry)) return await finishCreation(contract, work);
     const { attempts, state } = replacement.entry;
     const isOver = isSettled(state) || state === "undelivered";
     try {
       if (!isOver && attempts === 0 && !(await completeDelivery(bench, replacement)))
-        // Made ready before anything is revoked; a replacement whose destination cannot be is refused.
+        // Prepare the destination before the revocation; if that fails, refuse the replacement.
         await reserveDestination(bench, replacement, { destination }).catch(async (error: unknown) => {
           await recordAfterwards(bench, replacement, { state: "refused" });
           throw error;
@@ -231,29 +230,29 @@ async function replaceNow(contract: CreationContract, { work, begun }: Lost): Pr
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await deliveredBefore(contract, bench, await lastReplacement(bench.journal, replacement.entry));
-    // One of this run's own that was lost as well is enough; one that an earlier run had started is replaced like any other.
+    // If the secret is lost again, replace only a replacement that an earlier run started: this run replaces once.
     const mayReplace = begun && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
     const made = await finishCreation(contract, again);
     if (!settlesFirst) await settle();
     return made;
   } catch (error) {
-    const isStanding = replacement.entry.state === "undelivered" || replacement.entry.state === "secret_lost";
-    if (isStanding && lease.entry.state !== "replaced") await settle();
+    const isCreated = replacement.entry.state === "undelivered" || replacement.entry.state === "secret_lost";
+    if (isCreated && lease.entry.state !== "replaced") await settle();
     throw error;
   } finally {
     await replacement.release();
   }
 }
 
-/** Admits a part of larger work, with the place of its secret. */
+/** Admits a step of larger work, with the destination of its secret. */
 export async function admitPart(bench: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
   const place = { ...(await destination.check()) };
   await assertPartMayGo(bench, intent, placesOf(place));
   return (await bench.journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
-/** @throws Failure `unusable` if someone has ended the client or key since its secret was lost: that was on purpose */
+/** @throws Failure `unusable` if the client or key has ended since its secret was lost, and integ did not revoke it */
 async function assertNotRevoked(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
@@ -267,7 +266,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   });
 }
 
-/** A replacement is sent only after the service showed that the lost credential is revoked. */
+/** Revokes the lost client or key, unless a replacement was sent, which requires that revocation. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });
@@ -283,12 +282,12 @@ async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   return by ? lastReplacement(journal, by) : entry;
 }
 
-/** Nothing of an entry that failed is in use. */
-function cameToNothing({ state }: Entry): boolean {
+/** True if the entry failed, so that no client or key of it is in use. */
+function hasFailed({ state }: Entry): boolean {
   return state === "refused" || state === "abandoned" || state === "unusable";
 }
 
-/** Ends a replacement that was never sent. @param why as it ends a sentence */
+/** Ends a replacement that was never sent. @param why the end of a sentence */
 export async function refuseReplacement(bench: Workbench, lease: EntryLease, why: string): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "refused", last_error: null });
@@ -296,14 +295,14 @@ export async function refuseReplacement(bench: Workbench, lease: EntryLease, why
   bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
 }
 
-/** Says which other creations of the same request were under way since this one began, and how to revoke one. */
+/** Warns about other creations of the same request since this one began, and shows how to revoke one. */
 async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
   // Only one process continues a policy item.
   if (own.policy !== undefined) return;
   const { journal } = bench;
-  // The clocks of a team's machines differ, and its ids are in order. A process that was at it before was named at the beginning.
+  // In a team, clocks differ, but ids follow the order of admission. Earlier creations were reported at the start.
   const range = journal.isShared ? { after: own.id } : { since };
-  // The outcome of the creation does not change, whether the journal can be read again or not.
+  // If the journal cannot be read now, skip the warning.
   const begun = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
   const others = begun.filter(
     (entry) =>
@@ -317,7 +316,7 @@ async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Pr
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // The error names the newest client only: if two logs named each other's client, a person could revoke both.
+  // Name only the newest client: if two logs named each other's client, a person could revoke both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);

@@ -1,15 +1,15 @@
-// The account that an entry was made for: what leads to it, and why a profile does not.
+// Checks that a profile still has the account that an entry was made for, and names the settings of that account.
 import { Failure } from "../errors.ts";
 import { type NextStep, shell } from "../next-step.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";
 import type { Account } from "./workbench.ts";
 
-/** A profile, as far as an entry is bound to it. */
+/** The parts of a profile that an entry is bound to. */
 interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principal"> {
   readonly organizationId?: string | null | undefined;
 }
 
-/** Why an entry is not finished as a profile of its name. @param isShared a profile's id is one machine's */
+/** The failure if the profile now has another account than the entry. @param isShared ignore profile ids, local to a machine */
 export function otherAccount(entry: Entry, profile: BoundProfile, isShared: boolean): Failure | undefined {
   const { profileId, baseUrl, organizationId, principal } = profile;
   const isOther = isShared
@@ -32,7 +32,7 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
   });
 }
 
-/** The variables that an entry of the environment's profile needs. They are named, not written as a command that would show a credential. */
+/** Names the variables that an entry of the environment's profile needs. No command, because it would show a credential. */
 export function setEnvironment(entry: Entry): NextStep {
   const { base_url, region, organization_id, principal, operation } = entry;
   const credential = operation.startsWith("access_key.")

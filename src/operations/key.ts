@@ -1,5 +1,5 @@
 // The creation of access keys (§2.4, §4.4), and the sending that it shares with the rotation in place.
-// Without an idempotency key, what may have arrived is never sent again: it is looked for (orphan.ts).
+// Without an idempotency key, a request that may have arrived is never repeated: orphan.ts searches for its key.
 import {
   accessKeyBody,
   type AccessKeyRequest,
@@ -49,13 +49,13 @@ import {
 
 export interface KeyCreation {
   readonly request: AccessKeyRequest;
-  /** Normal form of the expiry as it was asked for (`in 90d` is the same intent tomorrow); absent: the request's. */
+  /** Normal form of the requested expiry (`in 90d` is the same intent tomorrow); default: the request's time. */
   readonly expiry?: string;
-  /** `--marker`: add a mark to the name that makes an orphan certain. */
+  /** `--marker`: add a mark to the name, which identifies an orphan with certainty. */
   readonly marked: boolean;
 }
 
-/** The intent of a creation as the journal admits it. @param about.begun the entry whose work it is a step of */
+/** The intent of a creation. @param about.begun the entry that the creation is a step of */
 export function keyCreationIntent(
   bench: Workbench,
   creation: KeyCreation,
@@ -78,7 +78,7 @@ export function keyCreationIntent(
   };
 }
 
-/** Creates an access key. A request that may have created one already is not sent again. */
+/** Creates an access key. Does not repeat a request that may have created one. */
 export async function createAccessKey(bench: Workbench, creation: KeyCreation, asked: AskedCreation): Promise<Made> {
   checkAccessKey(creation.request, bench.clock.now());
   return create(key, bench, keyCreationIntent(bench, creation), asked);
@@ -86,12 +86,12 @@ export async function createAccessKey(bench: Workbench, creation: KeyCreation, a
 
 export const key: CreationContract = {
   ...keyCredential,
-  takeUp: foundMeanwhile,
+  takeUp: resumeDelivery,
   send: sendKeyCreation,
   look: async (work) => {
     const end = await settleSearch(work, await searchOrphan(work));
     if (end !== undefined) return end;
-    const found = await foundMeanwhile(work);
+    const found = await resumeDelivery(work);
     return found && { kind: "delivered_before", entry: work.lease.entry, ...found };
   },
   assertUnused,
@@ -104,8 +104,8 @@ export const key: CreationContract = {
   },
 };
 
-/** A delivery that an earlier process left; if neither it nor the copy could say which key that is, the list does. */
-async function foundMeanwhile(work: CreationWork) {
+/** Resumes the delivery of an earlier process. If neither the entry nor the copy names the key, searches the list for it. */
+async function resumeDelivery(work: CreationWork) {
   const found = wasClaimed(work.lease.entry) ? {} : await takeUp(work);
   if (found !== undefined && isUnnamed(work.lease.entry)) await nameDelivered(work, await searchOrphan(work));
   return found;
@@ -116,7 +116,7 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
   return releasing(work, async () => {
-    // Before anything is sent: once the secret is here, nothing may keep it from its destination.
+    // Read the ids before the request: an error after it would prevent the delivery of the secret.
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
       what: "create the access key",
@@ -134,18 +134,18 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
 }
 
 export interface SendOptions {
-  /** As it reads in a sentence: `create the access key`. */
+  /** The request as a verb phrase: `create the access key`. */
   readonly what: string;
   readonly change: "create key" | "rotate key";
   /** Resource id of the key that is rotated. */
   readonly id?: string;
-  /** A sentence for the error of an unknown outcome: what it means for the secret. */
+  /** A sentence about the secret, for the failure of an unknown outcome. */
   readonly ifUnknown: string;
-  /** How an earlier request of the entry left it: what this one is refused does not undo that. */
+  /** The entry's state after an earlier request, which a refusal of this request does not change. */
   readonly before?: "unknown" | "secret_lost" | undefined;
 }
 
-/** Sends until the service has responded or the response is lost. The caller releases the reserved space. */
+/** Sends the request until the service responds or the response is lost. The caller releases the reserved space. */
 export function sendForSecret(work: SecretWork, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease, destination } = work;
   return sendUntilKnown(bench, lease, {
@@ -160,7 +160,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
     read: async (answer) => {
       if (answer.kind === "answered") return { end: answer };
       if (answer.kind === "unknown") throw await answerLost(work, answer, options);
-      // This attempt is known to have changed nothing.
+      // This attempt had no effect.
       await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
       return failureOf(answer, { what: options.what, change: true });
     },
@@ -168,7 +168,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
   });
 }
 
-/** 5xx, cut, timeout, broken body. A secret that can still be read from it is kept: it may be the only one. */
+/** Records an unknown outcome (5xx, cut, timeout, broken body). Keeps a secret in the response: it may be the only copy. */
 async function answerLost(
   { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
@@ -196,7 +196,7 @@ export async function takeSecret(
   const { bench, lease } = work;
   const learned = learnedOfKey(lease.entry, key.id ?? "", detail);
   if (secret === undefined) {
-    // A key that was not requested must not be revoked: it is not called lost.
+    // A key that differs from the request must not be revoked, so its secret is not recorded as lost.
     const state = detail.differs === undefined ? "secret_lost" : "unusable";
     await recordAfterwards(bench, lease, { ...learned, state });
     await releaseReserved(bench, lease.entry, work.destination);
@@ -209,10 +209,10 @@ export async function takeSecret(
   return mine;
 }
 
-/** Exchanges a key's secret for a bearer token (§5.3), which changes nothing. @returns false if the profile knows no way */
+/** Proves a key's secret by its exchange for a bearer token (§5.3). @returns false if the profile has no exchange */
 export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;
-  // Someone who can write to the journal must not decide where a secret is sent: the profile's own way is taken.
+  // Use the profile's exchange: someone who can write to the journal must not decide where a secret is sent.
   const { keyExchange: way } = account;
   if (way === null) return false;
   const begun = rotation.detail.exchange;

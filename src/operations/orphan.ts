@@ -1,4 +1,4 @@
-// Which key a creation made whose outcome is unknown: it is looked for in the list (the rules: api/orphan-key.ts).
+// Searches the list for the key of a creation whose outcome is unknown. The rules are in api/orphan-key.ts.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/access-keys.ts";
 import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
@@ -24,7 +24,7 @@ export function requestIn({ request_text }: Entry): AccessKeyRequest {
   return JSON.parse(request_text) as AccessKeyRequest;
 }
 
-/** Other unfinished creations of the same name that may have arrived: a key may be theirs. */
+/** Other unfinished creations of the same name that may have arrived, and may have created the key. */
 async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promise<Entry[]> {
   const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
     id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
@@ -32,7 +32,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
-/** Reads the list, and once more if it was too early to believe that the key is not there. */
+/** Searches the list, and once more later if the request is too recent for an absence to count. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await soughtFor(bench, entry, rows);
@@ -41,7 +41,7 @@ export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: Crea
   const waitFor = settledAt - serviceTime(bench);
   if (first.kind !== "none" || waitFor <= 0 || waitFor > waitMs) return first;
   await wait(bench, waitFor, "The key is not in the list. Looking again, since the request was sent a moment ago");
-  // So long was waited, whatever the clock was set to meanwhile.
+  // At least this time has passed, even if the clock was set back during the wait.
   const askedAt = Math.max(settledAt, serviceTime(bench));
   return findOrphan(await listedKeys(bench), sought, askedAt);
 }
@@ -55,13 +55,13 @@ function listedKeys(bench: Workbench): Promise<Rows> {
 async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<Sought> {
   const request = requestIn(entry);
   const { clock_offset_ms: offset } = entry;
-  // The clock of the machine was compared with the service's when the work began, and agreed with it.
+  // This machine's clock was compared with the service's at the first response, and agreed with it.
   const isClockKnown = offset !== null && Math.abs(offset) <= clockSkewMs;
   return {
     request,
     marked: entry.detail.marked === true,
     madeAfter: beganAt(entry),
-    // A clock that was not compared proves nothing: the request may have been sent a moment ago.
+    // If the clock may be wrong, the request may have been sent a moment ago.
     sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown,
     skewMs: clockSkewMs,
@@ -71,12 +71,12 @@ async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<So
   };
 }
 
-/** How many earlier creations are asked who made their keys. */
-const creationsAsked = 100;
+/** Maximum earlier creations to read for the user of their keys. */
+const maxCreations = 100;
 
 /** The user that an earlier key of the same profile was bound to. */
 async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }: Entry): Promise<string | undefined> {
-  const creations = { all: true, operation: "access_key.create", limit: creationsAsked } as const;
+  const creations = { all: true, operation: "access_key.create", limit: maxCreations } as const;
   for await (const other of journal.each(creations)) {
     const isOurs = other.id !== id && other.base_url === base_url && other.profile_id === profile_id;
     if (isOurs && typeof other.detail.created_by === "string") return other.detail.created_by;
@@ -84,27 +84,27 @@ async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** Keys of other entries. A rotation and its creation have the same new key. */
+/** Ids of the keys that belong to other entries. A rotation and its creation have the same new key. */
 async function knownAmong(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,
   keys: readonly AccessKey[],
 ): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
-  // A crash may have come before the journal learned the key whose secret is kept.
+  // After a crash, only the kept secret may name its key.
   for (const other of keys.length === 0 ? [] : await journal.unsettled())
     if (other.id !== id && secrets.isKept(other.id)) known.add((await secrets.readKept(other.id)).id);
   for (const key of keys) {
     if (key.id === undefined) continue;
     const entries = await journal.select({ all: true, resource: key.id });
-    const standsForAnother = ({ id: other, detail, base_url: at }: Entry): boolean =>
+    const belongsToOther = ({ id: other, detail, base_url: at }: Entry): boolean =>
       at === base_url && other !== id && (other !== parent || detail.old_key === key.id);
-    if (entries.some(standsForAnother)) known.add(key.id);
+    if (entries.some(belongsToOther)) known.add(key.id);
   }
   return known;
 }
 
-/** When the last request may still have been under way, by the service's clock, milliseconds since 1970. */
+/** The latest time at which a request may have been in progress, by the service's clock, milliseconds since 1970. */
 function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: Entry): number {
   const sent = Date.parse(detail.sent_at ?? "");
   const seen = state === "unknown" ? Date.parse(updated_at) : Number.NaN;
@@ -112,7 +112,7 @@ function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: 
   return last + (clock_offset_ms ?? 0);
 }
 
-/** The result of the search, in the journal. @returns nothing if there is an orphan to be replaced */
+/** Records the result of the search. @returns undefined if an orphan was found */
 export async function settleSearch({ bench, lease }: CreationWork, search: Search): Promise<Made | undefined> {
   const { entry } = lease;
   switch (search.kind) {
@@ -169,7 +169,7 @@ async function settleOrphanFound(
   bench.tell.note(found);
 }
 
-/** @throws Failure `outcome_unknown` if another creation of the same name may have made a key without a mark: it may be in use */
+/** @throws Failure `outcome_unknown` if another creation of the same name may have created the key, which then may be in use */
 async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey): Promise<void> {
   const { journal, secrets } = bench;
   const others = await creationsOfSameName(bench, entry);
@@ -182,11 +182,11 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   for (const { id } of others)
     if (await isWorkedOn(journal, id))
       throw mayBeOf(id, `a running process works on ${id}`, "Run the command again when that has ended.");
-  // Another process may have ended since the list was read: it recorded its key before it released its entry.
+  // Another process may have finished since the list was read, and recorded this key in its entry.
   const made = await journal.select({ all: true, resource: key.id, operation: entry.operation });
   const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
   if (known) throw mayBeOf(known.id, `${known.id} has finished meanwhile`, "Run the command again.");
-  // An entry with a delivered secret and an unknown key may have made this key.
+  // An entry whose secret was delivered, and that names no key, may have created this key.
   const unknown = "Revoke the key with integ keys revoke if no one uses it.";
   for (const one of others)
     if (wasClaimed(one) || (await seenAtAll(bench, one)) !== undefined)
@@ -216,13 +216,13 @@ function named({ id = "without id", name, createdAt }: AccessKey): string {
   return `${id} ("${name ?? ""}", created ${createdAt ?? "at an unknown time"})`;
 }
 
-/** Without another step, the person decides and stops tracking the entry. */
+/** The default next step is to stop tracking the entry, after a person has decided. */
 function cannotTell(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
   const more = { nextCommand: shell`integ journal forget ${entry.id}`, ...step, recovers: undefined };
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
 
-/** A key whose secret is lost cannot be used: a key that was used is not the orphan. */
+/** @throws Failure `secret_lost` if the key was used: someone has its secret */
 export async function assertUnused(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);

@@ -1,4 +1,4 @@
-// Recovers unfinished entries: finds the change that each belongs to, continues it as its profile, and reports what is left.
+// Recovers unfinished entries: finds the change that each belongs to, continues it with its profile, and reports the result.
 import { eachInParallel } from "../parallel.ts";
 import { Failure, onFailure } from "../errors.ts";
 import { otherAccount } from "./entry-account.ts";
@@ -19,17 +19,17 @@ import { finishRotation, type RotationOptions } from "./rotation.ts";
 import { entryFailure, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
-  /** An overlap that is not over runs on, or is ended now. */
+  /** Continue an overlap, or end it now. */
   readonly overlap: "leave" | "end";
-  /** The account that the entry was made for; throws if its profile no longer exists or is unusable. */
+  /** Opens the account that the entry was made for. @throws Failure if its profile no longer exists or is unusable */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
-  /** True if an entry whose account cannot be used now is skipped instead of failed. */
+  /** True if the entry is skipped instead of failed when its account is unusable. */
   readonly isOptional?: (entry: Entry) => boolean;
-  /** True if an entry with this outcome is tried once more, with the account that `benchFor` returns then. */
+  /** True if an entry with this result is recovered again, with a new account of `benchFor`. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
-  /** How many entries that have nothing in common are worked on at the same time: 1 if a person may be asked. */
+  /** How many independent entries are recovered in parallel: 1 if integ may ask questions. */
   readonly atOnce?: number;
-  /** Called when the work on an entry begins, and with how it ended. */
+  /** Called when the work on an entry begins, and with its result. */
   readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
 
@@ -41,7 +41,7 @@ export interface Recovered {
   readonly isSkipped?: boolean;
 }
 
-/** Finishes the given entries, each under its own profile, oldest first. One that fails does not stop the others. */
+/** Finishes the entries, each with its own profile, the oldest first. The failure of one does not stop the others. */
 export async function recover(
   journal: Journal,
   entries: readonly Entry[],
@@ -62,14 +62,14 @@ export async function recover(
 }
 
 /**
- * Groups entries that may be recovered together. An entry is alone if it is part of larger work, changes a credential that others
- * may use, or delivers to a destination that may not take two secrets at the same time.
+ * Groups entries that may be recovered in parallel. An entry is alone if it is part of larger work, changes a credential that
+ * others may use, or delivers to a destination that may not take two secrets at the same time.
  */
 function stagesOf(entries: readonly Entry[]): number[][] {
   const stages: number[][] = [];
   let taken: Set<string> | undefined;
   for (const [place, entry] of entries.entries()) {
-    const names = namesAlone(entry);
+    const names = exclusiveNames(entry);
     if (names === undefined || taken === undefined || names.some((name) => taken?.has(name))) {
       stages.push([]);
       taken = names && new Set();
@@ -80,8 +80,8 @@ function stagesOf(entries: readonly Entry[]): number[][] {
   return stages;
 }
 
-/** What an entry works on, which no other may meanwhile; undefined if that cannot be said. */
-function namesAlone(entry: Entry): string[] | undefined {
+/** Ids and files that only one entry of a group may use; undefined if the entry must be alone. */
+function exclusiveNames(entry: Entry): string[] | undefined {
   const { id, operation, parent, replaces, destination } = entry;
   if (operation !== "oauth_client.create" || parent !== null || replaces !== null) return undefined;
   const places = placesOf(destination);
@@ -92,7 +92,7 @@ function namesAlone(entry: Entry): string[] | undefined {
 async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptions): Promise<Recovered> {
   let lease: EntryLease | undefined;
   let isSkipped = false;
-  // Nothing if the journal cannot be read any more after the work: its outcome does not change.
+  // Undefined if the journal can no longer be read, which does not change the result of the work.
   const reread = (): Promise<Entry | undefined> => journal.find(given.id).catch(onFailure(() => undefined));
   try {
     lease = await journal.lease((await rootOf(journal, given.id)).id);
@@ -119,13 +119,13 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
 
 export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional" | "mayTryAgain">;
 
-/** Resumes the work of an entry, and completes it. @throws Failure `auth` if its account is another one now */
+/** Resumes and completes the work of an entry. @throws Failure `auth` if its profile now has another account */
 export async function resumeWork(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<void> {
   checkBinding(lease.entry, bench);
   await finish(bench, lease, options);
 }
 
-/** A replacement is finished through the entry it replaces, a step of a rotation through the rotation. */
+/** The entry to recover first: for a replacement the replaced entry, for a step of a rotation the rotation. */
 export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
@@ -163,7 +163,7 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
   }
 }
 
-/** @returns whether the entry has ended because other work has taken its place, while another process had it */
+/** Ends an entry that other work has made unnecessary. @returns true if it did */
 async function gaveWay(bench: Workbench, lease: EntryLease): Promise<boolean> {
   const { entry } = lease;
   const { id, replaces, attempts } = entry;
@@ -178,7 +178,7 @@ async function gaveWay(bench: Workbench, lease: EntryLease): Promise<boolean> {
   return true;
 }
 
-/** The creation of a rotation remembers where the secret was to go; one that was refused may have been so for its destination. */
+/** The step of a rotation that records its destination, preferably not a refused one: the destination may have been the cause. */
 async function placedStep({ journal }: Workbench, rotation: Entry): Promise<Entry> {
   const steps = await journal.select({ all: true, parent: rotation.id });
   const placed = steps.filter(({ destination }) => destination !== null);

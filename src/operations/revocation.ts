@@ -1,5 +1,5 @@
-// The revocation of a client or key (§3.1, §3.2, §4.2): journalled, and repeated until the service has said so. Under an entry of
-// its own, or as a part of larger work. The act: acts/revoke.ts.
+// The revocation of a client or key (§3.1, §3.2, §4.2): recorded in the journal, and repeated until the service confirms it. It has
+// its own entry, or is a step of larger work. The act is in acts/revoke.ts.
 import type { AccessKey } from "../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -12,25 +12,24 @@ import { revoke, type Revoking } from "./acts/revoke.ts";
 import { endWithout, readUntilAnswered } from "./sending.ts";
 import { holding, madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
 
-/** How the end of a client or key was seen. */
+/** The evidence that a client or key is revoked. */
 export interface Revoked {
-  /** JSON text: the API's own object if one shows the status, else what is known. */
+  /** JSON text: the API's own object if it shows the status, else the known fields. */
   readonly receipt: string;
-  /** False if the service said yes and neither its response nor its list shows the status. */
+  /** False if the service accepted the revocation, but neither its response nor its list shows the status. */
   readonly seen: boolean;
 }
 
 export interface Credential {
   readonly noun: "client" | "key";
-  /** Its status now; nothing if the service does not say. @throws Failure of the read */
+  /** The current status; undefined if the service does not show it. @throws Failure of the read */
   statusOf(bench: Workbench, id: string): Promise<string | undefined>;
-  /** A status that ends it, as it follows its name; nothing if it may still work. */
+  /** Words for a status that ends the credential, such as `is revoked`; undefined if it may still work. */
   endOf(status: string | undefined): string | undefined;
-  /** DELETE until its end is seen, retried within `retryForMs`. */
+  /** Sends DELETE until the service confirms the revocation, with retries for up to `retryForMs`. */
   revoke(bench: Workbench, id: string, about: Revoking): Promise<Revoked>;
 }
 
-/** The intent of a revocation as the journal admits it. */
 export function revocationIntent({ account }: Workbench, noun: Credential["noun"], id: string): Intent {
   const [operation, path, detail] =
     noun === "client"
@@ -48,16 +47,16 @@ export function revocationIntent({ account }: Workbench, noun: Credential["noun"
   };
 }
 
-/** Revokes what a person named. */
+/** Revokes the client or key that a person named. */
 export async function revokeNamed(bench: Workbench, noun: Credential["noun"], id: string): Promise<Revoked> {
   const { lease } = await bench.journal.admit(revocationIntent(bench, noun, id));
   return holding(lease, () => finishRevocation(bench, lease));
 }
 
-/** Repeats the revocation of an entry: `done` at its end, else `unknown`, `open` (too early) or `refused`. */
+/** Repeats the revocation of an entry, which becomes `done`, or after a failure `unknown`, `open` (429) or `refused`. */
 export async function finishRevocation(bench: Workbench, lease: EntryLease): Promise<Revoked> {
   const { operation, request_text } = lease.entry;
-  // Before the first attempt only its request names the client or key.
+  // Before the first attempt, only the request names the client or key.
   const { id } = JSON.parse(request_text) as { id: string };
   const credential = operation === "access_key.revoke" ? keyCredential : clientCredential;
   const wasUnknown = mayHaveArrived(lease.entry);
@@ -92,7 +91,7 @@ async function readRevokedClient(answer: Attempt<OAuthClient>): Promise<Revoked 
   return new Failure("outcome_unknown", `The service responded with "${status}" to the revocation, not "revoked".`);
 }
 
-/** How a key ended. */
+/** Words for the statuses in which a key no longer works. */
 const ends: ReadonlyMap<string | undefined, string> = new Map([
   ["revoked", "is revoked"],
   ["absent", "is missing from the list of keys"],
@@ -101,16 +100,16 @@ const ends: ReadonlyMap<string | undefined, string> = new Map([
 
 export const keyCredential: Credential = {
   noun: "key",
-  // A list that this credential may not read says nothing, and one that is not available now is requested again later.
+  // Undefined if this credential may not read the list; other failures are thrown.
   statusOf: (bench, id) => statusInList(bench, id).catch(unlessHidden),
   endOf: (status) => ends.get(status),
   revoke: untilKeyRevoked,
 };
 
 /**
- * DELETE until the key is seen revoked, or is no longer listed.
+ * Sends DELETE until a response or the list shows the key as revoked, or the list no longer has it.
  * @assumed §4.4 and §3.2 do not show the operation: repeating it is safe (RFC 9110 §9.2.2), and 404 and 409 after an attempt that
- * may have arrived can mean that it did; then the list decides.
+ * may have arrived can mean that it succeeded; then the list decides.
  */
 function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise<Revoked> {
   const { grounds, lease, service = bench.account.service } = about;
@@ -136,7 +135,7 @@ function seenRevoked(id: string): Revoked {
   return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
 }
 
-/** A yes whose body shows the key's status is believed; if it shows nothing, or another key, the list is looked at. */
+/** Trusts a success that shows this key as revoked; otherwise reads the list. */
 async function confirmed(
   answer: Answered<AccessKey>,
   { id, listed }: { readonly id: string; readonly listed: () => Promise<string | undefined> },
@@ -153,22 +152,22 @@ async function confirmed(
   throw new Failure("outcome_unknown", message);
 }
 
-/** @throws what was met, unless it says that this credential may not see the client or key */
+/** @returns undefined if the error means that this credential may not see the client or key. @throws any other error */
 export function unlessHidden(error: unknown): undefined {
   if (error instanceof Failure && (error.kind === "auth" || error.kind === "not_found")) return undefined;
   throw error;
 }
 
-/** @returns the key's status in the list, `absent` if a whole list leaves it out, nothing if it does not say */
+/** @returns the key's status in the list, `absent` if a complete list lacks the key, undefined if it is not shown */
 async function statusInList(bench: Workbench, id: string, service?: Service): Promise<string | undefined> {
   const { key, isWhole } = await keyInList(bench, id, service);
   if (key === undefined) return isWhole ? "absent" : undefined;
-  // The list calls a key active whose time is over.
+  // The list may show an expired key as active.
   const hasExpired = typeof key.expiresAt === "string" && Date.parse(key.expiresAt) <= serviceTime(bench);
   return hasExpired ? "expired" : key.status;
 }
 
-/** @returns the key as the list shows it now, if it does; and whether the list, which has keys, leaves none out */
+/** @returns the key in the list, if any; `isWhole` is true if the list is complete and not empty */
 async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
   const briefly = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
@@ -177,7 +176,7 @@ async function keyInList(bench: Workbench, id: string, service = bench.account.s
   return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };
 }
 
-/** When the list says that a key was last used; null: never; nothing if it does not say, or may not be read. */
+/** The key's last use in the list; null: never; undefined if it is not shown, or the credential may not read the list. */
 export async function lastUseOf(bench: Workbench, id: string): Promise<string | null | undefined> {
   const found = await keyInList(bench, id).catch(unlessHidden);
   return found?.key?.lastUsedAt;

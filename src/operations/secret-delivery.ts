@@ -1,6 +1,6 @@
-// How a one-time secret gets from the response to its destination, in the order that loses least: kept on this machine, proven
-// if that was asked for, delivered, recorded as done, and only then the copy destroyed. And finding a secret after a crash: where it
-// was to go, kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
+// Delivers a one-time secret in the order that loses least: keeps a copy on this machine, proves the secret if requested, delivers
+// it, records the delivery, and destroys the copy. After a crash, finds the secret at its destination, kept for `journal claim`, or
+// lost (§2.3, §2.4, §4.2).
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
@@ -47,14 +47,14 @@ import type { SecretKeeping } from "../secrets/kept.ts";
 import { belonging } from "../secrets/secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** A piece of work whose secret comes, and where it goes. */
+/** An entry whose secret is to be delivered, and the destination. */
 export interface SecretDelivery {
   readonly bench: DeliveryBench;
   readonly lease: EntryLease;
   readonly destination: Destination;
-  /** A secret that waits for a claim goes to the destination now: a person claims it, or the policy that it is for is applied. */
+  /** Set if a kept secret is claimed now: by a person, or by the policy that it is for. */
   readonly claimedBy?: "person" | "policy" | undefined;
-  /** Proves the secret before it is delivered: for one that replaces a credential in use. */
+  /** Proves the secret before its delivery, if it replaces a credential in use. */
   readonly prove?: ((secret: string) => Promise<void>) | undefined;
 }
 
@@ -65,16 +65,16 @@ export interface SecretWork extends SecretDelivery {
 export interface DeliveryOptions {
   /** Facts about the resource from the response, for the entry. */
   readonly learned: Partial<EntryProgress>;
-  /** The id of the response with the secret. Errors of the delivery show it. */
+  /** Request id of the response with the secret, for failures of the delivery. */
   readonly requestId?: string | undefined;
   /** An earlier process kept the secret. */
   readonly isKept?: boolean;
 }
 
 /**
- * Makes a destination ready. It is recorded before space is reserved there, and an abandoned destination is cleared before its record
- * is replaced, so that a crash leaves no unrecorded reserve.
- * @param options.isKept the secret is safe elsewhere: what an earlier process wrote at another destination is removed too
+ * Prepares a destination. Records it before reserving space there, and removes the reserve of an abandoned destination before
+ * replacing its record, so that a crash leaves no unrecorded reserve.
+ * @param options.isKept the secret is safe elsewhere, so a complete copy in an abandoned reserve is removed too
  */
 export async function reserveDestination(
   bench: Overwriting,
@@ -91,7 +91,7 @@ export async function reserveDestination(
   try {
     return await prepareOverwrite(bench, lease, destination, { before, isKept });
   } catch (error) {
-    // A destination that can take nothing is not remembered in place of the one that the work began with.
+    // Restore the original destination, because the new one cannot take the secret.
     if (isMoved && before !== null && come.length === 0) await lease.record({ destination: before });
     throw error;
   }
@@ -102,15 +102,15 @@ function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return placesOf(record).filter(({ kind }) => kind === "file");
 }
 
-/** @throws Failure `undelivered` (it is kept), or `secret_lost`: it may be whole in what was reserved, which stays */
+/** @throws Failure `undelivered` if the secret is kept, else `secret_lost`; the reserve stays, as it may have the whole secret */
 export async function deliverSecret(
   delivery: SecretDelivery,
   secret: OneTimeSecret,
   { learned, requestId, isKept: keptBefore = false }: DeliveryOptions,
 ): Promise<void> {
   const { bench, lease, destination } = delivery;
-  const isEscrowed = delivery.claimedBy === undefined && (await escrowMeanwhile(delivery, secret));
-  const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));
+  const isEscrowed = delivery.claimedBy === undefined && (await tryEscrow(delivery, secret));
+  const isKept = keptBefore || (needsCopy(delivery, secret) && (await tryKeep(delivery, secret)));
   let evidence: AtDestination;
   try {
     await delivery.prove?.(secret.secret);
@@ -129,8 +129,8 @@ export async function deliverSecret(
 }
 
 /**
- * Standard output and a command cannot be looked at after a crash, a key has no receipt to ask for, in a team another machine
- * may replace the destination, and one of several that is missing needs the secret itself.
+ * True if a copy is kept during the delivery. After a crash, integ cannot check stdout or a command, cannot request a key's
+ * receipt again, and needs the secret for the rest of several destinations; in a team, another machine may replace the destination.
  */
 function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): boolean {
   const { destination } = lease.entry;
@@ -138,8 +138,8 @@ function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): b
   return destination.kind === "several" || !describeDestination(destination).leavesTrace;
 }
 
-/** If the team's journal cannot take a secret now, this machine delivers or keeps it. */
-async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
+/** Encrypts the secret into the team's journal. A failure is only a warning, because this machine delivers or keeps the secret. */
+async function tryEscrow({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
   } catch (error) {
@@ -148,7 +148,7 @@ async function escrowMeanwhile({ bench, lease }: SecretDelivery, secret: OneTime
   }
 }
 
-async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
+async function tryKeep({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
   try {
     await bench.secrets.keep(lease.entry.id, secret);
     return true;
@@ -159,7 +159,7 @@ async function keepMeanwhile({ bench, lease }: SecretDelivery, secret: OneTimeSe
   }
 }
 
-/** A copy may be whole although its last step failed. */
+/** @returns why the secret cannot be kept; undefined if the copy is complete, even if its sync failed */
 async function whyNotKept({ secrets }: DeliveryBench, entry: string, secret: OneTimeSecret) {
   try {
     await secrets.keep(entry, secret);
@@ -170,7 +170,7 @@ async function whyNotKept({ secrets }: DeliveryBench, entry: string, secret: One
   }
 }
 
-/** Records a delivered secret, and destroys the copy. @param evidence without it the destinations are looked at */
+/** Records the delivery and destroys the copy. @param evidence default: reads the destinations */
 export async function settleDelivered(
   { bench, lease, claimedBy }: Omit<SecretDelivery, "destination">,
   learned: Partial<EntryProgress>,
@@ -188,7 +188,7 @@ export async function settleDelivered(
   if (!isClaimed) assertAsAsked(lease.entry);
 }
 
-/** A rotation says that it continues before its secret is claimed: a crash in between must not lead to a claim of nothing. */
+/** Records that the parent rotation continues, before the claim is recorded: after a crash it must not wait for that claim again. */
 async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
@@ -197,7 +197,7 @@ async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<vo
     await holding(lease, () => recordAfterwards(bench, lease, { state: "pending", last_error: null }));
 }
 
-/** @throws Failure `outcome_unknown` if another process continued after the lease, and did not find the secret */
+/** @throws Failure `outcome_unknown` if another process has continued the entry since the lease ended, without the secret */
 async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const now = await journal.find(entry.id).catch(() => undefined);
   if (now === undefined || now.sequence <= entry.sequence || now.state === "done") return;
@@ -207,7 +207,7 @@ async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLe
   });
 }
 
-/** @throws Failure `unusable` if the receipt of the entry showed something else than was asked for */
+/** @throws Failure `unusable` if the entry's receipt differed from its request */
 export function assertAsAsked(entry: Entry): void {
   const { detail, state, resource_id } = entry;
   if (detail.differs === undefined || state !== "unusable") return;
@@ -219,7 +219,7 @@ export function assertAsAsked(entry: Entry): void {
   });
 }
 
-/** Destroys the kept copy after the journal has recorded the delivery: a crash leaves a copy too many, never too few. */
+/** Destroys the kept copy after the delivery was recorded, so that a crash leaves an unneeded copy rather than none. */
 export async function destroyCopy(bench: Destroying, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
   const { id } = entry;
   try {
@@ -245,7 +245,7 @@ export async function seenAtAll(bench: Overwriting, entry: Entry): Promise<AtDes
   }).catch(onFailure(() => undefined));
 }
 
-/** The failure of work whose secret waits on this machine, or encrypted in a team's journal (exit 12). */
+/** The failure if the secret is kept on this machine, or encrypted in the team's journal (exit 12). */
 export function undelivered(
   entry: Entry,
   because: unknown,
@@ -262,7 +262,7 @@ export function undelivered(
   });
 }
 
-/** The command that claims the secret: what the journal does not remember, and a profile that a key is for, is typed. */
+/** The command that claims the secret. It names the profile that a key is for; commands are typed again, because none is stored. */
 function claimStep({ id, destination, operation }: Entry): NextStep {
   const isKeyForProfile = destination?.kind === "profile" && operation.startsWith("access_key.");
   if (isKeyForProfile)
@@ -273,7 +273,7 @@ function claimStep({ id, destination, operation }: Entry): NextStep {
   return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }
 
-/** The failure of a client or key that exists and whose secret is lost (exit 9). */
+/** The failure if a client or key exists and its secret is lost (exit 9). */
 export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
@@ -301,7 +301,7 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
-/** Keeps a secret from a response that was cut or breaks the contract. @returns whose it seems to be, and why it is not kept */
+/** Keeps a secret from a response that was cut or breaks the contract. @returns the id it seems to belong to, and any refusal */
 export async function keepStray(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,
@@ -320,17 +320,17 @@ export async function keepStray(
   }
 }
 
-/** Releases space after work that reserves it. A secret that could be kept nowhere may be whole there: that stays. */
+/** Releases the reserved space after the work. After `secret_lost` the space stays, because it may have the whole secret. */
 export async function releasing<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
   const { bench, lease, destination } = delivery;
-  let mayBeThere = false;
+  let mayHaveSecret = false;
   try {
     return await work();
   } catch (error) {
-    mayBeThere = error instanceof Failure && error.kind === "secret_lost";
+    mayHaveSecret = error instanceof Failure && error.kind === "secret_lost";
     throw error;
   } finally {
-    if (!mayBeThere) await releaseReserved(bench, lease.entry, destination);
+    if (!mayHaveSecret) await releaseReserved(bench, lease.entry, destination);
   }
 }
 
@@ -367,7 +367,7 @@ export async function completeDelivery(bench: Overwriting, lease: EntryLease): P
   return places.every(({ state }) => state === "delivered");
 }
 
-/** A delivery that was taken up: the secret, if this process had it in hand. */
+/** A delivery that this process completed; `secret` is set if this process delivered it. */
 export interface TakenUp {
   readonly secret?: OneTimeSecret;
 }
@@ -377,13 +377,13 @@ interface Resumed extends SecretDelivery {
   readonly learned?: Partial<EntryProgress>;
 }
 
-/** Resumes the delivery of an earlier process. @returns nothing without its secret. @throws Failure if it is to be claimed */
+/** Resumes the delivery of an earlier process. @returns undefined without its secret. @throws Failure if a claim is needed */
 export async function takeUp(work: Resumed): Promise<TakenUp | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
   const learnedFrom = async (kept?: OneTimeSecret): Promise<Partial<EntryProgress>> =>
     work.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
-  // The copy knows whose secret it is, if the crash came before the journal did. A damaged one says nothing.
+  // If a process crashed before it recorded the id, the copy has the id. A damaged copy has none.
   const learnedFromCopy = async () =>
     learnedFrom(bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined);
   try {
@@ -391,7 +391,7 @@ export async function takeUp(work: Resumed): Promise<TakenUp | undefined> {
       await settleDelivered(work, await learnedFromCopy());
       return {};
     }
-    // A copy is removed only after `done` is recorded: one that is missing went with its folder, and it cannot be claimed.
+    // A copy is removed only after `done` is recorded: if it is missing, its folder was removed, and no one can claim the secret.
     assertNotElsewhere(bench, lease.entry);
     await keepDelivered(bench, lease);
     if (!bench.secrets.isKept(id)) {
@@ -418,21 +418,21 @@ export async function takeUp(work: Resumed): Promise<TakenUp | undefined> {
   }
 }
 
-/** A person who claims a secret for another place than it was to go to wants it there, whatever the first one has. */
+/** False if a person claims the secret for another destination: it must go there, even if the recorded destination has it. */
 function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
   const before = entry.destination;
   if (claimedBy !== "person" || before === null || before.kind === "several") return true;
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
-/** A destination that cannot be checked may hold the secret of a client that was shown just now: it is not called lost. */
+/** If a receipt has just shown the client and its destination cannot be checked, the outcome is unknown: the secret is not lost. */
 async function mayBeThere({ bench, lease, learned }: Resumed, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordAfterwards(bench, lease, { ...learned, state: "unknown" });
   throw outcomeUnknown(lease.entry, error);
 }
 
-/** Why a kept secret waits for a claim, as a sentence ends. Once it was called undelivered, only a profile takes its own key. */
+/** Why a kept secret needs a claim, as the end of a sentence; undefined if it needs none. A key for a profile needs none. */
 function whyClaimed({ lease: { entry }, destination, claimedBy, learned }: Resumed): string | undefined {
   if (claimedBy !== undefined) return undefined;
   const { state, destination: at } = entry;
@@ -445,7 +445,7 @@ function whyClaimed({ lease: { entry }, destination, claimedBy, learned }: Resum
   return destination.isStdout ? "an earlier run ended before it could confirm the delivery." : undefined;
 }
 
-/** @throws Failure `undelivered` if the secret is kept by another machine or in another folder: not here is not lost */
+/** @throws Failure `undelivered` if the secret is kept by another machine or in another folder, and therefore is not lost */
 export function assertNotElsewhere({ secrets }: DeliveryBench, entry: Entry): void {
   const { kept_at } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place || secrets.isKept(entry.id))
@@ -453,7 +453,7 @@ export function assertNotElsewhere({ secrets }: DeliveryBench, entry: Entry): vo
   throw keptElsewhere(entry, secrets);
 }
 
-/** @param secrets of this process: typed here, a claim finds nothing */
+/** The failure if the secret must be claimed on another machine or in another folder. @param secrets those of this process */
 export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscrowed" | "place">): Failure {
   const because = `it is kept in ${entry.detail.kept_at}, and this is ${secrets.place}.`;
   const { kind, message, details } = undelivered(entry, because, secrets);
@@ -465,13 +465,13 @@ export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscr
   });
 }
 
-/** How a creation ends whose secret is kept here, and that did not learn from a receipt which client it opens. */
+/** Turns an unknown outcome into `undelivered` if the secret is kept here, although no receipt shows its client. */
 export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
   if (failure.kind !== "outcome_unknown") return failure;
   try {
     if (!bench.secrets.isKept(lease.entry.id)) return failure;
   } catch {
-    return failure; // Recovery looks again.
+    return failure; // Recovery checks again.
   }
   await recordAfterwards(bench, lease, { state: "undelivered" });
   const { hint, nextCommand, meaning } = undelivered(lease.entry, failure, bench.secrets).details;
@@ -486,7 +486,7 @@ export async function seekSecret(bench: DeliveryBench, lease: EntryLease): Promi
   return false;
 }
 
-/** Keeps the secret that some of several destinations have, if one can be read there: the others are to have it too. */
+/** If only some of several destinations have the secret, reads it from one of them and keeps it for the others. */
 async function keepDelivered({ secrets }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const { id, resource_id, detail } = entry;
   if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;
@@ -520,7 +520,7 @@ export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: stri
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);
   const { keyDifferences } = await import("../api/access-keys.ts");
   const request = JSON.parse(entry.request_text) as AccessKeyRequest;
-  // The rotation that an entry belongs to may have learned which key was made, if the entry itself could not be recorded.
+  // If the entry itself could not be updated, its parent rotation may have recorded the id of the key.
   const [rotation] = entry.parent === null ? [] : await bench.journal.select({ all: true, ids: [entry.parent] });
   const seen = (id || entry.resource_id || rotation?.resource_id) ?? undefined;
   const differs = keyDifferences({ id: seen }, request, await formerIds(bench, entry)) ?? entry.detail.differs;

@@ -11,52 +11,52 @@ import { type Advice, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
-/** The account that is changed. `service` sends as this profile only. */
+/** The account of a profile. `service` sends with this profile's credential only. */
 export interface Account {
   readonly profile: string;
   readonly profileId: string;
-  /** The client that acts, if the profile has client credentials. */
+  /** The acting client, if the profile has client credentials. */
   readonly principal?: string | undefined;
   readonly region: string;
   readonly baseUrl: string;
   readonly organizationId: string | null;
   readonly serviceVersion: string;
   readonly service: Service;
-  /** An HMAC of a text under the credential of /v1: two credentials give two digests. @throws Failure if there is none */
+  /** An HMAC of a text under the /v1 credential, which differs for each credential. @throws Failure if there is none */
   readonly credentialDigest: (text: string) => Promise<string>;
   /** Resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
-  /** How a new client of this account is proven; null: the profile knows no token endpoint. */
+  /** How a new client of this account is proven; null: the profile has no token endpoint. */
   readonly proof: ClientProof | null;
-  /** How the secret of a new key of this account is proven; null: the profile knows no way. */
+  /** How the secret of a new key of this account is proven; null: the profile has no exchange. */
   readonly keyExchange: KeyExchange | null;
-  /** One exchange of a key's secret for a token; nothing if the profile has no command any more that is to make it. */
+  /** Exchanges a key's secret for a token, once; undefined if the profile no longer has the command for it. */
   readonly exchangeKey: (secret: string, way: KeyExchange) => Promise<Attempt<unknown> | undefined>;
-  /** One token exchange as a given client, at the endpoint given; throws if it is refused. */
+  /** Exchanges a client's secret for a token at the endpoint, once. @throws Failure if the endpoint refuses it */
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 
-/** How a change reports what continues. None of it is a result. */
+/** Reports the progress of a change to the user, apart from its result. */
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
-  /** A rotation's receipt, before anything is waited for. @param dueAt when the old one is to be revoked, if an overlap runs */
+  /** Shows a rotation's receipt before any wait. @param dueAt when the old credential will be revoked, if there is an overlap */
   made?(receipt: string, dueAt?: string): Promise<void>;
-  /** A wait begins; the returned function ends it. */
+  /** Shows a wait until the returned function is called. */
   waiting(label: string, ms: number): () => void;
-  /** Something of unknown length is under way; the returned function ends it. */
+  /** Shows work of unknown length until the returned function is called. */
   busy(label: string): () => void;
 }
 
-/** Time, and its end. `sleep` ends early, with the interruption's `Failure`, when the person interrupts. */
+/** Time and interruptions. When the user interrupts, `sleep` ends early with the interruption's `Failure`. */
 export interface Clock extends ReadClock {
-  /** Milliseconds since 1970: what the time is, for dates. It may be set to another one at any moment. */
+  /** Milliseconds since 1970, for dates. The clock may be set at any moment. */
   now(): number;
   /** 0 ≤ x < 1, for jitter. */
   random(): number;
-  /** Aborted by the first Ctrl-C or SIGTERM, its reason the `Failure` to end with: no new work is started after it. */
+  /** Aborted by the first Ctrl-C or SIGTERM, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
-  /** Runs work whose response must not be thrown away: after one Ctrl-C it gets a few seconds more, after two none. */
+  /** Runs work whose response must not be lost: after one Ctrl-C it gets a few more seconds, after two none. */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -71,11 +71,11 @@ export interface DeliveryBench {
 
 export interface Workbench extends DeliveryBench {
   readonly account: Account;
-  /** How long to keep retrying altogether, milliseconds; 0 is one attempt. */
+  /** Total time for retries, milliseconds; 0 means one attempt. */
   readonly retryForMs: number;
 }
 
-/** The part of an intent that the account decides. Work that continues an entry's stays as that was started. */
+/** The account fields of an intent. A step of larger work has those of the entry that it belongs to. */
 export function madeFor(account: Account | Entry) {
   if ("base_url" in account) {
     const { profile, profile_id, principal, organization_id, region, base_url, service_version } = account;
@@ -92,7 +92,7 @@ export function madeFor(account: Account | Entry) {
   };
 }
 
-/** The last moment that a date can name is the end of a wait that is longer. */
+/** Limits the time to the latest one that a `Date` can represent. */
 export function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
@@ -109,7 +109,7 @@ export function serviceTime({ clock, account }: Workbench): number {
   return clock.now() + (account.service.clockOffset() ?? 0);
 }
 
-/** How a lifetime that was asked for (`in 90d`), computed with a wrong clock of this machine, differs from the request's. */
+/** Describes how far the request's expiry misses the requested lifetime (`in 90d`), if this machine's clock was wrong. */
 export function lifetimeDifference(entry: Entry, expiresAt: string | undefined): string | undefined {
   const [, asked] = /^in (\d+) ms$/.exec(entry.detail.expiry ?? "") ?? [];
   const offset = entry.clock_offset_ms ?? 0;
@@ -128,13 +128,13 @@ export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) =>
   }
 }
 
-/** Records what has happened, whatever the disk does: the result still reaches the person. @returns whether it is recorded */
+/** Records a result. A failure is only a warning, so that the result still reaches the user. @returns true if it was recorded */
 export async function recordAfterwards(
   bench: DeliveryBench,
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {
-  // A secret that is kept here is not lost, although another machine cannot see it.
+  // Record where the secret is kept, for machines that cannot see it.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
@@ -156,7 +156,7 @@ export async function recordAfterwards(
   }
 }
 
-/** A failure of an entry's work: where it happened, and the request if an attempt may have left this machine. */
+/** A failure of an entry's work, with its profile, and with its request if an attempt may have been sent. */
 export function entryFailure(entry: Entry, kind: FailureKind, message: string, details: FailureDetails = {}): Failure {
   const wasSent = details.unsent !== true && entry.attempts > 0;
   const request = wasSent ? `${entry.method} ${entry.path}` : undefined;
@@ -173,15 +173,15 @@ export function prerequisite({ kind, details }: Failure): string {
   return typeof nextCommand === "string" ? ` First: ${nextCommand}` : "";
 }
 
-/** A step that recovers an entry, and which one. */
+/** The next step that recovers an entry, and the id of that entry. */
 export type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
 
-/** The next step "recover this entry", with what the recovery needs. */
+/** The next step `journal recover`, with the flags that the recovery needs. */
 export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {
   return { hint: undefined, nextCommand: shell`integ journal recover ${entry} ${flags}`, recovers: entry };
 }
 
-/** The recovery step of a failure that has one of its own. */
+/** The recovery step that a failure contains, if any. */
 export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): RecoveryStep | undefined {
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
@@ -192,7 +192,7 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
     because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`;
   return entryFailure(entry, "outcome_unknown", message, {
     ...because.details,
-    // An earlier attempt was.
+    // An earlier attempt was sent.
     unsent: false,
     meaning: `${whatUnknownMeans(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
     ...(recoveryIn(because.details) ?? recoveryAfter(because, entry.id)),
@@ -200,7 +200,7 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
   });
 }
 
-/** The recovery as a command, unless something has to be done first: alone it would end the same way again. */
+/** The recovery step after a failure. Begins with the fix that a person must make, without which the recovery would fail again. */
 export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
   const isStanding = standsUntilChanged(because);
@@ -214,7 +214,7 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   return { nextCommand: first, hint: words, recovers: entry };
 }
 
-/** True of a refusal, and of a credential that is missing here: it is so again until a person changes something. */
+/** True if the failure repeats until a person removes its cause: a refusal, or a missing credential. */
 export function standsUntilChanged({ kind, details: { problem, unsent } }: Failure): boolean {
   if (kind === "auth" && unsent === true) return true;
   return problem !== undefined && (kind === "auth" || kind === "not_found" || kind === "conflict");
