@@ -63,7 +63,7 @@ export function replaceFile(
     create();
   } catch (error) {
     if (options.temporary === undefined || !alreadyExists(error)) throw error;
-    // Left by a killed process.
+    // A killed process left the temporary file.
     removeFile(temporary);
     create();
   }
@@ -94,7 +94,7 @@ export function replaceByCandidate(path: string, write: (candidate: string) => s
   syncFolder(dirname(path));
 }
 
-/** Libraries may take a short write for success: write the rest, or get the disk's error. */
+/** Writes the rest of a file, because libraries may treat a short write as success. @throws the error of the disk */
 function completeCandidate(path: string, expected: Buffer): void {
   const fd = openPrivateFile(path, constants.O_RDWR);
   try {
@@ -108,8 +108,8 @@ function completeCandidate(path: string, expected: Buffer): void {
 }
 
 /**
- * Creates a new private file from content that is too large for memory. It gets its name once complete and synced; a
- * killed process leaves a temporary file.
+ * Creates a new private file from content that is too large for memory. The file gets its name once complete and
+ * synced; a killed process leaves a temporary file.
  */
 export async function createWhole(path: string, pieces: AsyncIterable<string>): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "open");

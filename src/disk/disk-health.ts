@@ -2,7 +2,7 @@
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 
-/** The health of the disk in this process. After a failed write or sync, a later success does not show that the earlier data is there. */
+/** The health of the disk in this process. After a failed write or sync, a later success does not prove that the data is stored. */
 export class DiskHealth {
   #failure: string | undefined;
 
@@ -11,7 +11,7 @@ export class DiskHealth {
     this.#failure ??= why;
   }
 
-  /** Called before every request that changes something. @throws Failure `failed` after a failed write */
+  /** Called before every change is sent. @throws Failure `failed` after a failed write */
   assertHealthy(): void {
     if (this.#failure === undefined) return;
     throw new Failure("failed", `The disk failed during the command, and nothing more is sent: ${this.#failure}`, {

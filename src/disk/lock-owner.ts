@@ -18,7 +18,7 @@ export interface ProcessIdentity {
 export interface LockOwner extends ProcessIdentity {
   /** Identifies this acquisition of the lock. */
   readonly random: string;
-  /** True if the holder also has a kernel lock: a file without it proves that the holder has ended. */
+  /** True if the owner also has a kernel lock: if another process can get that lock, the owner has ended. */
   readonly kernel: boolean;
 }
 
@@ -106,7 +106,7 @@ function isLocal(path: string): boolean {
 export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
   if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
-  // The owner has no boot id. If it ran in an earlier boot it has ended; if in this one, no process has its number.
+  // The owner has no boot id. It ran in an earlier boot, or in this one, where no process has its number: it has ended.
   return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 

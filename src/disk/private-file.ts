@@ -79,7 +79,7 @@ function checkMine(fd: number, path: string): Stats {
 }
 
 /**
- * Looks for a file that names commands to run: other users may read it but not change it. Refuses a pipe instead of
+ * Checks a file that names commands to run: other users may read it but not change it. Refuses a pipe instead of
  * waiting for it.
  * @returns false if there is no file
  * @throws Failure `usage` if another user could have written it

@@ -1,6 +1,6 @@
 // Locks between processes, which do not outlast their owner.
-// A lock is a file that names its owner, written aside and then linked, which fails if the lock exists. With a kernel
-// lock, the kernel reports whether the owner runs; without one, only certain proof counts. File times prove nothing.
+// A lock is a file that names its owner. It is written under a temporary name and then linked, which fails if the lock
+// exists. With a kernel lock, the kernel shows if the owner runs; without one, only certain proof counts, never file times.
 // An ended owner's file is removed under a second lock (`.take-<random>`), named after that acquisition and never
 // reused, so no process removes a successor's file.
 import { randomBytes } from "node:crypto";
@@ -103,7 +103,7 @@ function inspect(path: string, means: LockMeans): LockState {
 /**
  * Removes a lock after the user confirmed that its owner has ended, if that cannot be checked from here (another
  * machine, boot or container; no name). If the owner still runs after all, its `isHeld` returns false.
- * @returns `lives` if the owner certainly runs, `free` if the lock has no owner
+ * @returns `lives` if the owner certainly runs, `free` if no process has the lock
  */
 export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | "lives" {
   const state = inspect(path, means);
@@ -115,7 +115,7 @@ export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | 
   return (owner === undefined ? removeUnnamed(path) : removeEnded(path, { owner, means })) ? "taken" : "lives";
 }
 
-/** Removes a lock without a name; false if another process has replaced it. */
+/** Removes a lock file that names no owner; false if another process has replaced it. */
 function removeUnnamed(path: string): boolean {
   const aside = `${path}.dead-${randomBytes(9).toString("base64url")}`;
   fs.renameSync(path, aside);
@@ -259,7 +259,7 @@ export async function waitForLock(
   options: { readonly waitMs?: number | undefined; readonly whenHeld: (owner: LockOwner | undefined) => Error },
 ): Promise<HeldLock> {
   ownMeans ??= { self: identify(process.pid), kernel: loadKernelLock() };
-  // Reads the clock only if the lock is held, because Node loads ten modules for it.
+  // Read the clock only if the lock is held, because Node loads ten modules for it.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const attempt = tryLock(path, ownMeans);

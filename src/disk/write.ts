@@ -39,7 +39,7 @@ export function truncateAppended({ fd, size }: Appended): void {
   try {
     ftruncateSync(fd, size);
   } catch {
-    // The next append finds a torn line, or an entry that had no effect.
+    // The next append finds an incomplete line, or a record without effect.
   }
 }
 

@@ -89,8 +89,8 @@ interface Run extends CreationWork {
   /** Ids of earlier clients: a receipt with one of them describes no new client. */
   readonly formerIds: readonly string[];
   /**
-   * The entry was `done`, `replaced` or `unusable` when its key was typed again: no space is reserved for a secret, and a refusal or
-   * an unknown outcome keeps the entry's state.
+   * The entry was `done`, `replaced` or `unusable` when its key was typed again: integ reserves no space for a secret, and keeps
+   * the entry's state after a refusal or an unknown outcome.
    */
   readonly isOver: boolean;
   /** The recorded destination has the secret. */

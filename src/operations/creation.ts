@@ -40,7 +40,7 @@ export interface CreationWork extends SecretWork, CreationOptions {}
 
 /** The result of a creation. */
 export interface Made {
-  /** `delivered_before`: by an earlier process; `nothing_made`: no client or key exists; `secret_lost`: a replacement may follow. */
+  /** `delivered_before`: by an earlier process; `nothing_made`: no client or key exists; `secret_lost`: replace it, with consent. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
   /** The API's object, with the secret if this process received it. */

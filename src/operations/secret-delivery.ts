@@ -188,7 +188,7 @@ export async function settleDelivered(
   if (!isClaimed) assertAsAsked(lease.entry);
 }
 
-/** Records that the parent rotation continues, before the claim is recorded: after a crash it must not wait for that claim again. */
+/** Records that the parent rotation continues, before the claim is recorded: after a crash it must not wait for another claim. */
 async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;

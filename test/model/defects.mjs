@@ -241,7 +241,7 @@ export const defects = [
     changes: [
       [
         "operations/secret-delivery.ts",
-        "const isKept = keptBefore || (needsCopy(delivery, secret) && (await keepMeanwhile(delivery, secret)));",
+        "const isKept = keptBefore || (needsCopy(delivery, secret) && (await tryKeep(delivery, secret)));",
         "const isKept = keptBefore;",
       ],
     ],
