@@ -162,7 +162,7 @@ function valuesOf(root: JsonObject, schema: unknown): unknown[] {
   return [...(possible(root, schema, ownValues) ?? [])];
 }
 
-/** The possible values or types; undefined if all are. `allOf` intersects those of its parts, `anyOf` and `oneOf` unite them. */
+/** The possible values or types; undefined if the schema excludes none. `allOf` intersects its parts, the others unite them. */
 function possible<T>(
   root: JsonObject,
   schema: unknown,

@@ -1,6 +1,6 @@
 // The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page per attempt. Rows stay unchanged.
 // @assumed no field is required and unknown fields are allowed (§2.2 shows fields, but not which are required)
-// @assumed §4.3 rule 6 and §2.5 do not show a member
+// @assumed a member may have any fields (§4.3 rule 6 and §2.5 show none)
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";

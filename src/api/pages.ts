@@ -80,8 +80,8 @@ export async function* readPages(fetchPage: FetchPage, options: PagesOptions): A
 }
 
 /**
- * Frees a page's memory immediately, because the garbage collector would let many pages accumulate. Node 20 cannot. A
- * short body may share its memory with other buffers.
+ * Frees a page's memory immediately, because the garbage collector would let many pages accumulate. Has no effect in
+ * Node 20, or for a short body, which may share its memory with other buffers.
  */
 function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);

@@ -168,7 +168,7 @@ export function removeTemporaries(path: string): void {
   for (const name of readdirSync(dirname(path))) if (name.startsWith(start)) removeFile(join(dirname(path), name));
 }
 
-/** Resolves symbolic links of a file (dotfiles); a missing file keeps its path. */
+/** Resolves the symbolic links of a path, which dotfiles often are; a missing file keeps its path. */
 export function linkTarget(path: string): string {
   try {
     return realpathSync(path);

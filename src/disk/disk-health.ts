@@ -1,4 +1,4 @@
-// Remembers a failed write: after one, a process must not trust its disk.
+// Records a failed write, after which a process must not trust its disk.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 

@@ -137,7 +137,7 @@ function create(path: string, means: LockMeans): OwnedLock | undefined {
     fs.closeSync(fd);
     discard(temporary);
     if (failedCall(error)?.call !== "link") throw error;
-    if (alreadyExists(error) || isMissing(error)) return undefined; // another was first, or swept the file
+    if (alreadyExists(error) || isMissing(error)) return undefined; // another process was first, or swept the file
     throw hasNoLinks(error) ? withoutLinks(path, error) : error;
   }
   discard(temporary);

@@ -27,7 +27,7 @@ const optionalText = z.optional(z.string());
 const contentFields = {
   /** Random id of the machine's state folder; absent for a destination that every machine reaches. */
   machine: optionalText,
-  /** Keyed digest of the delivered secret, or the version of a store that cannot be read; recorded before the write. */
+  /** Keyed digest of the delivered secret, recorded before the write. For a store that cannot be read: a version. */
   proof: optionalText,
   /** Digest or version of the content that a person agreed to replace. */
   consent: optionalText,

@@ -67,7 +67,7 @@ export const detailShape = {
   /** Id of the profile's key at admission: the profile may have the created key by now. */
   asking_key: optional,
   marked: flag,
-  /** The expiry as requested (`in 90d`); null: as in the request's body. */
+  /** The requested expiry: a time, or a lifetime (`in <n> ms`); null: none. */
   expiry: z.optional(textOrNull),
   orphan_certain: flag,
   mode: z.optional(z.enum(["in_place", "replacement"])),

@@ -36,7 +36,7 @@ export async function rotatedTo(journal: Entries, id: string): Promise<string | 
 /** States of an entry that has not changed any credential in use. */
 const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
 
-/** The rotation's newest creation, without failed ones and replacements of a lost creation that is unfinished or was found. */
+/** The rotation's newest creation. Ignores failed ones, and replacements of a lost creation that is unfinished or done. */
 export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
   const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   const children = await journal.select({ all: true, parent: rotation.id, operation });

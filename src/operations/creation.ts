@@ -40,7 +40,7 @@ export interface CreationWork extends SecretWork, CreationOptions {}
 
 /** The result of a creation. */
 export interface Made {
-  /** `delivered_before`: by an earlier process; `nothing_made`: no client or key exists; `secret_lost`: replace it, with consent. */
+  /** `delivered_before`: by an earlier process; `nothing_made`: no client or key exists; `secret_lost`: may be replaced. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
   /** The API's object, with the secret if this process received it. */
@@ -64,7 +64,7 @@ export interface CreationContract extends Credential {
   receiptNow?(bench: Workbench, entry: Entry): Promise<string>;
 }
 
-/** A requested creation. */
+/** Options of `create`. */
 export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
   /** `--new`: do not resume an unfinished creation of the same request. */
@@ -98,7 +98,7 @@ export async function create(
   });
 }
 
-/** How the creation continues, as the end of a sentence. @throws Failure `outcome_unknown` if its request must not be repeated */
+/** How the creation continues, as the end of a sentence. @throws Failure if a request without idempotency key may have arrived */
 function howResumed(entry: Entry): string {
   if (entry.idempotency_key !== null) return `, under its own key (${flags.new} starts another).`;
   if (!mayHaveArrived(entry)) return `: ${whyUnfinished(entry)}.`;
@@ -109,7 +109,7 @@ function howResumed(entry: Entry): string {
   });
 }
 
-/** Why an entry is unfinished although no request of it may have arrived. */
+/** Why an entry is unfinished, if none of its requests had an effect. */
 export function whyUnfinished(entry: Entry): string {
   return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }

@@ -32,7 +32,7 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
   });
 }
 
-/** Names the variables that an entry of the environment's profile needs. No command, because it would show a credential. */
+/** Names the variables that an entry of the environment's profile needs. Gives no command, which would show a credential. */
 export function setEnvironment(entry: Entry): NextStep {
   const { base_url, region, organization_id, principal, operation } = entry;
   const credential = operation.startsWith("access_key.")

@@ -125,7 +125,7 @@ export async function resumeWork(bench: Workbench, lease: EntryLease, options: F
   await finish(bench, lease, options);
 }
 
-/** The entry to recover first: for a replacement the replaced entry, for a step of a rotation the rotation. */
+/** The entry whose recovery includes this one: for a replacement the replaced entry, for a step of a rotation the rotation. */
 export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
@@ -142,7 +142,7 @@ function checkBinding(entry: Entry, { account, journal }: Workbench): void {
 
 async function finish(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<unknown> {
   const { entry } = lease;
-  if (await gaveWay(bench, lease)) return;
+  if (await endIfUnneeded(bench, lease)) return;
   switch (entry.operation) {
     case "oauth_client.create":
       return finishCreation(client, { ...options, bench, lease });
@@ -163,8 +163,8 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
   }
 }
 
-/** Ends an entry that other work has made unnecessary. @returns true if it did */
-async function gaveWay(bench: Workbench, lease: EntryLease): Promise<boolean> {
+/** Ends the entry if other work has made it unnecessary. @returns true if it did */
+async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boolean> {
   const { entry } = lease;
   const { id, replaces, attempts } = entry;
   const later = isInPlace(entry) ? await laterRotation(bench.journal, entry, bench.secrets) : undefined;

@@ -197,7 +197,7 @@ async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<vo
     await holding(lease, () => recordAfterwards(bench, lease, { state: "pending", last_error: null }));
 }
 
-/** @throws Failure `outcome_unknown` if another process has continued the entry since the lease ended, without the secret */
+/** @throws Failure `outcome_unknown` if another process took over the entry and did not find the secret */
 async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const now = await journal.find(entry.id).catch(() => undefined);
   if (now === undefined || now.sequence <= entry.sequence || now.state === "done") return;
@@ -301,7 +301,7 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
-/** Keeps a secret from a response that was cut or breaks the contract. @returns the id it seems to belong to, and any refusal */
+/** Keeps a secret from a response that was cut or invalid. @returns the id that it seems to belong to, and why it was not kept */
 export async function keepStray(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,

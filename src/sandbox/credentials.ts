@@ -43,7 +43,7 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
   const given = Buffer.from(parts[1]!, "base64url");
   const expected = signature(key, `${sealed.binding}\n${text}`);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-  // base64 has several forms of the same bytes; accept only the issued one.
+  // Several base64url texts decode to the same bytes; accept only the issued one.
   return seal(key, { text, binding: sealed.binding }) === sealed.token ? text : undefined;
 }
 

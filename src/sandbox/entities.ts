@@ -127,7 +127,7 @@ export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }):
   const binding = bindingOf(call, given);
   const requested = Math.min(startOf(call, binding), rows.total);
   const isLater = requested > 0;
-  // Repeats the previous page's last row, as if a row had been created between the requests (§4.3 rule 4).
+  // Repeat the previous page's last row, as if a row had been created between the requests (§4.3 rule 4).
   const start = isLater && call.effects.rows === "repeated" ? requested - 1 : requested;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;

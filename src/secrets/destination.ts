@@ -112,7 +112,7 @@ interface DestinationDescription {
   readonly delivered?: string;
   /** The evidence that the secret arrived. */
   readonly proof: string;
-  /** The option that selects it again, if the journal has enough facts. */
+  /** The option that selects the destination again, if the journal has enough facts. */
   readonly option?: DestinationOption;
   /** True if a later process can see whether the secret arrived, but only on this machine. */
   readonly leavesTrace: boolean;
@@ -297,7 +297,7 @@ export function contentId(found: Found, digests: SecretDigests): string | undefi
 }
 
 /**
- * A destination for a one-time secret. `check` is cheap and runs before anything is written. `prepare` ensures that the
+ * A destination for a one-time secret. `check` is cheap and runs before any write. `prepare` ensures that the
  * delivery will succeed (space reserved and synced, stdout open, profile exists) and runs before every request that may
  * return a secret. `deliver` returns when the secret is safe and verified. Each throws `Failure`.
  */

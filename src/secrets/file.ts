@@ -51,7 +51,7 @@ import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** A typed or recorded file; `fileDestination` makes `path` absolute. */
 export interface FileTarget extends Consented, Pick<RecordOf<"file">, "path" | "as"> {
-  /** The file may be integ's own delivery, which is checked once its entry is known. */
+  /** The file may be integ's own delivery; integ checks that once the entry is known. */
   readonly mayBeOwn?: boolean | undefined;
 }
 
@@ -243,7 +243,7 @@ function discardReserve(reserve: Reserve, finished: string): void {
       failed.push(error);
     }
   };
-  // If a delivery failed at the final sync of the folder, this is the finished file and must not be blanked.
+  // If a delivery failed at the final sync of the folder, this is the finished file and must not be overwritten.
   attempt(() => (isSameFile(finished, reserve.identity) ? undefined : wipe(reserve.fd)));
   attempt(() => {
     if (!isSameFile(reserve.path, reserve.identity)) return;

@@ -42,7 +42,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Applies a dry run, by which the server checks permissions, the namespace and other managers. */
+  /** Applies the Secret as a dry run: the server checks permissions, the namespace and other managers. */
   async prepare(): Promise<StoreFacts> {
     const failure = await this.#apply("integ asks whether it may write here", "--dry-run=server");
     if (failure === undefined) return {};
@@ -94,7 +94,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   /**
    * @param words only letters, digits and `-_.=`, which need no quoting
    * @param path the last word, which this method quotes
-   * @returns its result and standard error
+   * @returns the result of the run, and its standard error
    */
   async #kubectl(
     words: string,

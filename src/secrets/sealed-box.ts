@@ -1,4 +1,4 @@
-// libsodium's sealed box (`crypto_box_seal`), readable only with the private key. GitHub accepts no other form.
+// libsodium's sealed box (`crypto_box_seal`), readable only with the private key: the only form that GitHub accepts.
 import { randomBytes } from "node:crypto";
 import { hsalsa, xsalsa20poly1305 } from "@noble/ciphers/salsa.js";
 import { x25519 } from "@noble/curves/ed25519.js";

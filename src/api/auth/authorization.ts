@@ -98,7 +98,7 @@ async function grantFor(
   );
 }
 
-/** @throws Failure `auth` if the endpoint refuses the credential, `NoToken` if the endpoint cannot be reached */
+/** @throws Failure `auth` if the endpoint refuses the credential, `NoToken` after 429 or without a usable response */
 function grantOf(attempt: Attempt<TokenGrant>, what: string, claims?: string): TokenGrant {
   if (attempt.kind === "answered") return attempt.value;
   const failure = failureOf(attempt, { what, change: false });

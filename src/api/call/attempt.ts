@@ -134,7 +134,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
 
 type Refusal = readonly [kind: FailureKind, words: string, step?: NextStep];
 
-/** §4.3 rule 2: a page token is refused under another profile, version or filter. */
+/** §4.3 rule 2: the service refuses a page token with another profile, version or filter. */
 const fromTheStart: NextStep = {
   hint: "Start again without a page token.",
   nextCommand: { without: [`${flags.pageToken} <token>`] },

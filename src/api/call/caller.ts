@@ -14,7 +14,7 @@ import { withoutSecrets } from "../http/redaction.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-text.ts";
 import { parseRetryAfter } from "./retry.ts";
 
-/** The token endpoint could not be reached. A later attempt may succeed. */
+/** The token endpoint issued no token, and a later attempt may succeed. */
 export class NoToken extends Failure {
   readonly reason: NetworkErrorReason;
   readonly temporary: boolean;

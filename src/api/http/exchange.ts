@@ -112,7 +112,7 @@ function connectError({ cause, stage }: NoConnection): NetworkError {
   return { reason: "refused", detail: code === "ECONNREFUSED" ? words : `no connection: ${words}` };
 }
 
-/** @param message undici's, the only place with the status of the proxy's response */
+/** @param message undici's message, which alone contains the status of the proxy's response */
 function proxyError(message: string): NetworkError {
   const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
   if (status === "407")

@@ -240,8 +240,8 @@ function tooLarge(how: string, most: number): NetworkError {
 }
 
 /**
- * Decodes the body. integ asks for no encoding, but a proxy may add one, and the response to a change must be read.
- * Unknown or multiple encodings are refused.
+ * Decodes the body. integ requests no encoding, but a proxy may add one, and integ must read the response to a change.
+ * Refuses unknown or multiple encodings.
  */
 async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: ExchangeRequest): Promise<Exchange> {
   if (exchange.kind === "broken") return exchange;

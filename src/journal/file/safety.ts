@@ -104,7 +104,7 @@ const advice: Readonly<Partial<Record<ErrorCause, Advice>>> = {
   quota: "Free space in your quota, then run the command again.",
 };
 
-/** Advice for work on existing entries. It names no other path, because a journal there would not have them. */
+/** Advice for work on existing entries. It names no other path, because a journal there would not have these entries. */
 const adviceForItsEntries: typeof advice = {
   ...advice,
   denied: "Give yourself access to it and its folder, then run the command again.",

@@ -8,14 +8,14 @@ import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
 /**
- * The condition, in every statement that starts work, that the entries were not moved. The server evaluates it once it has the
+ * The condition that the entries were not moved, for every statement that starts work. The server evaluates it once it has the
  * table's lock, so that a statement that waited sees the mark of a move.
  */
 export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
 }
 
-/** The mark of a moved journal. */
+/** The mark of a moved journal; undefined without a move. */
 export async function markIn(query: Query, { meta }: Tables): Promise<Moved | undefined> {
   const rows = await query(`SELECT key, value FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
   const to = rows.find(({ key }) => key === "moved_to");
@@ -52,7 +52,7 @@ export class TableTransaction implements Transaction {
     const { meta, entries } = this.#tables;
     await this.#query(`DELETE FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
     if (moved === undefined) return;
-    // Raises the epochs, so that a suspended holder cannot record a step after its lease has ended.
+    // Raise the epochs, so that a suspended holder cannot record a step after its lease has ended.
     await this.#query(`UPDATE ${entries} SET ${endLease} WHERE lease_until IS NOT NULL`);
     await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('moved_to', $1)`, [moved.to]);
     if (moved.isUnfinished) await this.#query(`INSERT INTO ${meta} (key, value) VALUES ('is_unfinished', 'true')`);
