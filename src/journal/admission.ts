@@ -1,4 +1,4 @@
-// The intent of a change, and the rules by which an existing entry is resumed or refuses the intent.
+// The intent of a change, and the rules for resuming an existing entry or refusing the intent because of one.
 import { Failure } from "../errors.ts";
 import {
   type Entry,

@@ -67,7 +67,7 @@ export const detailShape = {
   /** Id of the profile's key at admission: the profile may have the created key by now. */
   asking_key: optional,
   marked: flag,
-  /** The requested expiry: a time, or a lifetime (`in <n> ms`); null: none. */
+  /** The requested expiry: a time, a lifetime (`in <n> ms`) or `never`; null: not given. */
   expiry: z.optional(textOrNull),
   orphan_certain: flag,
   mode: z.optional(z.enum(["in_place", "replacement"])),

@@ -15,7 +15,7 @@ export async function rotationsOf(journal: Entries, of: AnyRotation): Promise<En
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 
-/** Ids of the rotations that have already finished. Read before admission; see `settledBefore`. */
+/** Ids of the finished rotations, which `precedingRotation` needs from before the admission. */
 export async function settledRotations(journal: Entries, of: AnyRotation): Promise<ReadonlySet<string>> {
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }

@@ -36,12 +36,12 @@ import {
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import { entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
-/** The intent of a creation. @param begun the entry that the creation is a step of */
-export function creationIntent({ account }: Workbench, request: CreationRequest, begun?: Entry): Intent {
+/** The intent of a creation. @param owner the entry that the creation belongs to */
+export function creationIntent({ account }: Workbench, request: CreationRequest, owner?: Entry): Intent {
   // The same service account and the same set of scopes are the same intent.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
   return {
-    ...madeFor(begun ?? account),
+    ...madeFor(owner ?? account),
     operation: "oauth_client.create",
     method: "POST",
     path: "/v1/oauth_clients",
@@ -100,8 +100,8 @@ interface Run extends CreationWork {
 /** Sends the stored request with its key until its outcome is known, and delivers the secret. */
 async function sendCreation(work: CreationWork): Promise<Made> {
   const { bench, lease } = work;
-  const { state: begun } = lease.entry;
-  const isOver = begun === "done" || begun === "replaced" || begun === "unusable";
+  const { state: initial } = lease.entry;
+  const isOver = initial === "done" || initial === "replaced" || initial === "unusable";
   // The state that a refusal keeps: the entry was settled or pending, or an earlier attempt may have created the client.
   const before = (): Entry["state"] | undefined => {
     const { state, attempts, detail } = lease.entry;

@@ -122,16 +122,16 @@ export async function finishCreation(
   const { bench, lease } = asked;
   const wasSent = lease.entry.attempts > 0;
   const replacements = wasSent ? await bench.journal.select({ all: true, replaces: lease.entry.id }) : [];
-  const begun = replacements.find((entry) => !hasFailed(entry));
-  const work = { ...asked, destination: await asked.destinationOf(begun ?? lease.entry) };
+  const started = replacements.find((entry) => !hasFailed(entry));
+  const work = { ...asked, destination: await asked.destinationOf(started ?? lease.entry) };
   let end: Made | undefined;
   const wasLost = lease.entry.state === "secret_lost";
   if (asked.key === undefined) {
     assertAsAsked(lease.entry);
     if (lease.entry.idempotency_key === null) assertQuiet(lease);
-    const isUnsent = begun?.attempts === 0 && lease.entry.detail.revoking !== true;
+    const isUnsent = started?.attempts === 0 && lease.entry.detail.revoking !== true;
     const found =
-      wasSent && (begun === undefined || isUnsent) ? await resumeDelivery(contract, work, begun) : undefined;
+      wasSent && (started === undefined || isUnsent) ? await resumeDelivery(contract, work, started) : undefined;
     if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, ...found };
   } else end = await contract.send(work);
   for (; end === undefined || end.kind === "secret_lost"; ) {
@@ -139,21 +139,21 @@ export async function finishCreation(
     // Another process ended the entry while this one waited for the lease.
     if (step === "end" && lease.entry.state !== "done") return { kind: "nothing_made", entry: lease.entry };
     if (step === "end") return deliveredBefore(contract, bench, lease.entry);
-    if (step === "replace") return replaceLost(contract, { work, end, begun, wasLost });
+    if (step === "replace") return replaceLost(contract, { work, end, started, wasLost });
     end = step === "look" ? await contract.look?.(work) : await contract.send(work);
   }
   return end;
 }
 
 /** Resumes the delivery of an earlier process. If the secret is not lost, refuses the replacement that was never sent. */
-async function resumeDelivery(contract: CreationContract, work: CreationWork, begun: Entry | undefined) {
+async function resumeDelivery(contract: CreationContract, work: CreationWork, started: Entry | undefined) {
   const { bench, lease } = work;
   try {
     return await contract.takeUp(work);
   } finally {
-    if (begun !== undefined && lease.entry.state !== "secret_lost") {
+    if (started !== undefined && lease.entry.state !== "secret_lost") {
       const why = `the secret of ${lease.entry.id} was found`;
-      await holding(await bench.journal.lease(begun.id), (unneeded) => refuseReplacement(bench, unneeded, why));
+      await holding(await bench.journal.lease(started.id), (unneeded) => refuseReplacement(bench, unneeded, why));
     }
   }
 }
@@ -165,16 +165,17 @@ async function deliveredBefore(contract: CreationContract, bench: Workbench, ent
 interface Lost {
   readonly work: CreationWork;
   readonly end: Made | undefined;
-  readonly begun: Entry | undefined;
+  /** The replacement that an earlier run started. */
+  readonly started: Entry | undefined;
   /** An earlier process recorded the loss, so someone may have revoked the client or key since. */
   readonly wasLost: boolean;
 }
 
 /** Replaces a client or key whose secret is lost, with consent; a replacement that was started already has consent. */
 async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made> {
-  const { work, end, begun, wasLost } = lost;
+  const { work, end, started, wasLost } = lost;
   const { bench, lease } = work;
-  if (begun !== undefined) await assertTrusted(bench, [begun.id]);
+  if (started !== undefined) await assertTrusted(bench, [started.id]);
   else {
     if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);
     const isNamed = work.revokes !== undefined && work.revokes === lease.entry.resource_id;
@@ -199,11 +200,11 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
 }
 
 /** Records the replacement, revokes the lost client or key, and sends the replacement once the service shows the revocation. */
-async function replaceNow(contract: CreationContract, { work, begun }: Lost): Promise<Made> {
+async function replaceNow(contract: CreationContract, { work, started }: Lost): Promise<Made> {
   const { bench, lease, destination } = work;
   const { id: replaces, parent } = lease.entry;
-  const replacement = begun
-    ? await bench.journal.lease(begun.id)
+  const replacement = started
+    ? await bench.journal.lease(started.id)
     : await admitPart(bench, destination, { ...contract.again(bench, lease.entry), parent, replaces });
   const settle = (): Promise<boolean> =>
     recordAfterwards(bench, lease, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
@@ -231,7 +232,7 @@ async function replaceNow(contract: CreationContract, { work, begun }: Lost): Pr
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await deliveredBefore(contract, bench, await lastReplacement(bench.journal, replacement.entry));
     // If the secret is lost again, replace only a replacement that an earlier run started: this run replaces once.
-    const mayReplace = begun && work.mayReplace;
+    const mayReplace = started && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
     const made = await finishCreation(contract, again);
     if (!settlesFirst) await settle();
@@ -303,8 +304,8 @@ async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Pr
   // In a team, clocks differ, but ids follow the order of admission. Earlier creations were reported at the start.
   const range = journal.isShared ? { after: own.id } : { since };
   // If the journal cannot be read now, skip the warning.
-  const begun = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
-  const others = begun.filter(
+  const recent = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
+  const others = recent.filter(
     (entry) =>
       entry.id !== own.id &&
       (entry.state === "done" || !isSettled(entry.state)) &&

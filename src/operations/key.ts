@@ -55,7 +55,7 @@ export interface KeyCreation {
   readonly marked: boolean;
 }
 
-/** The intent of a creation. @param about.begun the entry that the creation is a step of */
+/** The intent of a creation. @param about.begun the entry that the creation belongs to */
 export function keyCreationIntent(
   bench: Workbench,
   creation: KeyCreation,
@@ -215,8 +215,8 @@ export async function proveSecret(bench: Workbench, rotation: Entry, secret: str
   // Use the profile's exchange: someone who can write to the journal must not decide where a secret is sent.
   const { keyExchange: way } = account;
   if (way === null) return false;
-  const begun = rotation.detail.exchange;
-  if (way.kind === "endpoint" && begun?.kind === "endpoint") tellOtherEndpoint(bench, begun.url, way.url);
+  const recorded = rotation.detail.exchange;
+  if (way.kind === "endpoint" && recorded?.kind === "endpoint") tellOtherEndpoint(bench, recorded.url, way.url);
   let impossible = false;
   const exchange = async (): Promise<Attempt<unknown>> => {
     const attempt = await account.exchangeKey(secret, way);

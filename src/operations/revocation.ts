@@ -1,5 +1,5 @@
-// The revocation of a client or key (§3.1, §3.2, §4.2): recorded in the journal, and repeated until the service confirms it. It has
-// its own entry, or is a step of larger work. The act is in acts/revoke.ts.
+// The revocation of a client or key (§3.1, §3.2, §4.2): recorded in the journal, and repeated until the service confirms it. It
+// has its own entry, or is a step of larger work. The act is in acts/revoke.ts.
 import type { AccessKey } from "../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";

@@ -97,7 +97,7 @@ export async function reserveDestination(
   }
 }
 
-/** Only a file has a reserve that could be left behind. */
+/** The files among the destinations: only they have a reserve that must be removed. */
 function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return placesOf(record).filter(({ kind }) => kind === "file");
 }

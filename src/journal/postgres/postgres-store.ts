@@ -30,7 +30,7 @@ import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } f
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
-/** Rows per query of a list, and of entries with their records. */
+/** Maximum rows per query of a list; `recordsAtOnce` is the maximum for entries with their records. */
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
