@@ -95,9 +95,7 @@ export async function seenAt(
 }
 
 /** GitHub did not show its time of change after the write: it says nothing of what is there. */
-function isWeak(proof: string): boolean {
-  return proof.startsWith("after ");
-}
+const isWeak = (proof: string): boolean => proof.startsWith("after ");
 
 /** Adds the digest of the delivered secret. If the journal could not record it, the kept copy of the secret gives it. */
 async function provable({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
@@ -282,9 +280,7 @@ async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promis
   return entries.some(({ id }) => !unknown.has(id));
 }
 
-function proofOf(place: SingleRecord): string | undefined {
-  return "proof" in place ? place.proof : undefined;
-}
+const proofOf = (place: SingleRecord): string | undefined => ("proof" in place ? place.proof : undefined);
 
 /** A store that cannot be read changed since this entry began to write: the only evidence there is. */
 function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
