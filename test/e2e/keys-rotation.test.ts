@@ -56,7 +56,7 @@ describe("in place", () => {
       expect(await desk.sent("POST", rotation)).toBe(1);
       expect((await desk.key(old.id)).generation).toBe(generation);
       expect((await rotate(at, old.id, "--secret-file", "new.secret")).code).toBe(7);
-      expect((await integHere(at, ["journal", "recover"])).code).toBe(7);
+      expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
       expect(await desk.sent("POST", rotation)).toBe(1);
       // The next step is typed unchanged.
       const next = /^ {2}Next: integ (.+)$/m.exec((await integHere(at, ["journal", "recover"])).stderr)?.[1] ?? "";

@@ -1,6 +1,6 @@
 // Recovery in other surroundings: with other variables, flags or profiles, an entry is finished as it was requested, or the
 // command refuses and explains.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
@@ -155,6 +155,8 @@ describe("in another state folder", () => {
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     await at.integ([...createWords(), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
     const id = await firstEntry(at);
+    // The first record names the machine of the path.
+    expect(readFileSync(at.path("state", "journal.ndjson"), "utf8").split("\n")[1]).toContain('"machine":');
     writeFileSync(at.path("s"), "mine");
     const { code, stderr } = await at.integ(["journal", "recover", id]);
     expect(code).toBe(7);
