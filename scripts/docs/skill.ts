@@ -15,8 +15,8 @@ description: Create, rotate, revoke and audit an organization's OAuth clients an
 # Work with integ
 
 integ administers an organization's account through its Public Integration API. The API shows a secret once, so integ delivers each
-secret to a destination, and records each change in a journal. In your environment it is in agent mode: output is JSON, integ never
-prompts, and no secret goes to standard output (exit 2, nothing is sent). \`INTEG_AGENT=1\` turns the mode on.
+secret to a destination, and records each change in a journal. In your environment integ runs in agent mode: output is JSON, integ
+never prompts, and no secret goes to standard output (exit 2, nothing is sent). \`INTEG_AGENT=1\` turns the mode on.
 
 ## Before anything else
 
@@ -27,7 +27,7 @@ integ journal list
 \`\`\`
 
 \`doctor\` says whether the profile works. \`status\` shows what is due and what is unfinished. Finish unfinished work first: each row has
-its own \`next_step\`. The profiles \`sandbox\` and \`sandbox-eu\` are the whole API on this machine: try things there.
+its own \`next_step\`. The profiles \`sandbox\` and \`sandbox-eu\` run the whole API on this machine: try commands there.
 
 ## Read
 
@@ -39,9 +39,10 @@ integ keys audit
 \`\`\`
 
 A list prints one page; if more rows exist, a warning says so. \`--all\` fetches every page. The API has no list of OAuth clients:
-\`oauth-clients list\` shows those that the journal knows. \`integ schema\` lists the outputs that have a JSON Schema, and prints one by its name.
+\`oauth-clients list\` shows those that the journal knows. \`integ schema\` lists the outputs that have a JSON Schema;
+with a name it prints that schema.
 
-## Change credentials: plan, person, apply
+## Change credentials: plan, ask, apply
 
 For credentials that should last, use a policy file. Write it:
 
@@ -73,7 +74,7 @@ Destinations: \`--secret-file\`, \`--secret-to\` (Vault, GitHub Actions, Kuberne
 
 ## After an interruption
 
-Never repeat a change by hand after a timeout or a lost response: the idempotency key is in the journal, and \`recover\` knows what to do.
+Never repeat a change by hand after a timeout or a lost response. \`recover\` continues it with the idempotency key in the journal:
 
 \`\`\`sh
 integ journal recover
@@ -82,9 +83,9 @@ integ journal recover
 ## Consent
 
 - \`--yes\` is a person's answer. Type it only if a person agreed to this change in this conversation. Agent mode implies no consent.
-- \`--force\`, \`--accept-unproven\`, \`--replace-lost-secret\`, \`--revoke\`, \`--new\` and \`--no-verify\` accept a risk by name. Leave them out unless a
+- \`--force\`, \`--accept-unproven\`, \`--replace-lost-secret\`, \`--revoke\`, \`--new\` and \`--no-verify\` accept a risk. Leave them out unless a
   person asked for that flag. A printed next step can contain one: ask a person before you run it.
-- If integ refuses, it kept everything. Show the message to a person; do not look for a way around it.
+- If integ refuses, it has kept everything. Show the message to a person; do not look for a way around the refusal.
 
 ## Never
 
@@ -104,7 +105,7 @@ listed under Consent: then ask first) and \`hint\` (for a person). No \`next_com
 
 ## Commands
 
-Each begins with integ. Help for one, with its options: \`integ help keys rotate\`.
+Type \`integ\` before each. \`integ help keys rotate\` prints the options of one command.
 
 ${commands.map(({ path, summary }) => `- ${path.join(" ")}: ${summary}`).join("\n")}
 `;

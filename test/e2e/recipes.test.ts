@@ -25,7 +25,7 @@ afterEach(async () => {
 /** The code blocks below the heading of each recipe. */
 const recipes: ReadonlyMap<string, string> = new Map(
   readFileSync(join(root, "docs", "secret-stores.md"), "utf8")
-    .split("\n## Others, through their own commands\n")[1]!
+    .split("\n## Other stores, through their own commands\n")[1]!
     .split("\n### ")
     .slice(1)
     .map((section) => {

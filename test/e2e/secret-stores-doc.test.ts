@@ -10,7 +10,7 @@ import { absentStores, StoreWorld } from "../support/store-world.ts";
 
 const absent = absentStores();
 const [page = ""] = readFileSync(join(root, "docs/secret-stores.md"), "utf8").split(
-  "\n## Others, through their own commands\n",
+  "\n## Other stores, through their own commands\n",
 );
 const lines = page.split("\n").filter((line) => line.startsWith("integ "));
 
