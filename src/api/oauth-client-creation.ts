@@ -39,7 +39,7 @@ function checkScope(scope: string): void {
   if (parts.join("") !== scope || parts.length > 1)
     throw invalidValue("scope", scope, { why: "it is not one scope", hint: suggestedScopes(parts) });
   if (scope.includes("*"))
-    throw invalidValue("scope", scope, { why: "it has a wildcard", hint: "Name each scope by itself." });
+    throw invalidValue("scope", scope, { why: "it has a wildcard", hint: "Name each scope separately." });
 }
 
 function suggestedScopes(parts: readonly string[]): Advice {

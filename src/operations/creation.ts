@@ -87,7 +87,7 @@ export async function create(
   return holding(lease, async () => {
     for (const { entry, holder } of alongside)
       bench.tell.warn(
-        `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This creates another one.`,
+        `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This command creates another.`,
       );
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${howResumed(lease.entry)}`);
@@ -263,7 +263,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
   const what = `The ${contract.noun} ${id}, whose secret is lost, ${how}, and integ did not revoke it.`;
   throw entryFailure(lease.entry, "unusable", what, {
-    meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
+    meaning: "Nothing was sent, and integ creates no replacement. If you still need one, create it.",
   });
 }
 

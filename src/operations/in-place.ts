@@ -31,7 +31,7 @@ export interface KeyRotated {
 }
 
 const unknownWords =
-  "The old secret may have stopped working, and the new one did not arrive. The old one was left where it is: it may still work.";
+  "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
 const againWords = "The command below rotates the key again: its current secret may stop working.";
 
 /** Rotates a key in place. */

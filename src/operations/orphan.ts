@@ -142,7 +142,7 @@ export async function nameDelivered({ bench, lease }: CreationWork, search: Sear
   if (search.kind === "none" && search.doubts.length === 0) {
     await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
     throw entryFailure(entry, "unusable", `The key of ${entry.id} was delivered, and is not in the list any more.`, {
-      meaning: "Nothing was sent, and nothing is created in its place. If you still need one, create another.",
+      meaning: "Nothing was sent, and integ creates no replacement. If you still need one, create it.",
     });
   }
   const keys = search.kind === "several" ? search.keys : key === undefined ? [] : [key];

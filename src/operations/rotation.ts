@@ -383,7 +383,7 @@ function refused({ creation, oldId }: Rotation, id: string, error: Failure | und
   return new Failure("pending", error === undefined ? `${message}.` : withReason(message, error), {
     cause: error,
     problem: error?.details.problem,
-    meaning: `The old ${noun} ${oldId} is not revoked, whatever was agreed to. If the new one works for you after all, revoke the old one.`,
+    meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for you, revoke the old ${noun}.`,
     nextCommand: revokes(noun, oldId),
   });
 }

@@ -202,7 +202,7 @@ async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLe
   const now = await journal.find(entry.id).catch(() => undefined);
   if (now === undefined || now.sequence <= entry.sequence || now.state === "done") return;
   throw entryFailure(entry, "outcome_unknown", `Another process took over ${entry.id}, which is ${now.state} now.`, {
-    meaning: `The secret was delivered, and what it opens may be revoked: do not use it before you know.`,
+    meaning: `The secret was delivered, but its client or key may be revoked: do not use the secret before you know.`,
     nextCommand: shell`integ journal show ${entry.id}`,
   });
 }

@@ -150,7 +150,7 @@ export async function recordAfterwards(
     const found = await bench.journal.find(id).catch(() => undefined);
     const left = found
       ? `It still has the entry ${id}. Next: integ journal recover ${id}`
-      : `It no longer has the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: note what is printed here.`;
+      : `It no longer has the entry ${id}${idempotency_key === null ? "" : ` (idempotency key ${idempotency_key})`}: copy this output.`;
     bench.tell.warn(`The journal could not be updated. ${why} ${left}`);
     return false;
   }

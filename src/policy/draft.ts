@@ -32,10 +32,10 @@ export function draftPolicy(
   };
   return [
     "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Apply: integ apply.",
-    `# To adopt the existing credentials: integ adopt ${flags.all}. The comment beside an item is the id of what exists.`,
+    `# To adopt the existing credentials: integ adopt ${flags.all}. The comment beside an item is the id of its credential.`,
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … }, { profile: … } or a store.",
     "version: 1",
-    `id: ${id} # its items' credentials belong to this id: keep it, also if the file moves`,
+    `id: ${id} # keep this id, even if the file moves: it links the credentials to the policy`,
     ...(profile === undefined ? [] : [`profile: ${JSON.stringify(profile)}`]),
     "defaults: { overlap: 24h, max_failures: 3 }",
     "limits: { changes_per_run: 20, keep_free_slots: 0 }",

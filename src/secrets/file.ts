@@ -329,7 +329,7 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
   } catch (error) {
     const { kind, message } = fileFailure(error, "give the secret its name", { path });
     throw new Failure(kind, message, {
-      meaning: `The complete secret is in ${reserved}. Move what is in its way, then recover again.`,
+      meaning: `The complete secret is in ${reserved}. Move ${path} away, then recover again.`,
       nextCommand: shell`integ journal recover`,
       cause: error,
     });

@@ -184,7 +184,7 @@ describe("every empty list", () => {
     ["journal list -p sandbox", "No changes of profile sandbox."],
     ["journal recover", "No unfinished changes."],
     ["journal verify", "No findings. The journal is sound."],
-    ["keys audit", "No findings. 0 of 0 keys judged; revoked ones are left out."],
+    ["keys audit", "No findings. Audited 0 of 0 keys; revoked keys are not audited."],
   ];
 
   it.each(lists)("is reported in one line: integ %s", async (line, message) => {

@@ -145,7 +145,7 @@ describe("integ apply", () => {
     writeFileSync(home.path("a.secret"), "mine");
     const { code, stderr } = await apply();
     expect([code, secretOf("a")]).toEqual([2, "mine"]);
-    expect(stderr).toContain("Move what is there away, or name another destination in the policy file");
+    expect(stderr).toContain("Move the current content away, or name another destination in the policy file");
     expect(stderr).not.toContain("--force");
   });
 

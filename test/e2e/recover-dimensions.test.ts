@@ -160,7 +160,7 @@ describe("in another state folder", () => {
     writeFileSync(at.path("s"), "mine");
     const { code, stderr } = await at.integ(["journal", "recover", id]);
     expect(code).toBe(7);
-    expect(stderr).toContain(`--force to replace what is there now. Then run integ journal recover ${id}.`);
+    expect(stderr).toContain(`--force to replace its current content. Then run integ journal recover ${id}.`);
     expect(stderr).not.toContain("Next:");
     expect(await live()).toEqual([]);
   });

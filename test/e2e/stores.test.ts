@@ -126,7 +126,7 @@ describe("Vault", () => {
     const rotated = await run(at, ["oauth-clients", "rotate", id, "--yes", "--accept-unproven", ...to, "--force"]);
     expect([rotated.code, rotated.stderr]).toEqual([
       5,
-      expect.stringContaining("something that integ did not deliver"),
+      expect.stringContaining("integ did not deliver its current content"),
     ]);
     expect([creationIn(at).state, vault.current(path)]).toEqual([
       "undelivered",

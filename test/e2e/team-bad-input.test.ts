@@ -117,7 +117,7 @@ describe("without a server", () => {
 
   it.each([
     ["", "the connection was closed"],
-    ["?sslmode=verify-full", "what answers there is not PostgreSQL"],
+    ["?sslmode=verify-full", "the server at this address is not PostgreSQL"],
   ])("a server of another kind%s is reported", async (query, says) => {
     const web = createServer(
       (socket) => void socket.once("data", () => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")),

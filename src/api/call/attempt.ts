@@ -118,7 +118,7 @@ function refusalFailure(
 function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {
-      hint: "Wait a while, then run the command again; or let it wait longer.",
+      hint: "Wait a while, then run the command again; or let integ wait longer.",
       nextCommand: { add: [flags.retryFor, "10m"] },
     };
   const seconds = Math.ceil(retryAfterSeconds);
@@ -127,7 +127,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (days > 1) return { hint: `Wait ${days} days, as the service asks, then run the command again.` };
   const minutes = Math.max(10, Math.ceil(seconds / 60) + 2);
   return {
-    hint: `Wait ${seconds} s, as the service asks, then run the command again; or let it wait.`,
+    hint: `Wait ${seconds} s, as the service asks, then run the command again; or let integ wait.`,
     nextCommand: { add: [flags.retryFor, `${minutes}m`] },
   };
 }

@@ -20,7 +20,7 @@ export const profileChecks: readonly Check[] = [
 export const machineChecks: readonly Check[] = [
   { name: "journal", run: ({ context }) => checkJournal(context) },
   { name: "file modes", run: ({ context }) => checkModes(context) },
-  { name: "kept secrets", run: ({ context }) => checkUnnamedSecrets(context) },
+  { name: "unused credentials", run: ({ context }) => checkUnnamedSecrets(context) },
 ];
 
 async function checkProfile(subject: Subject): Promise<Diagnosis[]> {
@@ -169,7 +169,7 @@ function isAccessibleToOthers(path: string): boolean {
   }
 }
 
-const check = "kept secrets";
+const check = "unused credentials";
 /** Younger secrets are not reported: a running process may have stored the secret and not yet its profile. */
 const minimumAgeMs = 60_000;
 
@@ -185,7 +185,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
   );
   const writtenBefore = context.clock.now() - minimumAgeMs;
   const stray = credentials.files().filter(({ ref, writtenAt }) => !named.has(ref) && writtenAt < writtenBefore);
-  if (stray.length === 0) return [ok(check, "every one belongs to a profile")];
+  if (stray.length === 0) return [ok(check, "none")];
   const what = stray.length === 1 ? "1 file contains a secret" : `${stray.length} files contain secrets`;
   return [
     {

@@ -86,8 +86,8 @@ async function copy(from: Journal, target: Journal, secrets: readonly string[]):
   }
   const wrong = await differences(from, target);
   if (wrong.length === 0) return merged;
-  throw new Failure("failed", `The copy does not hold what the journal holds: ${wrong.slice(0, 5).join(", ")}.`, {
-    meaning: "The old journal stays the one in use.",
+  throw new Failure("failed", `The copy differs from the journal: ${wrong.slice(0, 5).join(", ")}.`, {
+    meaning: "integ still uses the old journal.",
     hint: "Run the command again.",
   });
 }

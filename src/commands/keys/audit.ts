@@ -145,7 +145,7 @@ async function printNotes({ output }: Context, report: Report): Promise<void> {
 }
 
 function judgedLine({ audit: { judged, keys } }: Report): string {
-  return `${judged} of ${keys} keys judged; revoked ones are left out.`;
+  return `Audited ${judged} of ${keys} keys; revoked keys are not audited.`;
 }
 
 /** True if the output is one document, which also contains the facts of the notes. `--fields` prints a list instead. */
@@ -164,7 +164,7 @@ async function findingsFailure(
   const gaps = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
     .filter(Boolean)
     .join(", ");
-  const words = sumOf(bad) === 0 ? `The audit is not complete: ${gaps}.` : `The audit found something: ${counts}.`;
+  const words = sumOf(bad) === 0 ? `The audit is not complete: ${gaps}.` : `The audit found risks: ${counts}.`;
   return new Failure("findings", words, { where: await whereOf(context) });
 }
 

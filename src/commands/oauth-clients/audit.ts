@@ -54,7 +54,7 @@ export const command = defineVerb({
       return;
     }
     await printFindings(context, rows, view);
-    const note = `${clients.length} ${clients.length === 1 ? "client" : "clients"} judged; clients created elsewhere are not known here.`;
+    const note = `Audited ${clients.length} ${clients.length === 1 ? "client" : "clients"} of this journal; the API cannot list others.`;
     context.output.note(note);
     if (findings.length > 0) throw findingsFailure(findings);
   },
@@ -63,5 +63,5 @@ export const command = defineVerb({
 const noItems = { id: "", items: [], maxFailures: 1, changesPerRun: 1, keepFreeSlots: 0, unmanaged: "ignore" } as const;
 
 function findingsFailure({ length }: readonly ClientFinding[]): Failure {
-  return new Failure("findings", `The audit found something: ${length === 1 ? "1 finding" : `${length} findings`}.`);
+  return new Failure("findings", `The audit found risks: ${length === 1 ? "1 finding" : `${length} findings`}.`);
 }

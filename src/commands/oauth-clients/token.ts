@@ -66,7 +66,7 @@ async function clientOf(
   if (!options.fromProfile) {
     const clientId = options.clientId ?? (context.output.interactive ? await askClientId(context) : "");
     if (clientId === "")
-      throw new Failure("usage", "Neither --client-id nor --from-profile was given.", {
+      throw new Failure("usage", "--client-id or --from-profile is missing.", {
         nextCommand: shell`integ help oauth-clients token`,
       });
     const clientSecret = options.clientSecretStdin

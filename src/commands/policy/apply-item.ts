@@ -140,7 +140,7 @@ function withoutForceAdvice(failure: Failure): Failure {
   const { nextCommand } = failure.details;
   if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
   const hint =
-    "Move what is there away, or name another destination in the policy file: integ replaces only what it delivered there.";
+    "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
   return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, hint });
 }
 

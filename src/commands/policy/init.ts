@@ -60,7 +60,7 @@ export const command = defineVerb({
         `${facts.others.size === 1 ? "1 client or key is" : `${facts.others.size} clients and keys are`} left out: they belong to ${policies.length === 1 ? "policy" : "policies"} ${policies.join(", ")}.`,
       );
     if (items.length > 0)
-      context.output.note(`Adopt what exists: ${shell`integ adopt --all ${fileWords(options.file)}`}.`);
+      context.output.note(`Adopt the existing credentials: ${shell`integ adopt --all ${fileWords(options.file)}`}.`);
     context.output.next(shell`integ plan ${fileWords(options.file)}`);
   },
 });

@@ -64,7 +64,7 @@ async function tour(guide: Guide): Promise<void> {
   await guide.step("Rotate an access key: the old secret stops working, the new goes to a file.");
   // The sandbox has another key for this step: rotating the tour's own key would lock the tour out.
   await guide.run(["keys", "rotate", "ak_us_ending", "--secret-file", "key.secret", "--yes"]);
-  await guide.step("Which keys are a risk? Exit code 10 means that the audit found something.", [
+  await guide.step("Which keys are a risk? Exit code 10 means that the audit found risks.", [
     "(without --fields the audit also says what it saw and what to do)",
   ]);
   await guide.run(["keys", "audit", "--fields", "severity,rule,key_id,key_name"], 10);

@@ -92,7 +92,7 @@ const meanings: readonly (readonly [sentence: RegExp, words: string])[] = [
   [/^(?:EINVAL|EADDRNOTAVAIL|EAFNOSUPPORT)/, "this machine has no network for that address"],
   [/^(?:ECONNRESET|EPIPE)|Connection terminated/, "the connection was closed"],
   [/does not support SSL/, "the server offers no TLS (ssl = off)"],
-  [/error establishing an SSL connection/, "what answers there is not PostgreSQL"],
+  [/error establishing an SSL connection/, "the server at this address is not PostgreSQL"],
   [/_ALERT_.*(?:CERT|UNKNOWN_CA)/, "the server does not accept the certificate that sslcert=<file> names:"],
   [/_ALERT_/, "the server ended the connection before it was encrypted:"],
   [/^ERR_TLS_CERT_ALTNAME/, "its certificate is for another name:"],

@@ -59,14 +59,14 @@ export function rowMismatch(
   const newest = entries.at(-1);
   if (newest === undefined) return undefined;
   const moved = entries.findIndex((entry, at) => entry !== undefined && entry.sequence !== numbers[at]);
-  if (moved >= 0) return `its record ${moved + 1} was put elsewhere since it was written`;
+  if (moved >= 0) return `its record ${moved + 1} was moved`;
   const shown = (value: unknown): string =>
     JSON.stringify(Array.isArray(value) ? value.map(String).toSorted((a, b) => (a < b ? -1 : 1)) : value);
   const wanted = Object.entries(columnsOf(newest, contents));
   const names = wanted.filter(([name, value]) => shown(row[name]) !== shown(value));
   return names.length === 0
     ? undefined
-    : `its records say something else than its columns (${names.map(([name]) => name).join(", ")}): it was edited`;
+    : `its records differ from its columns (${names.map(([name]) => name).join(", ")}): it was edited`;
 }
 
 /** @param page size and position: only entries below an id */

@@ -138,7 +138,7 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
     if (limit !== undefined)
       throw new Failure("usage", `The secret may not go to ${name}: ${limit.from} does not name it.`, {
         meaning: "Nothing was sent.",
-        hint: "Name another destination, or have the one who made that list add this one.",
+        hint: "Name another destination, or ask the owner of that list to add this destination.",
       });
     // A destination that is opened by its name belongs to this machine; the entry records the machine that was meant.
     const asked = placesOf(lease.entry.destination);
@@ -338,13 +338,11 @@ function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> 
 function inTheWay(at: SingleRecord): Failure {
   const { name } = describeDestination(at);
   const why =
-    at.kind === "file"
-      ? "the file already exists"
-      : "it has something that integ did not deliver there for this client or key";
+    at.kind === "file" ? "the file already exists" : "integ did not deliver its current content for this client or key";
   const what = at.kind === "profile" ? `become the credential of ${name}` : `go to ${name}`;
   return new Failure("usage", `The secret cannot ${what}: ${why}.`, {
-    meaning: "What is there was not replaced.",
-    hint: `Name another ${at.kind === "file" ? "file" : "destination"}, or add ${flags.force} to replace what is there now.`,
+    meaning: "Its content was not replaced.",
+    hint: `Name another ${at.kind === "file" ? "file" : "destination"}, or add ${flags.force} to replace its current content.`,
     nextCommand: { add: [flags.force] },
   });
 }

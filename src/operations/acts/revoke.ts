@@ -115,15 +115,15 @@ async function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: Ne
   if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
   if (missing.length > 0)
     throw new Failure("undelivered", `The new secret has not reached ${missing.join(", ")}.`, {
-      meaning: "The old one is not revoked before every destination has the new one.",
+      meaning: "The old credential is not revoked before every destination has the new secret.",
     });
   if (gone.length > 0)
     throw new Failure(
       "pending",
       `The secret of ${id} was delivered to ${gone.join(", ")}, and is not there now, or no longer works.`,
       {
-        meaning: "The old one is not revoked: what relies on that destination may still need it.",
-        hint: "Put the secret of the new one back, or revoke the old one if nothing uses it any more.",
+        meaning: "The old credential is not revoked: programs that read this destination may still use it.",
+        hint: "Put the new secret back, or revoke the old credential if no program uses it any more.",
         nextCommand: typed,
       },
     );

@@ -155,7 +155,7 @@ describe("a failed connection", () => {
   it.each([
     ["Connection terminated unexpectedly", "the connection was closed"],
     ["The server does not support SSL connections", "the server offers no TLS (ssl = off)"],
-    ["There was an error establishing an SSL connection", "what answers there is not PostgreSQL"],
+    ["There was an error establishing an SSL connection", "the server at this address is not PostgreSQL"],
     ["something else", "something else"],
   ])("%s: %s", (message, words) => {
     expect(connectionWords(new Error(message))).toBe(words);
