@@ -39,7 +39,10 @@ function checkScope(scope: string): void {
   if (parts.join("") !== scope || parts.length > 1)
     throw invalidValue("scope", scope, { why: "it is not one scope", hint: suggestedScopes(parts) });
   if (scope.includes("*"))
-    throw invalidValue("scope", scope, { why: "it has a wildcard", hint: "Name each scope separately." });
+    throw invalidValue("scope", scope, {
+      why: "it has a wildcard",
+      hint: "Replace the wildcard by the full name of each scope, such as entity:read.",
+    });
 }
 
 function suggestedScopes(parts: readonly string[]): Advice {

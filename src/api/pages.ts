@@ -1,5 +1,5 @@
-// Fetches a list page by page (§4.3, §2.1). Each page is checked before it is returned, the next one is requested while
-// the caller uses it, and no page token is followed twice. `fetchPage` retries.
+// Fetches a list page by page (§4.3, §2.1). Checks each page before returning it, requests the next page early if the caller
+// certainly wants it, and fails if page tokens repeat (see `SeenTokens`).
 import { setImmediate as turn } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import { asSubject } from "./call/attempt.ts";

@@ -110,7 +110,7 @@ export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockP
   return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 
-/** True if both seem to have run in the same container, which suffices on an unshared disk. */
+/** True if both processes have the same namespaces and host name. Only on a local disk does this mean one container. */
 function isSameContainer(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.space !== null && owner.space === self.space && owner.host === self.host;
 }

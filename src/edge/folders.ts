@@ -42,7 +42,7 @@ export function journalPlace(text: string): JournalPlace {
   return isAddress(text) ? { address: text } : { path: text };
 }
 
-/** The journal: `INTEG_JOURNAL`, else a file in the state folder. Addresses (`postgresql://…`) stay unchanged. */
+/** The absolute path or the address (`postgresql://…`) of the journal: `INTEG_JOURNAL`, else a file in the state folder. */
 export function journalPath(env: Environment, { stateDir, cwd }: { stateDir: string; cwd: string }): string {
   const given = env.INTEG_JOURNAL;
   if (!given) return join(stateDir, "journal.ndjson");

@@ -31,7 +31,7 @@ import {
   reserveDestination,
   seekSecret,
   settleDelivered,
-  takeUp,
+  continueDelivery,
 } from "./secret-delivery.ts";
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import { entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
@@ -65,11 +65,11 @@ export async function createOAuthClient(
 
 export const client: CreationContract = {
   ...clientCredential,
-  takeUp: async (work) => {
+  continueDelivery: async (work) => {
     const { state, resource_id } = work.lease.entry;
     // An entry without a client id continues with its request.
     if (resource_id === null) assertNotElsewhere(work.bench, work.lease.entry);
-    else if (state === "undelivered" || state === "secret_lost") return takeUp(work);
+    else if (state === "undelivered" || state === "secret_lost") return continueDelivery(work);
     return undefined;
   },
   send: sendCreation,
@@ -281,7 +281,7 @@ async function withoutSecret(run: Run, decision: Decision<"secret_lost">, reques
   if (isOver) return { kind: "delivered_before", entry: lease.entry, receipt };
   const learned = learnedOf(run, decision.client);
   if (isDelivered) await settleDelivered(run, learned);
-  const found = isDelivered ? {} : await takeUp({ ...run, learned });
+  const found = isDelivered ? {} : await continueDelivery({ ...run, learned });
   if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, receipt, ...found };
   const detail = { ...learned.detail, attempted_at: placesOfSecret(bench, lease.entry, decision.client) };
   await recordAfterwards(bench, lease, { ...learned, state: "secret_lost", detail });

@@ -15,7 +15,7 @@ import {
   type SecretDelivery,
   type SecretWork,
   secretLost,
-  type TakenUp,
+  type ContinuedDelivery,
   undelivered,
 } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
@@ -51,7 +51,7 @@ export interface Made {
 
 export interface CreationContract extends Credential {
   /** Resumes the delivery of an earlier process. @returns undefined if the secret is not found */
-  takeUp(work: CreationWork): Promise<TakenUp | undefined>;
+  continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
   /** Sends the stored request until its outcome is known, and delivers the secret. */
   send(work: CreationWork): Promise<Made>;
   /** Searches for the key that a request without an idempotency key created. @returns undefined if its secret is lost */
@@ -149,7 +149,7 @@ export async function finishCreation(
 async function resumeDelivery(contract: CreationContract, work: CreationWork, started: Entry | undefined) {
   const { bench, lease } = work;
   try {
-    return await contract.takeUp(work);
+    return await contract.continueDelivery(work);
   } finally {
     if (started !== undefined && lease.entry.state !== "secret_lost") {
       const why = `the secret of ${lease.entry.id} was found`;

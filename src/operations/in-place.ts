@@ -8,7 +8,14 @@ import { type Entry, mayHaveArrived, rotatedBy, otherPlaces } from "../journal/e
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { laterRotation, activeEarlierRotation, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
-import { destroyCopy, type SecretWork, secretLost, releaseReserved, releasing, takeUp } from "./secret-delivery.ts";
+import {
+  destroyCopy,
+  type SecretWork,
+  secretLost,
+  releaseReserved,
+  releasing,
+  continueDelivery,
+} from "./secret-delivery.ts";
 import {
   entryFailure,
   holding,
@@ -158,7 +165,7 @@ export async function recoverKeyRotation(
 ): Promise<KeyRotated> {
   assertQuiet(lease);
   const work = { bench, lease, destination, claimedBy };
-  if (await takeUp({ ...work, prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
+  if (await continueDelivery({ ...work, prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
   if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";
   if (!(await mayReplace?.(lease.entry)))

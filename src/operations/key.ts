@@ -34,7 +34,7 @@ import {
   undelivered,
   releaseReserved,
   releasing,
-  takeUp,
+  continueDelivery,
 } from "./secret-delivery.ts";
 import {
   entryFailure,
@@ -86,7 +86,7 @@ export async function createAccessKey(bench: Workbench, creation: KeyCreation, a
 
 export const key: CreationContract = {
   ...keyCredential,
-  takeUp: resumeDelivery,
+  continueDelivery: resumeDelivery,
   send: sendKeyCreation,
   look: async (work) => {
     const end = await settleSearch(work, await searchOrphan(work));
@@ -106,7 +106,7 @@ export const key: CreationContract = {
 
 /** Resumes the delivery of an earlier process. If neither the entry nor the copy names the key, searches the list for it. */
 async function resumeDelivery(work: CreationWork) {
-  const found = wasClaimed(work.lease.entry) ? {} : await takeUp(work);
+  const found = wasClaimed(work.lease.entry) ? {} : await continueDelivery(work);
   if (found !== undefined && isUnnamed(work.lease.entry)) await nameDelivered(work, await searchOrphan(work));
   return found;
 }

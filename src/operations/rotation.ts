@@ -246,12 +246,9 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
     if (options.overlap === "leave" || !isWaitedFor(leftMs)) return dueAt;
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
-  let latest = made;
-  const look = async (): Promise<Successor> => {
-    const by = await successorOf(rotation, latest);
-    latest = { ...made, kind: "delivered_before" };
-    return by;
-  };
+  let times = 0;
+  const look = (): Promise<Successor> =>
+    successorOf(rotation, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
     // A person who knew that no one needs it has revoked the old one.

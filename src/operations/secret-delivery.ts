@@ -368,7 +368,7 @@ export async function completeDelivery(bench: Overwriting, lease: EntryLease): P
 }
 
 /** A delivery that this process completed; `secret` is set if this process delivered it. */
-export interface TakenUp {
+export interface ContinuedDelivery {
   readonly secret?: OneTimeSecret;
 }
 
@@ -377,8 +377,8 @@ interface Resumed extends SecretDelivery {
   readonly learned?: Partial<EntryProgress>;
 }
 
-/** Resumes the delivery of an earlier process. @returns undefined without its secret. @throws Failure if a claim is needed */
-export async function takeUp(work: Resumed): Promise<TakenUp | undefined> {
+/** Continues a delivery; undefined if the secret is neither there nor kept. @throws Failure `undelivered` if it must be claimed */
+export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
   const learnedFrom = async (kept?: OneTimeSecret): Promise<Partial<EntryProgress>> =>

@@ -32,7 +32,7 @@ export interface Account {
   readonly keyExchange: KeyExchange | null;
   /** Exchanges a key's secret for a token, once; undefined if the profile no longer has the command for it. */
   readonly exchangeKey: (secret: string, way: KeyExchange) => Promise<Attempt<unknown> | undefined>;
-  /** Exchanges a client's secret for a token at the endpoint, once. @throws Failure if the endpoint refuses it */
+  /** Proves a client's secret by an exchange for a token, with retries. @throws Failure if it is refused or has no response */
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 

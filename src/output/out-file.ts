@@ -126,7 +126,7 @@ export class OutFile implements Sink {
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
-    // Remove the bytes after the resume point: they are an incomplete page.
+    // The pages after the resume point are fetched again.
     ftruncateSync(fd, this.#bytes);
     return fd;
   }

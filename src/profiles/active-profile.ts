@@ -78,7 +78,7 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   return secretFrom(source.command, { ...shellOptions(tools), alone: isAssertion, flag, profile: profile.name });
 }
 
-/** @throws Failure `auth` if the file is missing; `usage` if other users may read it */
+/** Reads the private key. @throws Failure `auth` if the file is missing; `usage` if it is not a private file of this user */
 async function keyIn(path: string, profile: Profile): Promise<string> {
   const { readPrivateFile } = await import("../disk/private-file.ts");
   const key = readPrivateFile(path);

@@ -39,7 +39,7 @@ export type SingleRecord = SingleDestination;
 
 export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationRecord, { kind: K }>;
 
-/** One destination, typed or from the journal. */
+/** One destination of a secret: from an option, a prompt, a policy or the journal. */
 export type DestinationOption =
   | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & Consented)
   | {

@@ -47,9 +47,9 @@ export interface Store {
   /** The current content; `hidden` with its version if it cannot be read back. */
   look(facts: StoreFacts): Promise<Found>;
   /**
-   * Writes the text over the found content, and returns when the store has it. Resolves a lost response by reading, if
-   * possible.
-   * @returns false if the content has changed: nothing was overwritten
+   * Writes the secret, and returns when the store has it. If a response is lost, reads the store where it can.
+   * @param over the content that the caller has read; Vault and GitHub compare it before they write
+   * @returns false if the comparison found other content: nothing was written
    */
   write(text: string, facts: StoreFacts, over: Found): Promise<boolean>;
 }

@@ -81,7 +81,7 @@ export interface Traced {
   readonly stderr: string;
 }
 
-/** Runs the driver under strace, which counts calls for each thread; only the main thread makes the journal's calls. */
+/** Runs the driver under strace. Its `when=<n>` counts per thread, and only the main thread makes the journal's calls. */
 export function runTraced(driver: string, options: { task: Task; strace: readonly string[] }): Traced {
   const command = ["-f", "-qq", "-s", "300", ...options.strace, process.execPath, driver, JSON.stringify(options.task)];
   const run = spawnSync("strace", command, { encoding: "utf8", timeout: 60_000 });

@@ -152,7 +152,7 @@ export async function brokenFiles(account: Account, home: Home, names: readonly 
   return broken;
 }
 
-/** Files with a secret that are neither an item's file nor the stored credential of the profile. */
+/** Files with a secret or of an unfinished write, except the items' files and the profiles' stored credentials. */
 export function strayFilesIn(home: Home): string[] {
   return filesWithSecrets(home.folder, [keySecretStart]).filter(
     (file) => !/^(?:item-\d+\.json$|config\/credentials\/)/.test(file),

@@ -87,7 +87,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const all = (words: (index: number) => readonly string[]): Promise<RunEnd[]> =>
     Promise.all(machines.map((machine, index) => machine.run(words(index), service.env)));
 
-  /** The command of a machine: every second machine sends the same request. */
+  /** The command of a machine. Even and odd machines send different requests. */
   const creation = (index: number): string[] => {
     const scopes = ["--scope", "entity:read", ...(index % 2 ? ["--scope", "organization:read"] : [])];
     const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id, ...scopes];

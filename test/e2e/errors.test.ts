@@ -281,7 +281,7 @@ function moreCases(): readonly Case[] {
     { what: "a list of clients with a wrong key", words: ["oauth-clients", "list"], env: { INTEG_API_KEY: "wrong" } },
     { what: "a page token for the raw command", words: ["api", "/v1/entities", "-f", "page_token=made-up"] },
     {
-      what: "a check of nothing",
+      what: "a contract check of an unreachable service",
       words: ["spec", "check", "--retry-for", "0"],
       env: { INTEG_BASE_URL: "http://127.0.0.1:9" },
     },

@@ -4,7 +4,7 @@ import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
 import { createAccessKey } from "../../src/operations/key.ts";
 import { createOAuthClient } from "../../src/operations/client.ts";
-import { takeUp } from "../../src/operations/secret-delivery.ts";
+import { continueDelivery } from "../../src/operations/secret-delivery.ts";
 import { recover } from "../../src/operations/recovery.ts";
 import type { Workbench } from "../../src/operations/workbench.ts";
 import { applyItem, type ItemOutcome } from "../../src/commands/policy/apply-item.ts";
@@ -425,7 +425,8 @@ class Nights {
         const bench = await workbenchOf(context, { entry });
         const options = claimOptions(lease.entry, { to: [{ kind: "file", path }] });
         const destination = await context.secrets.destination(options, async () => {});
-        if (lease.entry.state === "undelivered") await takeUp({ bench, lease, destination, claimedBy: "person" });
+        if (lease.entry.state === "undelivered")
+          await continueDelivery({ bench, lease, destination, claimedBy: "person" });
       } finally {
         await lease.release();
       }

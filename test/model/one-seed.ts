@@ -4,7 +4,7 @@ import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../src/operations/revocation.ts";
 import { rotateAccessKey } from "../../src/operations/in-place.ts";
-import { takeUp } from "../../src/operations/secret-delivery.ts";
+import { continueDelivery } from "../../src/operations/secret-delivery.ts";
 import { createOAuthClient } from "../../src/operations/client.ts";
 import { rotateOAuthClient } from "../../src/operations/client-rotation.ts";
 import { recover } from "../../src/operations/recovery.ts";
@@ -290,7 +290,7 @@ class History {
     const lease = await bench.journal.lease(id);
     try {
       if (lease.entry.state === "undelivered")
-        await takeUp({
+        await continueDelivery({
           bench,
           lease,
           claimedBy: "person",

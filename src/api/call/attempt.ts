@@ -186,16 +186,16 @@ const listOf: Readonly<Partial<Record<Resource, NextCommand>>> = {
 /** §4.2: OAuth clients also return 404 for an organization without OAuth access. */
 function notFound(resource: Resource | undefined): Refusal {
   const ofClient: Advice =
-    "Check that the id is correct and belongs to this organization, that the profile's address is its region's, and that OAuth access is enabled for the organization.";
+    "Check that the id is correct and belongs to this organization, that the profile's address is the one for its region, and that OAuth access is enabled for the organization.";
   const hints: Readonly<Partial<Record<Resource, Advice>>> = {
     oauth_client: ofClient,
     oauth_token: ofClient,
     service_account:
-      "Check that the service account's id is correct and belongs to this organization, that the profile's address is its region's, and that OAuth access is enabled for the organization.",
+      "Check that the service account's id is correct and belongs to this organization, that the profile's address is the one for its region, and that OAuth access is enabled for the organization.",
     specification: `Use a published version, such as ${flags.contractVersion} 2026-07-01, or leave the option out for the current one.`,
   };
   const ofOther: Advice =
-    "Check that the id or path is correct and belongs to this organization, and that the profile's address is its region's.";
+    "Check that the id or path is correct and belongs to this organization, and that the profile's address is the one for its region.";
   const hint = (resource && hints[resource]) ?? ofOther;
   return ["not_found", "not found", { hint, nextCommand: resource && listOf[resource] }];
 }

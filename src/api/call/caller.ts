@@ -45,7 +45,7 @@ export interface Authorization {
 
 export interface CallerOptions {
   readonly transport: Transport;
-  /** The logical base URL that every request of this caller goes to. */
+  /** The base URL of every request; the transport resolves `sandbox://us` and `sandbox://eu`. */
   readonly baseUrl: string;
   readonly authorization: Authorization;
   /** Sent with every request. @throws Failure */

@@ -61,7 +61,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
   if (fault !== undefined)
     throw invalidValue("contract version", serviceVersion, {
       why: fault,
-      hint: `Use ${flags.serviceVersion} 2026-07-01, or none to send no version.`,
+      hint: `Use ${flags.serviceVersion} 2026-07-01, or ${flags.serviceVersion} none to send no version.`,
     });
   return serviceVersion === noVersion ? {} : { "service-version": serviceVersion };
 }

@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { entryFailure, holding } from "../../operations/workbench.ts";
-import { keptElsewhere, takeUp } from "../../operations/secret-delivery.ts";
+import { keptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
 import { belonging, secretFieldOf } from "../../secrets/secret-format.ts";
 import { isUnnamed, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
@@ -48,7 +48,7 @@ export const command = defineVerb({
       const destination = await context.secrets.destination(secretOptions, (receipt) => show(context, receipt, kept));
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
       const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
-      const isThere = (await takeUp(work))?.secret === undefined;
+      const isThere = (await continueDelivery(work))?.secret === undefined;
       if (isThere && lease.entry.destination?.kind !== "several")
         context.output.note(`The secret is in ${namesOf(destination.record)} already.`);
       const isShown = destination.isStdout && !isThere;

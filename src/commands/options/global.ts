@@ -201,7 +201,7 @@ function checkVersion(text: string | undefined): string | undefined {
   if (text !== undefined && fault !== undefined)
     throw invalidValue("--service-version", text, {
       why: fault,
-      hint: "Use --service-version 2026-07-01, or none to send no version.",
+      hint: "Use --service-version 2026-07-01, or --service-version none to send no version.",
     });
   return text;
 }

@@ -346,7 +346,7 @@ function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expire
   return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
-/** Rows for the items whose action is not `none`, each with its command. Reports a missing credential once for each kind. */
+/** Rows for the items whose action is not `none`. Notes a missing credential once for each kind of item. */
 async function dueRows(
   context: Context,
   { items }: Plan,

@@ -11,7 +11,7 @@ export const command = defineVerb({
       const { showSteps } = await import("../running/dry-run.ts");
       return showSteps(context, [{ what: `delete the sandbox's state in ${context.settings.stateDir}` }]);
     }
-    const question = "Delete everything that was created in the sandbox of this machine?";
+    const question = "Delete everything created in this machine's sandbox?";
     if (!(await context.output.confirm(question, { destructive: true })))
       throw new Failure("usage", "Nothing was reset: the answer was no.");
     const { removeState } = await import("../../sandbox/store.ts");

@@ -34,7 +34,7 @@ export const command = defineVerb({
     if (format !== "table" || fields !== undefined) return context.output.document(description, { isRead: true });
     const { us, eu } = description;
     const rows = labels.map(([label, key]) => `  ${label}\n    us  ${us[key]}\n    eu  ${eu[key]}\n`).join("");
-    await context.output.text(`The sandbox of this machine: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.
+    await context.output.text(`This machine's sandbox: --profile sandbox (us) and --profile sandbox-eu (eu), nothing to start.
 
 ${rows}  cohorts
     us  ${us.cohort_ids.join(" ")}

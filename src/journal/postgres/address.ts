@@ -55,7 +55,7 @@ const shape = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([
 export function shownAddress(text: string): string {
   const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
   if (scheme === undefined) return text;
-  // A password may contain characters that should have been encoded: the last @ before the query ends it.
+  // A password may contain unencoded / # : or @; with an unencoded ?, `readAddress` refuses the address.
   const [authority = "", query = ""] = rest.split(/\?(.*)/s);
   const at = authority.lastIndexOf("@");
   const user = at < 0 ? "" : `${authority.slice(0, at).split(":")[0]}@`;

@@ -82,9 +82,7 @@ export async function revoke<C extends keyof Revoked, R>(
   }
 }
 
-function isWithoutEffect({ kind }: Attempt<unknown>): boolean {
-  return kind === "refused" || kind === "not_sent";
-}
+const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refused" || kind === "not_sent";
 
 /** An entry whose whole work is to revoke. */
 function isOwn({ operation }: Entry): boolean {

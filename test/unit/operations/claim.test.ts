@@ -4,8 +4,8 @@ import { client } from "../../../src/operations/client.ts";
 import {
   completeDelivery,
   type SecretDelivery,
-  takeUp,
-  type TakenUp,
+  continueDelivery,
+  type ContinuedDelivery,
 } from "../../../src/operations/secret-delivery.ts";
 import { key } from "../../../src/operations/key.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -45,11 +45,11 @@ interface Claim {
 function claim(
   world: AWorld,
   { to = "file", seen, id = entryWithSecret(world).id, by = "person" }: Claim = {},
-): Promise<Ended<TakenUp | undefined>> {
+): Promise<Ended<ContinuedDelivery | undefined>> {
   return world.run(async (given) => {
     const bench = watched(given, seen);
     const lease = await bench.journal.lease(id);
-    return takeUp({ bench, lease, destination: world.destination(to), claimedBy: by });
+    return continueDelivery({ bench, lease, destination: world.destination(to), claimedBy: by });
   });
 }
 
@@ -118,7 +118,7 @@ describe.each(claims)("of %s,", (what) => {
     expect([...world.reserves]).toEqual([]);
     world.files.clear();
     const end = await world.run(async (bench) =>
-      takeUp({ bench, lease: await bench.journal.lease(id), destination, claimedBy: "person" }),
+      continueDelivery({ bench, lease: await bench.journal.lease(id), destination, claimedBy: "person" }),
     );
     expect(end).toMatchObject({ kind: "undelivered", failure: { message: expect.stringContaining("not a failure") } });
     expect(world.kept.size).toBe(1);
@@ -231,9 +231,9 @@ describe("a destination is checked for the secret", () => {
 describe("a secret kept in another folder", () => {
   const elsewhere = { state: "undelivered", detail: { kept_at: "there:/state" } } as const;
 
-  it.each<[string, typeof client.takeUp]>([
-    ["before a client's creation continues", client.takeUp],
-    ["before a key's creation continues", key.takeUp],
+  it.each<[string, typeof client.continueDelivery]>([
+    ["before a client's creation continues", client.continueDelivery],
+    ["before a key's creation continues", key.continueDelivery],
   ])("is not lost: %s", async (_, takenUp) => {
     const world = await worldKeeping("a key's creation");
     const { id } = entryWithSecret(world);
@@ -260,7 +260,7 @@ describe("a secret kept in another folder", () => {
   ])("%s", async (_, change) => {
     const { world, end, entry } = await runUnderLease({ ...change, destination: null }, async (bench, lease) => {
       const secrets = { ...bench.secrets, isKept: () => false };
-      return takeUp({ bench: { ...bench, secrets }, lease, destination: new AWorld().destination() });
+      return continueDelivery({ bench: { ...bench, secrets }, lease, destination: new AWorld().destination() });
     });
     expect([end.value, entry.state]).toEqual([undefined, "secret_lost"]);
     expect(world.calls.filter((call) => call === "record")).toEqual(change.state === "secret_lost" ? [] : ["record"]);

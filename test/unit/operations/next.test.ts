@@ -30,11 +30,11 @@ const [sent, inFlight, guess] = [
 ];
 
 /**
- * State; facts; the steps of a client's creation, a key's creation, a key's rotation in place and a revocation; the next command
- * in `journal list`; and the exit codes of a command that leaves the entry so after a refusal (3), without a connection (11), and
- * after Ctrl-C (130).
+ * `steps`: of a client's creation, a key's creation, a key's rotation in place, and a revocation. `command`: without
+ * `integ journal`. `exits`: if a refusal, a lost connection or Ctrl-C leaves the entry in this state.
  */
-const rows: readonly (readonly [EntryState, string, Partial<Entry>, string, string, string])[] = [
+type Row = readonly [EntryState, title: string, changes: Partial<Entry>, steps: string, command: string, exits: string];
+const rows: readonly Row[] = [
   ["open", "never sent", {}, "send send send send", "recover e1", "7 7 130"],
   ["open", "too early (429)", sent, "send send send send", "recover e1", "3 11 130"],
   ["open", "sent, no response", inFlight, "send look replace send", "recover e1", "7 7 7"],

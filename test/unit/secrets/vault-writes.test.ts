@@ -1,4 +1,4 @@
-// Writes to Vault: how often they are sent, the reads between them, and the version on which they are based.
+// The Vault store: retries of a write, the read after a failed one, the version that guards it, and what `look` returns.
 import { describe, expect, it } from "vitest";
 import type { Found } from "../../../src/secrets/destination.ts";
 import type { StoreFacts } from "../../../src/secrets/store.ts";

@@ -1,4 +1,4 @@
-// One exchange over real sockets: results, refusals, and guarantees.
+// The HTTP transport over real sockets: requests, connection reuse, responses and deadlines.
 import type { Socket } from "node:net";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";

@@ -113,7 +113,7 @@ interface OutcomeRow {
 
 describe("a rotation of unknown outcome without consent to continue", () => {
   const still = "The profile's secret was accepted just now.";
-  const unknown = "The old secret may have stopped working, and the new one did not arrive.";
+  const unknown = "The new secret did not arrive, and the old secret may have stopped working.";
   const rows: Record<string, OutcomeRow> = {
     "is unknown as long as the profile's secret works": { ends: "outcome_unknown", state: "unknown", meaning: still },
     "is lost when the profile's secret is refused": {
