@@ -28,16 +28,16 @@ export interface Request {
 export async function buildContext(
   process: NodeJS.Process,
   terminal: Terminal,
-  { globals, interruption, version }: Request,
+  { globals, interruption: { clock, cut }, version }: Request,
 ): Promise<{ context: Context; close: () => Promise<void> }> {
   const env = process.env;
   const settings = settingsOf(process, { globals, version });
-  const { clock, cut } = interruption;
   const output = createOutput({
     ...globals,
     terminal,
     now: () => clock.now(),
     elapsed: () => clock.elapsed(),
+    version,
     interruption: clock.interruption,
   });
   const sandbox = new EmbeddedSandbox(settings.stateDir);

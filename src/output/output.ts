@@ -58,6 +58,7 @@ export interface OutputOptions extends QuestionOptions {
   readonly times?: "iso" | "relative" | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly version: string;
   /** Milliseconds since a fixed moment of this process. */
   readonly elapsed: () => number;
 }
@@ -423,7 +424,7 @@ function message(
 }
 
 function stdoutTarget(
-  { terminal, fields, now, times }: OutputOptions,
+  { terminal, fields, now, times, version }: OutputOptions,
   reports: Pick<ListTarget, "note" | "reportMissing">,
 ): ListTarget {
   return {
@@ -435,6 +436,7 @@ function stdoutTarget(
     },
     colour: terminal.colour.stdout,
     now,
+    version,
     ...reports,
     fields: fields && fieldPaths(fields),
   };

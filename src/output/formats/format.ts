@@ -105,6 +105,8 @@ export interface ListTarget {
   readonly width: number;
   readonly colour: 0 | 1 | 2 | 3;
   readonly now: () => number;
+  /** Of integ. */
+  readonly version: string;
   /** Requested fields in order; default: all. */
   readonly fields?: readonly FieldPath[];
   /** Number of rows that an earlier run wrote to the same file: the list continues after them. */

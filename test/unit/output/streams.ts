@@ -99,18 +99,17 @@ export function stage(options: StageOptions = {}): Stage {
   const stdout = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
   const stderr = tty ? Object.assign(new TerminalStream(), { columns }) : new KeptStream();
   const terminal = new Terminal({ stdin, stdout, stderr, env: { TERM: "xterm", NO_COLOR: "1", ...options.env } });
-  const { fields, quiet = false, noInput = false, yes = false, interruption, clock } = options;
+  const { quiet = false, noInput = false, yes = false, clock } = options;
   const output = createOutput({
+    ...options,
+    version: "1.0.0",
     terminal,
     format,
-    typedFormat: options.typedFormat,
     quiet,
     noInput,
     yes,
     now: () => clock?.now ?? now,
     elapsed: () => clock?.now ?? now,
-    fields,
-    interruption,
   });
   return { terminal, output, stdin, stdout, stderr };
 }

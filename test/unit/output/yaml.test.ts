@@ -17,6 +17,7 @@ const target: ListTarget = {
   width: 80,
   colour: 0,
   now: () => 0,
+  version: "",
   note: () => {},
   reportMissing: () => {},
 };
