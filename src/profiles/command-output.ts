@@ -1,7 +1,5 @@
 // Shows a command's output without the command's secrets, because terminals, CI logs and agents' transcripts store it.
 import { withoutSecrets } from "../api/http/redaction.ts";
-import { agentMode } from "./agent-mode.ts";
-import type { Environment } from "./resolution.ts";
 
 const mask = "***";
 
@@ -18,14 +16,13 @@ export interface ShownOutput {
 }
 
 /**
- * Shows output immediately if the command received no secret and agent mode is off. Otherwise shows it at the command's end, because
- * a secret may arrive in pieces; in agent mode only if the command failed.
+ * Shows output immediately if the command received no secret, otherwise at the command's end, because a secret may arrive in pieces.
+ * Shows none of it in agent mode: the command may print its secret in a form that no mask knows.
  */
 export function shownOutput(
   show: (chunk: Buffer) => void,
-  { env, given }: { readonly env: Environment; readonly given: readonly string[] },
+  { isAgent, given }: { readonly isAgent: boolean; readonly given: readonly string[] },
 ): ShownOutput {
-  const isAgent = agentMode(env) !== undefined;
   if (given.length === 0 && !isAgent) return { add: show, end: () => {} };
   const chunks: Buffer[] = [];
   let size = 0;
@@ -36,6 +33,10 @@ export function shownOutput(
     },
     end(printed, isFailure) {
       if (size === 0 || (isAgent && !isFailure)) return;
+      if (isAgent)
+        return show(
+          Buffer.from("(In agent mode the command's output is not shown. A person can see it at a terminal.)\n"),
+        );
       if (size > longestShown) return show(Buffer.from("(The command printed over 64 KiB, which are not shown.)\n"));
       const lines = printed.toString("utf8").split(/\r?\n/);
       const secrets = [...given, ...lines.filter(({ length }) => length >= shortestPrinted)];

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { Failure } from "../errors.ts";
 import { hasTerminal, killCommand } from "./command-end.ts";
 import { childEnvironment } from "./child-environment.ts";
+import { agentMode } from "./agent-mode.ts";
 import { shownOutput } from "./command-output.ts";
 import type { Environment } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
@@ -35,6 +36,8 @@ export interface ShellOptions {
   readonly secrets?: readonly string[];
   /** Receives the command's standard error, and with `echo` its output, without `secrets`. */
   readonly onStderr?: (chunk: Buffer) => void;
+  /** False if the caller shows nothing of what `onStderr` receives. Default: true. */
+  readonly isStderrQuoted?: boolean;
   /** Passes the output to `onStderr` instead of keeping it. */
   readonly echo?: boolean;
   /** On abort, the command ends and the run throws the signal's reason. */
@@ -152,7 +155,8 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   const unread: Buffer[] = [];
   let size = 0;
   const given = options.secrets ?? (options.input === undefined ? [] : [options.input]);
-  const shown = shownOutput((chunk) => options.onStderr?.(chunk), { env: options.env, given });
+  const isAgent = options.isStderrQuoted !== false && agentMode(options.env) !== undefined;
+  const shown = shownOutput((chunk) => options.onStderr?.(chunk), { isAgent, given });
   const keep = (chunk: Buffer): void => {
     size += chunk.length;
     if (options.echo === true) shown.add(chunk);

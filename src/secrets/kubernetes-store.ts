@@ -110,6 +110,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
       input,
       timeLimitMs,
       onStderr: (chunk) => void chunks.push(chunk),
+      isStderrQuoted: false,
       signal,
     });
     return { run, stderr: Buffer.concat(chunks).toString("utf8") };

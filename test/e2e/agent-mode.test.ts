@@ -110,14 +110,14 @@ describe("agent mode", () => {
     expect(readFileSync(at.path("late.secret"), "utf8")).not.toBe("");
   });
 
-  it("masks or omits a secret that a delivery command or its check prints", async () => {
+  it("shows nothing that a delivery command or its check prints, not even if it fails", async () => {
     const at = home();
     const take = "tee -a kept; echo >> kept";
     const commands = [
       client("--secret-command", take),
       client("--new", "--secret-command", `(${take}) >&2`),
       client("--new", "--secret-command", take, "--secret-check-command", "tail -n1 kept >&2; tail -n1 kept"),
-      client("--new", "--secret-command", `${take}; exit 1`),
+      client("--new", "--secret-command", `${take}; tail -n1 kept | rev; exit 1`),
     ];
     const ends: Ended[] = [];
     for (const words of commands) ends.push(await at.integ(words));
@@ -125,11 +125,13 @@ describe("agent mode", () => {
     const { data } = JSON.parse((await at.integ(["journal", "list"])).stdout) as { data: { id: string }[] };
     for (const { id } of data) ends.push(await at.integ(["journal", "claim", id, "--secret-command", take]));
     const canaries = new Canaries();
-    for (const secret of readFileSync(at.path("kept"), "utf8").match(/.+/g) ?? []) canaries.add("kept", secret);
-    expect(canaries.secrets).toBeGreaterThanOrEqual(4);
+    const secrets = readFileSync(at.path("kept"), "utf8").match(/.+/g) ?? [];
+    for (const secret of [...secrets, ...secrets.map((one) => [...one].reverse().join(""))])
+      canaries.add("kept", secret);
+    expect(canaries.secrets).toBeGreaterThanOrEqual(8);
     const outputs = ends.map(({ stdout, stderr }) => stdout + stderr);
     expect(outputs.flatMap((output) => canaries.search("output", output))).toEqual([]);
-    expect(outputs.map((output) => output.includes("***"))).toEqual([false, false, false, true, false]);
+    expect(outputs.map((output) => output.includes("output is not shown"))).toEqual([false, false, false, true, false]);
   });
 
   it("prints no secret that its commands create", async () => {
