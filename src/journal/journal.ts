@@ -135,6 +135,19 @@ export class StoredJournal {
     return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
   }
 
+  /** The actors of each entry's steps: `user@host`, or the address of a CI run. */
+  async actors(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const found = new Map<string, readonly string[]>();
+    if (ids.length === 0) return found;
+    return this.#reading(async () => {
+      for await (const { id, records } of this.#store.records(ids)) {
+        const actors = records.flatMap(({ content }) => stepIn(content).actor ?? []);
+        found.set(id, [...new Set(actors.map(({ user, host, run }) => run ?? `${user}@${host}`))]);
+      }
+      return found;
+    });
+  }
+
   async #recordsOf(id: string): Promise<EntryRecords["records"]> {
     for await (const { records } of this.#store.records([id])) return records;
     return [];

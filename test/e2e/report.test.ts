@@ -1,13 +1,14 @@
 // The access review: every credential with its facts, in four formats, and an HTML page for an auditor.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ListTarget } from "../../src/output/formats/format.ts";
 import { view } from "../../src/commands/report/report.ts";
+import { actorOf } from "../../src/journal/actor.ts";
 import { html } from "../../src/output/formats/html.ts";
 import { pageOf } from "../../src/output/row-page.ts";
 import { Home, root } from "../support/program.ts";
@@ -22,6 +23,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
 interface Row {
   readonly kind: string;
   readonly id: string;
+  readonly name?: string;
   readonly note?: string;
   readonly delivered_to?: readonly string[];
   readonly proof?: string;
@@ -65,16 +67,22 @@ describe("integ report", () => {
   });
 
   it("has the changes since a date", async () => {
-    const at = home();
-    await withClient(at);
-    const kinds = async (since: string): Promise<string[]> =>
-      rowsIn((await at.integ(["report", "--json", "--since", since])).stdout).map(({ kind }) => kind);
-    expect(await kinds("2020-01-01")).toContain("change");
+    const at = home({ INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
+    expect((await at.integ(["oauth-clients", "rotate", await withClient(at), "--secret-file", "b"])).code).toBe(0);
+    const changes = async (): Promise<Row[]> =>
+      rowsIn((await at.integ(["report", "--json", "--since", "2020-01-01"])).stdout).filter((r) => r.kind === "change");
+    const rows = await changes();
+    expect(rows.map(({ name }) => name)).toEqual(["create", "rotate", "create"].map((verb) => `oauth_client.${verb}`));
+    const { user, host } = actorOf(process.env);
+    for (const { owner } of rows) expect(owner).toMatch(new RegExp(`^${user}@${host}, profile env`));
+    expect(rows[0]?.note).toMatch(new RegExp(`^oac_\\w+, \\S+, part of ${rows[1]?.id}$`));
+    renameSync(at.path("state", "journal.ndjson"), at.path("state", "archive.ndjson"));
+    expect(await changes()).toEqual(rows);
     const other = { INTEG_BASE_URL: service.eu.base_url, INTEG_ORGANIZATION_ID: service.eu.organization_id };
     const elsewhere = await at.integ(["report", "--json", "--since", "2020-01-01"], { env: other });
     expect(rowsIn(elsewhere.stdout).map(({ kind }) => kind)).not.toContain("change");
     expect(elsewhere.stdout).toContain("The changes are those of this journal");
-    for (const wrong of ["yesterday", "2026-02-30", "2026-07-01T10:00:00", "2999-01-01"])
+    for (const wrong of ["0", "0d", "yesterday", "2026-02-30", "2026-07-01T10:00:00", "2999-01-01"])
       expect((await at.integ(["report", "--since", wrong])).code, wrong).toBe(2);
   });
 

@@ -3,7 +3,9 @@ import { isTime } from "../../api/json/iso-time.ts";
 import { invalidValue } from "../../errors.ts";
 import { parseLifetime } from "./global.ts";
 
-/** Converts the value to ISO 8601 UTC. @throws Failure `usage` if it is neither a time nor a duration */
+const hint = "Write a duration (7d, 36h) or a time (2026-11-01T00:00:00Z).";
+
+/** Converts the value to ISO 8601 UTC. @throws Failure `usage` if the value is neither a time nor a duration, or 0 */
 export function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))
@@ -12,9 +14,8 @@ export function sinceOf(typed: string, now: number): string {
       hint: "Write it like --since 2026-11-01T00:00:00Z.",
     });
   if (!/^[\dP.]/i.test(typed.trim()))
-    throw invalidValue("--since", typed, {
-      why: "it is neither a duration nor a time with a zone",
-      hint: "Write a duration (7d, 36h) or a time (2026-11-01T00:00:00Z).",
-    });
-  return new Date(now - parseLifetime(typed, "--since")).toISOString();
+    throw invalidValue("--since", typed, { why: "it is neither a duration nor a time with a zone", hint });
+  const ms = parseLifetime(typed, "--since");
+  if (ms === 0) throw invalidValue("--since", typed, { why: "it is not before now", hint });
+  return new Date(now - ms).toISOString();
 }

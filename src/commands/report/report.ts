@@ -7,6 +7,7 @@ import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { isDate } from "../../api/json/iso-time.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
+import type { Journal } from "../../journal/journal.ts";
 import { type Entry, kindOf, resourcesOf, revokedBy } from "../../journal/entry.ts";
 import { quotedWord, shell } from "../../next-step.ts";
 import type { Account } from "../../operations/workbench.ts";
@@ -164,7 +165,9 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   await mentionDamage(context);
   const journal = await context.journal();
   const entries = (await journal.entries()).filter((entry) => isOf(entry, scopeOf(account)));
-  const untrusted = await journal.untrusted(entries.map(({ id }) => id));
+  // Only the changes may be in the archive: it has no credential that may still be active.
+  const changed = await changesSince(journal, { account, since });
+  const untrusted = await journal.untrusted([...new Set([...entries, ...changed].map(({ id }) => id))]);
   if (untrusted.size > 0) context.output.warn(untrustedWords([...untrusted].slice(0, 5), untrusted.size));
   const facts = factsIn(entries);
   const clients = await clientRows(context, { account, entries, facts, untrusted });
@@ -173,11 +176,13 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   const rows = [
     ...withWaivers(credentials, waivers ?? [], nowMs),
     ...itemRows(policy, { works: worksByName(entries, scopeOf(account)), credentials }),
-    ...changesSince(entries, since),
+    ...(await changeRows(journal, changed)),
     ...unknownRows(policy, options),
   ];
   const untrustedIds = new Set(
-    entries.flatMap((entry) => (untrusted.has(entry.id) ? [entry.id, ...resourcesOf(entry), entry.policy?.item] : [])),
+    [...entries, ...changed].flatMap((entry) =>
+      untrusted.has(entry.id) ? [entry.id, ...resourcesOf(entry), entry.policy?.item] : [],
+    ),
   );
   const texts = rows.map((row) => JSON.stringify(untrustedIds.has(row.id) ? withWarning(row) : row));
   const digest = createHash("sha256")
@@ -356,20 +361,29 @@ async function keyRows(context: Context, facts: ReadonlyMap<string, JournalFacts
   }
 }
 
-function changesSince(entries: readonly Entry[], since: string | undefined): Row[] {
+type ChangeChoice = { readonly account: Account; readonly since: string | undefined };
+
+async function changesSince(journal: Journal, { account, since }: ChangeChoice): Promise<Entry[]> {
   if (since === undefined) return [];
-  return entries
-    .filter(({ updated_at }) => updated_at >= since)
-    .map(({ id, operation, state, updated_at, profile, ...entry }) => ({
-      kind: "change",
-      id,
-      name: operation,
-      owner: `profile ${profile}`,
-      status: state,
-      created_at: updated_at,
-      policy_item: entry.policy?.item,
-      note: resourcesOf(entry).join(", ") || undefined,
-    }));
+  const changed = await journal.select({ all: true, archived: true, since });
+  return changed.filter((entry) => isOf(entry, scopeOf(account)));
+}
+
+/** A row for each change, with who made it. A rotation and its creation are two entries, of which the second names the first. */
+async function changeRows(journal: Journal, changed: readonly Entry[]): Promise<Row[]> {
+  const actors = await journal.actors(changed.map(({ id }) => id));
+  return changed.map(({ id, operation, state, updated_at, profile, principal, parent, ...entry }) => ({
+    kind: "change",
+    id,
+    name: operation,
+    owner: [...(actors.get(id) ?? []), `profile ${profile}`, principal && `client ${principal}`]
+      .filter(Boolean)
+      .join(", "),
+    status: state,
+    created_at: updated_at,
+    policy_item: entry.policy?.item,
+    note: [...new Set(resourcesOf(entry)), parent && `part of ${parent}`].filter(Boolean).join(", ") || undefined,
+  }));
 }
 
 function unknownRows(policy: Policy | undefined, { waivers, since }: ReportOptions): Row[] {
