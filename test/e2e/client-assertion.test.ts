@@ -71,10 +71,19 @@ function home(...proof: readonly string[]): { at: Home; add: string[] } {
   return { at, add: [...words, "--token-endpoint", endpoint(), ...proof] };
 }
 
+const seconds = (fromNow: number): number => Math.floor(Date.now() / 1000) + fromNow;
+
 /** A signed assertion of the client. */
 function assertion(claims: Readonly<Record<string, unknown>> = {}): string {
-  const now = Math.floor(Date.now() / 1000);
-  const all = { iss: "job", sub: "job", aud: endpoint(), exp: now + 300, iat: now, jti: randomUUID(), ...claims };
+  const all = {
+    iss: "job",
+    sub: "job",
+    aud: endpoint(),
+    exp: seconds(300),
+    iat: seconds(0),
+    jti: randomUUID(),
+    ...claims,
+  };
   const signed = [{ alg: "ES256" }, all].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
   const signature = createSign("SHA256").update(signed.join(".")).sign({ key: privateKey, dsaEncoding: "ieee-p1363" });
   return [...signed, signature.toString("base64url")].join(".");
@@ -173,8 +182,14 @@ const wrong: readonly (readonly [string, () => string, string, number])[] = [
   ["that has expired", () => assertion({ exp: 1_700_000_000 }), 'expires "2023-11-14T22:13:20.000Z"', 0],
   ["that is not valid yet", () => assertion({ nbf: 4_000_000_000 }), 'valid from "2096-10-02T07:06:40.000Z"', 0],
   ["whose expiry is not a time", () => assertion({ exp: "soon" }), 'expires "soon", which is not a time in seconds', 1],
-  ["for another server", () => assertion({ aud: "https://else.example" }), "the audience is usually", 1],
-  ["with another subject", () => assertion({ sub: "someone" }), 'the subject is usually the client id "job".', 1],
+  ["without an expiry", () => assertion({ exp: undefined }), "; it needs a time of expiry.", 1],
+  ["that expired a moment ago", () => assertion({ exp: seconds(-30) }), "; it has expired.", 1],
+  ["that is valid in a moment", () => assertion({ nbf: seconds(30) }), "; it is not valid yet.", 1],
+  ["from the future", () => assertion({ iat: seconds(3600), aud: "" }), "; it was issued in the future.", 1],
+  ["for another server", () => assertion({ aud: "https://else.example" }), "; the audience is usually", 1],
+  ["with another subject", () => assertion({ sub: "someone" }), '; the subject is usually the client id "job".', 1],
+  ["from another issuer", () => assertion({ iss: "someone" }), '; the issuer is usually the client id "job".', 1],
+  ["with another signature", () => assertion().slice(0, -9) + "A".repeat(9), "check the key that signed it", 1],
 ];
 
 it.each(wrong)("an assertion %s is refused with exit 3 and the reason", async (_what, printed, words, sent) => {

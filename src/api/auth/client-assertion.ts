@@ -24,14 +24,15 @@ const leewayMs = 60_000;
  * Authenticates with an assertion that a command printed.
  * @throws Failure `auth` if it is not a JWT, has expired or is not valid yet; the message contains no part of the signature
  */
-export function assertionAuthentication(assertion: string, { nowMs, ...expected }: Checked): AuthenticatedBy {
+export function assertionAuthentication(assertion: string, checked: Checked): AuthenticatedBy {
+  const { nowMs } = checked;
   const payload = payloadOf(assertion);
   if (payload === undefined)
     throw new Failure("auth", "The client assertion is not a signed JWT.", {
       meaning: "It has to be three parts in base64url with dots between them. Nothing was sent.",
       hint: "Check what the command prints: the assertion alone.",
     });
-  const claims = claimsText(payload, expected);
+  const claims = claimsText(payload, checked);
   if (typeof payload.exp === "number" && payload.exp * 1000 < nowMs - leewayMs)
     throw new Failure("auth", "The client assertion has expired.", {
       meaning: `${claims} Nothing was sent.`,
@@ -54,11 +55,7 @@ export function assertionAuthentication(assertion: string, { nowMs, ...expected 
 }
 
 /** The time, and the values that an assertion for this exchange usually contains. */
-interface Checked extends Expected {
-  readonly nowMs: number;
-}
-
-type Expected = Pick<TokenEndpoint, "tokenEndpoint" | "issuer"> & { readonly clientId: string };
+type Checked = Pick<TokenEndpoint, "tokenEndpoint" | "issuer"> & { readonly clientId: string; readonly nowMs: number };
 
 function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undefined {
   const parts = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(assertion);
@@ -72,26 +69,34 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
 }
 
 /**
- * Describes the claims by which a token endpoint accepts an assertion, and their usual values (RFC 7523 §3). An endpoint
- * may expect other values, so a difference is only shown.
+ * Describes the claims by which a token endpoint accepts an assertion, and names those that differ from their usual values
+ * (RFC 7523 §3). An endpoint may expect other values, so a difference is only shown.
  */
-function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, issuer, tokenEndpoint }: Expected): string {
-  const { iss, sub, aud, exp, nbf } = payload;
+function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, nowMs, ...expected }: Checked): string {
+  const { iss, sub, aud, exp, iat, nbf } = payload;
   const claims = {
     issuer: claimText(iss),
     subject: claimText(sub),
     audience: claimText(aud),
     expires: time(exp),
+    ...(iat !== undefined && { issued: time(iat) }),
     ...(nbf !== undefined && { "valid from": time(nbf) }),
   };
-  const servers = [tokenEndpoint, ...(issuer === undefined ? [] : [issuer])];
+  const servers = [expected.tokenEndpoint, ...(expected.issuer === undefined ? [] : [expected.issuer])];
   const isForServer = [aud].flat().some((one) => servers.some((server) => server === one));
-  const other = [
-    ...(sub === clientId ? [] : [`the subject is usually the client id ${JSON.stringify(clientId)}`]),
-    ...(isForServer ? [] : [`the audience is usually ${servers.map((one) => JSON.stringify(one)).join(" or ")}`]),
-  ];
+  const client = `usually the client id ${JSON.stringify(clientId)}`;
+  const differences = [
+    // A CI service issues its tokens under its own address.
+    iss !== clientId && !/^https?:/.test(String(iss)) && `the issuer is ${client}`,
+    sub !== clientId && `the subject is ${client}`,
+    !isForServer && `the audience is usually ${servers.map((one) => JSON.stringify(one)).join(" or ")}`,
+    typeof exp === "number" ? exp * 1000 <= nowMs && "it has expired" : "it needs a time of expiry",
+    typeof iat === "number" && iat * 1000 > nowMs && "it was issued in the future",
+    typeof nbf === "number" && nbf * 1000 > nowMs && "it is not valid yet",
+  ].filter(Boolean);
   const words = Object.entries(claims).map(([name, value]) => `${name} ${value}`);
-  return `The assertion says: ${[words.join(", "), ...other].join("; ")}.`;
+  const usual = "these are the usual values, so check the key that signed it";
+  return `The assertion says: ${[words.join(", "), ...(differences.length > 0 ? differences : [usual])].join("; ")}.`;
 }
 
 function claimText(claim: unknown): string {
