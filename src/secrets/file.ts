@@ -94,6 +94,10 @@ function checkTarget(target: FileTarget, own: readonly string[]): void {
 
 function inspectTarget({ path, force, consent, mayBeOwn }: FileTarget, own: readonly string[]): void {
   if (basename(path) === "") throw refuse(path, "it names no file");
+  if (basename(path) === "-")
+    throw refuse(path, 'other programs mean standard output by "-"', {
+      hint: `Leave ${flags.secretFile} out to print the secret, or name a file.`,
+    });
   if (isAmong(own, path)) throw refuse(path, "integ keeps its own files there");
   const folder = checkFolder(path);
   const found = lstatSync(path, { throwIfNoEntry: false });

@@ -139,6 +139,7 @@ const table: readonly BadDestination[] = [
     says: "taken",
   },
   { name: "a missing folder", words: ["--secret-file", "no/such/file"], code: 2, says: "no/such" },
+  { name: "-", words: ["--secret-file", "-"], code: 2, says: "Leave --secret-file out to print the secret" },
   { name: "a missing profile", words: ["--secret-profile", "nobody"], code: 2, says: "nobody" },
   { name: "an empty command", words: ["--secret-command", " "], code: 2, says: "is empty" },
   {
