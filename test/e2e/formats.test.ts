@@ -20,7 +20,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
     ...env,
   });
   const account = service.us.service_account_id;
-  const item = `  a:\n    service_account: ${account}\n    scopes: [entity:read]\n    secret: { file: a.secret }\n`;
+  const item = `  a:\n    service_account: ${account}\n    scopes: [entity:read]\n    secret: [{ file: a.secret }, { command: cat > b.secret }]\n`;
   writeFileSync(
     created.path("integ.yaml"),
     `version: 1\nid: pol_04dea76e76f3a978\nunmanaged: ignore\noauth_clients:\n${item}`,
@@ -127,7 +127,8 @@ describe("the job summary", () => {
     expect(summary).toMatch(
       /^### integ plan\n\n\| name .*\n.*\n\| a \|[\s\S]*\n### integ apply\n\n\| name .*\n.*\n\| a \|.*done/,
     );
-    expect(summary).not.toContain(readFileSync(at.path("a.secret"), "utf8"));
+    expect(summary).toMatch(/a.secret, command \\?\(sha256 [0-9a-f]{12}…\\?\) \|/);
+    for (const hidden of [readFileSync(at.path("a.secret"), "utf8"), "b.secret"]) expect(summary).not.toContain(hidden);
   });
 
   it("that cannot be written is a warning and keeps the exit code", async () => {

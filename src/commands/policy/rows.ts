@@ -35,7 +35,7 @@ export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Pr
 /** A destination in a job's summary. The summary has more readers than the policy, so it shows only a digest of a command. */
 function summaryText(destination: string): string {
   if (!destination.startsWith("command: ")) return destination;
-  return `command ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}`;
+  return `command (sha256 ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}…)`;
 }
 
 export async function printPlanRows(context: Context, rows: readonly PlanRow[]): Promise<void> {
