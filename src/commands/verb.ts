@@ -10,7 +10,7 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly configure: (command: Command) => Command<Args, Options>;
   /** Asks at a terminal for a missing first argument. @returns undefined without choices: the argument stays missing */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
-  /** The columns of a change's result. integ refuses other fields in `--fields` before it sends a request. */
+  /** All columns of integ's own result. integ refuses other fields in `--fields` before it sends a request. */
   readonly result?: readonly Column[];
   /** Additional formats of this command. */
   readonly formats?: readonly Format[];

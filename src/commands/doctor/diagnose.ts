@@ -1,5 +1,6 @@
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import type { Column } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { machineChecks, profileChecks } from "./checks.ts";
 import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
@@ -9,7 +10,17 @@ import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 /** Time limit of each check's request. */
 const limitMs = 5000;
 
+const columns: readonly Column[] = [
+  { path: "status", heading: "status", kind: "status" },
+  { path: "profile", heading: "profile" },
+  { path: "check", heading: "check", kind: "id" },
+  { path: "message", heading: "message", kind: "sentence" },
+  { path: "hint", heading: "what to do", kind: "advice" },
+  { path: "next", heading: "next", kind: "command" },
+];
+
 export const command = defineVerb({
+  result: columns,
   configure: (command) => command.option("--all-profiles", "Check every stored profile"),
   examples: [
     { line: "integ doctor", does: "profile, address, TLS, clock, credential, permissions, contract, journal, files" },
@@ -42,14 +53,7 @@ async function printRows(
   { rows, isAll }: { readonly rows: readonly ProfileDiagnosis[]; readonly isAll: boolean },
 ): Promise<void> {
   const list = context.output.list({
-    columns: [
-      { path: "status", heading: "status", kind: "status" },
-      ...(isAll ? [{ path: "profile", heading: "profile" }] : []),
-      { path: "check", heading: "check", kind: "id" },
-      { path: "message", heading: "message", kind: "sentence" },
-      { path: "hint", heading: "what to do", kind: "advice" },
-      { path: "next", heading: "next", kind: "command" },
-    ],
+    columns: columns.filter(({ path }) => isAll || path !== "profile"),
     singular: "check",
     plural: "checks",
   });

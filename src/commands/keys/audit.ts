@@ -17,6 +17,7 @@ export const command = defineVerb({
   isPaged: true,
   formats: ["sarif"],
   fields: findingColumns.map(({ path }) => path),
+  result: [...findingColumns, { path: "id", heading: "id" }],
   configure: (command) =>
     command
       .option("--max-age <duration>", "Report keys older than this as too old", "90d")

@@ -45,6 +45,7 @@ interface Row {
 export const command = defineVerb({
   isPaged: true,
   fields: columns.map(({ path }) => path),
+  result: columns,
   formats: ["openmetrics"],
   configure: (command) =>
     command

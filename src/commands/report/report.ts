@@ -64,6 +64,7 @@ interface Row {
 export const command = defineVerb({
   isPaged: true,
   fields: columns.map(({ path }) => path),
+  result: columns,
   formats: ["html"],
   configure: (command) =>
     addPolicyFile(command)
