@@ -104,14 +104,17 @@ export function checkCommandFile(path: string): boolean {
 /** Refuses a file that another user owns or can access, and anything but a plain file. */
 function checkPrivate(fd: number, path: string): Stats {
   const stats = checkMine(fd, path);
-  if (!hasModes) return stats;
-  if ((stats.mode & 0o077) !== 0) {
-    throw new Failure("usage", `${path} is open to other users (mode ${(stats.mode & 0o777).toString(8)}).`, {
-      meaning: "Other users may have read the secret in it, and a file system without permissions cannot protect one.",
-      nextCommand: shell`chmod 600 ${path}`,
-    });
-  }
+  checkMode(stats, path);
   return stats;
+}
+
+/** Refuses a file that other users can access. */
+export function checkMode({ mode }: Stats, path: string): void {
+  if (!hasModes || (mode & 0o077) === 0) return;
+  throw new Failure("usage", `${path} is open to other users (mode ${(mode & 0o777).toString(8)}).`, {
+    meaning: "Other users may have read the secret in it, and a file system without permissions cannot protect one.",
+    nextCommand: shell`chmod 600 ${path}`,
+  });
 }
 
 /** Opens an existing private file without following links, and checks owner and mode. The caller closes the descriptor. */

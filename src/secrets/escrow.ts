@@ -1,11 +1,12 @@
 // Encrypts secrets to age recipients, so that they can be stored in a shared journal. Anyone with a matching identity
 // can claim them anywhere.
 import { flags } from "../next-step.ts";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { armor, Decrypter, Encrypter } from "age-encryption";
 import * as z from "zod/mini";
 import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
+import { checkMode } from "../disk/private-file.ts";
 import type { OneTimeSecret } from "./destination.ts";
 
 const Escrowed = z.object({
@@ -89,6 +90,8 @@ function identitiesIn(path: string | undefined): string[] {
     });
   let text: string;
   try {
+    const stats = statSync(path);
+    if (stats.isFile()) checkMode(stats, path);
     text = readFileSync(path, "utf8");
   } catch (error) {
     throw fileFailure(error, "read the identity", { path });

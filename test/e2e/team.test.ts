@@ -457,7 +457,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(moved.code, moved.stderr).toBe(0);
     expect(await server.sql(`SELECT entry FROM ${one}.integ_escrow`, role.name)).toEqual([]);
     const eve = await administrator(other, { name: "eve" });
-    writeFileSync(eve.path("identity"), identity);
+    writeFileSync(eve.path("identity"), identity, { mode: 0o600 });
     const opened = { env: { INTEG_ESCROW_IDENTITY: eve.path("identity") } };
     const claimed = await eve.integ(["journal", "claim", id, "--secret-file", "s"], opened);
     expect(claimed.code, claimed.stderr).toBe(0);

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 function fileWith(text: string): string {
   const path = join(temporaryFolder(), "identities");
-  writeFileSync(path, text);
+  writeFileSync(path, text, { mode: 0o600 });
   return path;
 }
 
@@ -79,7 +79,7 @@ describe("a secret in escrow", () => {
     });
   });
 
-  it("is not decrypted with a file that is missing or has other content", async () => {
+  it("is not decrypted with a file that is missing, open to others, or has other content", async () => {
     const text = await encryptSecret(secret, [recipients[0]!]);
     const missing = await refusalOf(() => decryptSecret(text, "/no/identities"));
     expect(missing.message).toContain("/no/identities");
@@ -88,6 +88,8 @@ describe("a secret in escrow", () => {
     expect(failure.kind).toBe("usage");
     expect(failure.message).toBe(`The file ${path} contains a line that is not an age identity.`);
     expect(failure.details).toEqual({ hint: "Set INTEG_ESCROW_IDENTITY to a file that age-keygen wrote." });
+    chmodSync(path, 0o640);
+    expect((await refusalOf(() => decryptSecret(text, path))).details.nextCommand).toBe(`chmod 600 ${path}`);
   });
 
   it("must be a secret of integ", async () => {
