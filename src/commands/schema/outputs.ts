@@ -92,6 +92,8 @@ const planRow = z.looseObject({
 const mergeCounts = { added: count, extended: count, unchanged: count };
 
 interface Output {
+  /** What one object is. */
+  readonly what: string;
   readonly schema: z.ZodType;
   /** The commands that print this object: alone, in a `list` envelope, or as NDJSON lines. */
   readonly printedBy: readonly string[];
@@ -101,15 +103,34 @@ interface Output {
   readonly isOfService?: true;
 }
 
-const ofService = (shape: z.ZodRawShape, printedBy: readonly string[]): Output => ({
-  schema: z.looseObject(shape),
+type Shape = z.ZodRawShape | z.ZodType;
+
+const row = (what: string, printedBy: readonly string[], shape: Shape): Output => ({
+  what,
   printedBy,
+  schema: shape instanceof z.ZodType ? shape : z.looseObject(shape),
+});
+
+const document = (what: string, printedBy: readonly string[], shape: Shape): Output => ({
+  ...row(what, printedBy, shape),
+  isDocument: true,
+});
+
+const ofService = (what: string, printedBy: readonly string[], shape: z.ZodRawShape): Output => ({
+  ...row(`${what}, as the service sent it`, printedBy, shape),
   isOfService: true,
 });
+
+const verbs = (noun: string, ...names: readonly string[]): string[] => names.map((name) => `${noun} ${name}`);
 
 /** Outputs by the name that `integ schema` takes. */
 export const outputs: Readonly<Record<string, Output>> = {
   access_key: ofService(
+    "An access key",
+    [
+      ...verbs("keys", "list", "get", "create", "rotate", "revoke", "audit --fix"),
+      ...verbs("journal", "claim", "recover"),
+    ],
     {
       id: text,
       name: text,
@@ -123,19 +144,11 @@ export const outputs: Readonly<Record<string, Output>> = {
       scopes: z.array(text),
       secret: textOrNull.optional().describe("null: it went to a destination"),
     },
-    [
-      "keys list",
-      "keys get",
-      "keys create",
-      "keys rotate",
-      "keys revoke",
-      "keys audit --fix",
-      "journal claim",
-      "journal recover",
-    ],
   ),
-  applied_item: {
-    schema: z.looseObject({
+  applied_item: row(
+    "What was done for an item of a policy",
+    ["apply", ...verbs("adopt", "oauth-client", "access-key"), "adopt"],
+    {
       name: text,
       kind: itemKind,
       action: text,
@@ -146,171 +159,140 @@ export const outputs: Readonly<Record<string, Output>> = {
       message: text,
       choices: z.array(text),
       error: z.looseObject({ kind: text, exit_code: count }).optional(),
-    }),
-    printedBy: ["apply", "adopt", "adopt oauth-client", "adopt access-key"],
-  },
-  client_finding: {
-    schema: finding.extend({ client_id: textOrNull, service_account_id: textOrNull }),
-    printedBy: ["oauth-clients audit"],
-  },
-  commands: {
-    schema: z.looseObject({
-      object: z.literal("program"),
-      commands: z.array(z.looseObject({})),
-      environment: z.array(z.looseObject({})),
-    }),
-    printedBy: ["commands"],
-    isDocument: true,
-  },
-  contract_finding: {
-    schema: z.looseObject({ severity: text, subject: text, detail: text }),
-    printedBy: ["spec check"],
-  },
-  check: {
-    schema: z.looseObject({ check: text, status: text, message: text, next: command.nullable(), hint: textOrNull }),
-    printedBy: ["doctor"],
-  },
-  default_profile: {
-    schema: z.looseObject({ object: z.literal("default_profile"), name: text }),
-    printedBy: ["profiles use"],
-    isDocument: true,
-  },
-  entity: ofService(
-    {
-      id: text,
-      object: text,
-      type: text,
-      status: text,
-      display_name: text,
-      email: text,
-      created_at: time,
-      updated_at: time,
     },
-    ["entities list", "cohorts members"],
   ),
-  error: {
-    schema: z.looseObject({
-      error: z.looseObject({
-        kind: text,
-        message: text,
-        exit_code: count,
-        status: count.optional(),
-        code: text.optional(),
-        title: text.optional(),
-        detail: text.optional(),
-        param: text.optional(),
-        request_id: text.optional(),
-        doc_url: text.optional(),
-        retryable: z.boolean().optional(),
-        hint: text.optional(),
-        next_command: command.optional(),
-      }),
+  client_finding: row(
+    "A finding about an OAuth client or a service account",
+    ["oauth-clients audit"],
+    finding.extend({ client_id: textOrNull, service_account_id: textOrNull }),
+  ),
+  commands: document("All commands with their options, and the environment variables", ["commands"], {
+    object: z.literal("program"),
+    commands: z.array(z.looseObject({})),
+    environment: z.array(z.looseObject({})),
+  }),
+  contract_finding: row("A difference between the published contract and integ's own", ["spec check"], {
+    severity: text,
+    subject: text,
+    detail: text,
+  }),
+  check: row("A check of the profile, the service or this machine", ["doctor"], {
+    check: text,
+    status: text,
+    message: text,
+    next: command.nullable(),
+    hint: textOrNull,
+  }),
+  default_profile: document("The profile that is now the default", ["profiles use"], {
+    object: z.literal("default_profile"),
+    name: text,
+  }),
+  entity: ofService("An entity", ["entities list", "cohorts members"], {
+    id: text,
+    object: text,
+    type: text,
+    status: text,
+    display_name: text,
+    email: text,
+    created_at: time,
+    updated_at: time,
+  }),
+  error: row("The last line of standard error of a command that failed", [], {
+    error: z.looseObject({
+      kind: text,
+      message: text,
+      exit_code: count,
+      status: count.optional(),
+      code: text.optional(),
+      title: text.optional(),
+      detail: text.optional(),
+      param: text.optional(),
+      request_id: text.optional(),
+      doc_url: text.optional(),
+      retryable: z.boolean().optional(),
+      hint: text.optional(),
+      next_command: command.optional(),
     }),
-    printedBy: [],
-  },
-  journal_entry: {
-    schema: journalEntry,
-    printedBy: ["journal list", "journal recover"],
-  },
-  journal_entry_history: {
-    schema: journalEntry.extend({
+  }),
+  journal_entry: row("An entry of the journal: one change", verbs("journal", "list", "recover"), journalEntry),
+  journal_entry_history: document(
+    "An entry of the journal with its steps and the destinations of its secret",
+    ["journal show"],
+    journalEntry.extend({
       destinations: z.array(z.looseObject({ address: text, state: text, proof: textOrNull, at: timeOrNull })),
       history: z.array(z.looseObject({ at: time, state: text })),
     }),
-    printedBy: ["journal show"],
-    isDocument: true,
-  },
-  journal_finding: {
-    schema: z.looseObject({ severity: text, where: text, message: text }),
-    printedBy: ["journal verify"],
-  },
-  journal_import: {
-    schema: z.looseObject({ object: z.literal("journal_import"), ...mergeCounts }),
-    printedBy: ["journal import"],
-    isDocument: true,
-  },
-  journal_move: {
-    schema: z.looseObject({ object: z.literal("journal_move"), from: text, to: text, ...mergeCounts }),
-    printedBy: ["journal move"],
-    isDocument: true,
-  },
-  journal_path: {
-    schema: z.looseObject({ object: z.literal("journal_path"), path: text }),
-    printedBy: ["journal path"],
-    isDocument: true,
-  },
-  journal_pruned: {
-    schema: z.looseObject({
-      object: z.literal("journal_pruned"),
-      removed: count,
-      kept_live: count,
-      live: z.array(z.looseObject({ id: text, operation: text, resource_id: textOrNull, profile: text })),
+  ),
+  journal_finding: row("A defect of the journal", ["journal verify"], { severity: text, where: text, message: text }),
+  journal_import: document("How many entries were imported", ["journal import"], {
+    object: z.literal("journal_import"),
+    ...mergeCounts,
+  }),
+  journal_move: document("How many entries were moved to another journal", ["journal move"], {
+    object: z.literal("journal_move"),
+    from: text,
+    to: text,
+    ...mergeCounts,
+  }),
+  journal_path: document("The place of the journal", ["journal path"], {
+    object: z.literal("journal_path"),
+    path: text,
+  }),
+  journal_pruned: document("How many entries were removed", ["journal prune"], {
+    object: z.literal("journal_pruned"),
+    removed: count,
+    kept_live: count,
+    live: z.array(z.looseObject({ id: text, operation: text, resource_id: textOrNull, profile: text })),
+  }),
+  journal_record: row("A line of an export: first the header, then each record of each entry", ["journal export"], {
+    sum: text,
+    v: count,
+  }),
+  journal_release: document("An entry that was taken from a process", ["journal release"], {
+    object: z.literal("journal_release"),
+    entry: text,
+    holder: z.looseObject({}).nullable(),
+  }),
+  journal_tables: document("The tables of a team's journal", ["journal init"], {
+    object: z.literal("journal_tables"),
+    address: text,
+    version: count,
+    created: z.boolean(),
+    key: text.optional(),
+  }),
+  journal_trust: document("The entries that were signed", ["journal trust"], {
+    object: z.literal("journal_trust"),
+    entries: z.array(text),
+  }),
+  key_finding: row("A finding about an access key", ["keys audit"], keyFinding),
+  keys_audit: document("All findings about access keys, and what was judged", ["keys audit"], {
+    object: z.literal("list"),
+    data: z.array(keyFinding),
+    audit: z.looseObject({
+      checked_at: time,
+      where: text,
+      keys: count,
+      keys_judged: count,
+      complete: z.boolean(),
+      findings_by_severity: z.looseObject({ high: count, medium: count, low: count }),
+      thresholds_seconds: z.looseObject({ max_age: z.number(), max_idle: z.number(), expires_within: z.number() }),
     }),
-    printedBy: ["journal prune"],
-    isDocument: true,
-  },
-  journal_record: {
-    schema: z.looseObject({ sum: text, v: count }).describe("A line: first the header, then each record of each entry"),
-    printedBy: ["journal export"],
-  },
-  journal_release: {
-    schema: z.looseObject({ object: z.literal("journal_release"), entry: text, holder: z.looseObject({}).nullable() }),
-    printedBy: ["journal release"],
-    isDocument: true,
-  },
-  journal_tables: {
-    schema: z.looseObject({
-      object: z.literal("journal_tables"),
-      address: text,
-      version: count,
-      created: z.boolean(),
-      key: text.optional(),
-    }),
-    printedBy: ["journal init"],
-    isDocument: true,
-  },
-  journal_trust: {
-    schema: z.looseObject({ object: z.literal("journal_trust"), entries: z.array(text) }),
-    printedBy: ["journal trust"],
-    isDocument: true,
-  },
-  key_finding: {
-    schema: keyFinding,
-    printedBy: ["keys audit"],
-  },
-  keys_audit: {
-    schema: z.looseObject({
-      object: z.literal("list"),
-      data: z.array(keyFinding),
-      audit: z.looseObject({
-        checked_at: time,
-        where: text,
-        keys: count,
-        keys_judged: count,
-        complete: z.boolean(),
-        findings_by_severity: z.looseObject({ high: count, medium: count, low: count }),
-        thresholds_seconds: z.looseObject({ max_age: z.number(), max_idle: z.number(), expires_within: z.number() }),
-      }),
-      unjudged: z.array(z.looseObject({ rule: text, key_id: textOrNull, key_name: textOrNull, reason: text })),
-      waived: z.array(z.looseObject({})),
-      waivers_ended: z.array(waiver),
-      waivers_unused: z.array(waiver),
-    }),
-    printedBy: ["keys audit"],
-    isDocument: true,
-  },
-  list: {
-    schema: z.looseObject({
-      object: z.literal("list"),
-      receipts: z.array(z.looseObject({})).optional().describe("What a change made before its list"),
-      data: z.array(z.looseObject({})).describe("Rows of the schema of the command"),
-      next_page_token: textOrNull,
-      has_more: z.boolean(),
-    }),
-    printedBy: [],
-  },
-  membership: ofService({}, ["people membership"]),
+    unjudged: z.array(z.looseObject({ rule: text, key_id: textOrNull, key_name: textOrNull, reason: text })),
+    waived: z.array(z.looseObject({})),
+    waivers_ended: z.array(waiver),
+    waivers_unused: z.array(waiver),
+  }),
+  list: row("The envelope of rows in JSON", [], {
+    object: z.literal("list"),
+    receipts: z.array(z.looseObject({})).optional().describe("What a change made before its list"),
+    data: z.array(z.looseObject({})).describe("Rows of the schema of the command"),
+    next_page_token: textOrNull,
+    has_more: z.boolean(),
+  }),
+  membership: ofService("A person's membership", ["people membership"], {}),
   oauth_client: ofService(
+    "An OAuth client",
+    [...verbs("oauth-clients", "list", "get", "create", "rotate", "revoke"), ...verbs("journal", "claim", "recover")],
     {
       object: text,
       id: text,
@@ -321,111 +303,102 @@ export const outputs: Readonly<Record<string, Output>> = {
       created_at: time,
       client_secret: textOrNull.optional().describe("null: it went to a destination"),
     },
-    [
-      ...["list", "get", "create", "rotate", "revoke"].map((verb) => `oauth-clients ${verb}`),
-      "journal claim",
-      "journal recover",
-    ],
   ),
-  person: ofService({ id: text, displayName: text, email: text, status: text }, ["people search"]),
-  plan: {
-    schema: z.looseObject({
-      object: z.literal("plan"),
-      version: z.literal(1),
-      digest: text,
-      made_at: time,
-      policy_file: text,
-      profile: text,
-      region: text,
-      base_url: text,
-      only: z.array(text),
-      data: z.array(planRow),
-      unmanaged: z.array(
-        z.looseObject({
-          kind: itemKind,
-          id: text,
-          name: textOrNull,
-          service_account_id: textOrNull,
-          state: text,
-          created_at: timeOrNull,
-          ownership: text,
-        }),
-      ),
-      made_from: z.record(text, text),
-    }),
-    printedBy: ["plan"],
-    isDocument: true,
-  },
-  plan_item: { schema: planRow, printedBy: ["plan"] },
-  policy_file: {
-    schema: z.looseObject({ object: z.literal("policy_file"), path: text, id: text, items: count }),
-    printedBy: ["policy init"],
-    isDocument: true,
-  },
-  policy_finding: {
-    schema: z.looseObject({ object: text, id: text, rule: text, item: textOrNull, message: text }),
-    printedBy: ["policy check"],
-  },
-  profile: { schema: profile, printedBy: ["profiles add", "profiles edit", "profiles list", "profiles show"] },
-  report_row: {
-    schema: z.looseObject({
-      kind: z.enum(["report", "oauth_client", "access_key", "policy_item", "change", "unknown"]),
-      id: text,
-      name: textOrNull.optional(),
-      owner: textOrNull.optional(),
-      permissions: z.array(text).optional(),
-      status: text.optional(),
-      created_at: timeOrNull.optional(),
-      last_used_at: timeOrNull.optional(),
-      expires_at: timeOrNull.optional(),
-      delivered_to: z.array(text).optional(),
-      proof: text.optional(),
-      policy_item: text.optional(),
-      note: text.optional(),
-    }),
-    printedBy: ["report"],
-  },
-  sandbox: {
-    schema: z.looseObject({ object: z.literal("sandbox"), us: z.looseObject({}), eu: z.looseObject({}) }),
-    printedBy: ["sandbox start", "sandbox status"],
-    isDocument: true,
-  },
-  schema: {
-    schema: z.union([
+  person: ofService("A person", ["people search"], { id: text, displayName: text, email: text, status: text }),
+  plan: document("A plan, which integ apply takes", ["plan"], {
+    object: z.literal("plan"),
+    version: z.literal(1),
+    digest: text,
+    made_at: time,
+    policy_file: text,
+    profile: text,
+    region: text,
+    base_url: text,
+    only: z.array(text),
+    data: z.array(planRow),
+    unmanaged: z.array(
+      z.looseObject({
+        kind: itemKind,
+        id: text,
+        name: textOrNull,
+        service_account_id: textOrNull,
+        state: text,
+        created_at: timeOrNull,
+        ownership: text,
+      }),
+    ),
+    made_from: z.record(text, text),
+  }),
+  plan_item: row("What is to be done for an item of a policy", ["plan"], planRow),
+  policy_file: document("The policy file that was written", ["policy init"], {
+    object: z.literal("policy_file"),
+    path: text,
+    id: text,
+    items: count,
+  }),
+  policy_finding: row("A valid setting of a policy file that is probably a mistake", ["policy check"], {
+    object: text,
+    id: text,
+    rule: text,
+    item: textOrNull,
+    message: text,
+  }),
+  profile: row("A stored profile, without its secrets", verbs("profiles", "add", "edit", "list", "show"), profile),
+  report_row: row("A fact of the access review: a credential, an item, a change or what is not known", ["report"], {
+    kind: z.enum(["report", "oauth_client", "access_key", "policy_item", "change", "unknown"]),
+    id: text,
+    name: textOrNull.optional(),
+    owner: textOrNull.optional().describe("Of a change: who made it, and as which profile"),
+    permissions: z.array(text).optional(),
+    status: text.optional(),
+    created_at: timeOrNull.optional(),
+    last_used_at: timeOrNull.optional(),
+    expires_at: timeOrNull.optional(),
+    delivered_to: z.array(text).optional(),
+    proof: text.optional(),
+    policy_item: text.optional(),
+    note: text.optional(),
+  }),
+  sandbox: document("The addresses and credentials of the sandbox", ["sandbox start", "sandbox status"], {
+    object: z.literal("sandbox"),
+    us: z.looseObject({}),
+    eu: z.looseObject({}),
+  }),
+  schema: row(
+    "A schema's name with the commands that print such objects, or the schema itself",
+    ["schema"],
+    z.union([
       z.looseObject({ name: text, printed_by: z.array(text) }),
       z.looseObject({ $schema: text }).describe("With an object: its JSON Schema"),
     ]),
-    printedBy: ["schema"],
-  },
-  status_row: {
-    schema: z.looseObject({
-      topic: text,
-      name: text,
-      state: text,
-      detail: textOrNull.optional(),
-      due_at: timeOrNull,
-      next_step: command.nullable(),
-    }),
-    printedBy: ["status"],
-  },
-  step: {
-    schema: z.looseObject({
-      step: count.optional(),
-      what: text.optional(),
-      method: textOrNull,
-      url: textOrNull,
-      headers: z.record(text, textOrNull).nullable(),
-      body: z.unknown(),
-    }),
-    printedBy: ["any change with --dry-run"],
-  },
-  token: ofService({ access_token: text, token_type: text, expires_in: z.number().optional() }, [
-    "oauth-clients token",
-  ]),
+  ),
+  status_row: row("A fact that needs attention, or that status always shows", ["status"], {
+    topic: text,
+    name: text,
+    state: text,
+    detail: textOrNull.optional(),
+    due_at: timeOrNull,
+    next_step: command.nullable(),
+  }),
+  step: row("A request or a local change that --dry-run shows", ["any change with --dry-run"], {
+    step: count.optional(),
+    what: text.optional(),
+    method: textOrNull,
+    url: textOrNull,
+    headers: z.record(text, textOrNull).nullable(),
+    body: z.unknown(),
+  }),
+  token: ofService("An access token", ["oauth-clients token"], {
+    access_token: text,
+    token_type: text,
+    expires_in: z.number().optional(),
+  }),
 };
 
 /** @returns the JSON Schema of an output; undefined for an unknown name */
 export function outputJsonSchema(name: string): object | undefined {
   const output = Object.hasOwn(outputs, name) ? outputs[name] : undefined;
-  return output && z.toJSONSchema(output.schema, { target: "draft-2020-12" });
+  if (output === undefined) return undefined;
+  const { $schema, ...rest } = z.toJSONSchema(output.schema, { target: "draft-2020-12" });
+  return { $schema, title: `integ ${name.replaceAll("_", " ")}`, ...rest, description: `${output.what}.` };
 }

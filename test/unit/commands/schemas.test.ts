@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
 import { outputJsonSchema, outputs } from "../../../src/commands/schema/outputs.ts";
 import { isRunnable, nodesBelow } from "../../../src/completion/tree.ts";
+import { policyJsonSchema } from "../../../src/policy/schema.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { outputFaults } from "../../support/check-output.ts";
 
@@ -45,10 +46,11 @@ describe("the schemas of outputs", () => {
     await expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("./schemas.golden.txt");
   });
 
-  it("are JSON Schema 2020-12", () => {
-    for (const name of Object.keys(outputs)) {
-      const schema = outputJsonSchema(name) as { $schema: string };
-      expect(schema.$schema).toBe("https://json-schema.org/draft/2020-12/schema");
+  it("are JSON Schema 2020-12, and say what they describe", () => {
+    for (const name of ["policy", ...Object.keys(outputs)]) {
+      const schema = name === "policy" ? policyJsonSchema() : outputJsonSchema(name)!;
+      const [title, description] = [expect.stringMatching(/^integ \w/), expect.stringMatching(/^[A-Z].+\.$/)];
+      expect(schema).toMatchObject({ $schema: "https://json-schema.org/draft/2020-12/schema", title, description });
       expect(() => new Ajv2020({ allowUnionTypes: true, validateFormats: false }).compile(schema), name).not.toThrow();
     }
   });
