@@ -49,27 +49,18 @@ interface BadDestination {
   readonly says: string | RegExp;
 }
 
-const inVault = ["--secret-to", "vault:secret/apps/ci#client_secret"];
-const inGitHub = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
-const inKubernetes = ["--secret-to", "k8s:apps/my-app#secret"];
+const to = (address: string): string[] => ["--secret-to", address];
+const inVault = to("vault:secret/apps/ci#client_secret");
+const inGitHub = to("github:my-org/my-repo#CLIENT_SECRET");
+const inKubernetes = to("k8s:apps/my-app#secret");
 
 const table: readonly BadDestination[] = [
-  {
-    name: "an unknown store",
-    words: ["--secret-to", "valut:a/b#c"],
-    code: 2,
-    says: "it is not the address of a store",
-  },
-  { name: "a partial Vault address", words: ["--secret-to", "vault:secret"], code: 2, says: "it is not vault:" },
-  { name: "a partial GitHub address", words: ["--secret-to", "github:a#B"], code: 2, says: "it is not github:" },
-  { name: "a partial Kubernetes address", words: ["--secret-to", "k8s:a#b"], code: 2, says: "it is not k8s:" },
-  { name: "a partial keychain address", words: ["--secret-to", "keychain:a"], code: 2, says: "it is not keychain:" },
-  {
-    name: "integ's own keychain entries",
-    words: ["--secret-to", "keychain:integ/p"],
-    code: 2,
-    says: "its own credentials",
-  },
+  { name: "an unknown store", words: to("valut:a/b#c"), code: 2, says: "it is not the address of a store" },
+  { name: "a partial Vault address", words: to("vault:secret"), code: 2, says: "it is not vault:" },
+  { name: "a partial GitHub address", words: to("github:a#B"), code: 2, says: "it is not github:" },
+  { name: "a partial Kubernetes address", words: to("k8s:a#b"), code: 2, says: "it is not k8s:" },
+  { name: "a partial keychain address", words: to("keychain:a"), code: 2, says: "it is not keychain:" },
+  { name: "integ's own keychain entries", words: to("keychain:integ/p"), code: 2, says: "its own credentials" },
   { name: "no VAULT_ADDR", words: inVault, env: () => ({ VAULT_ADDR: "" }), code: 2, says: "needs VAULT_ADDR" },
   { name: "no Vault token", words: inVault, env: () => ({ VAULT_TOKEN: "" }), code: 3, says: "has no token" },
   { name: "a wrong Vault token", words: inVault, env: () => ({ VAULT_TOKEN: "none" }), code: 3, says: "not accepted" },
@@ -81,12 +72,7 @@ const table: readonly BadDestination[] = [
     code: 3,
     says: "may not write",
   },
-  {
-    name: "an engine of version 1",
-    words: ["--secret-to", "vault:old/a#b"],
-    code: 2,
-    says: "not a KV engine of version 2",
-  },
+  { name: "an engine of version 1", words: to("vault:old/a#b"), code: 2, says: "not a KV engine of version 2" },
   {
     name: "a field that is not a string",
     words: inVault,
@@ -116,17 +102,12 @@ const table: readonly BadDestination[] = [
     code: 3,
     says: "may not write",
   },
-  {
-    name: "a missing GitHub environment",
-    words: ["--secret-to", "github:my-org/my-repo@no#A"],
-    code: 2,
-    says: "no environment",
-  },
+  { name: "a missing GitHub environment", words: to("github:my-org/my-repo@no#A"), code: 2, says: "no environment" },
   { name: "no kubectl", words: inKubernetes, env: () => ({ PATH: "/no/such" }), code: 2, says: "not installed" },
   { name: "a store twice", words: [...inVault, ...inVault], code: 2, says: "given twice" },
   {
     name: "a store twice, in other letters",
-    words: [...inGitHub, "--secret-to", "github:My-Org/My-Repo#client_secret"],
+    words: [...inGitHub, ...to("github:My-Org/My-Repo#client_secret")],
     code: 2,
     says: "given twice",
   },
@@ -245,12 +226,8 @@ const yielding: readonly Yielding[] = [
 let tried = 0;
 let notAsExpected = 0;
 afterAll(() => {
-  recordFigure("bad destinations", {
-    destinations: table.length,
-    commands: yielding.length,
-    tried,
-    wrong: notAsExpected,
-  });
+  const counts = { destinations: table.length, commands: yielding.length, tried, wrong: notAsExpected };
+  recordFigure("bad destinations", counts);
 });
 
 const run = (at: Home, words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> =>

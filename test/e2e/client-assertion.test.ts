@@ -36,32 +36,19 @@ beforeAll(async () => {
     response.end('{"object":"list","data":[{"id":"e1"}],"next_page_token":null,"has_more":false}');
   }).listen(0, "127.0.0.1");
   await Promise.all([once(tokens, "listening"), once(api, "listening")]);
+  const authentication = { token_endpoint_auth_method: "private_key_jwt", token_endpoint_auth_signing_alg: "ES256" };
+  const flow = { grant_types: ["client_credentials"], redirect_uris: [], response_types: [] };
+  const keys = [createPublicKey(privateKey).export({ format: "jwk" })];
   const provider = new Provider(addressOf(tokens), {
-    clients: [
-      {
-        client_id: "job",
-        token_endpoint_auth_method: "private_key_jwt",
-        token_endpoint_auth_signing_alg: "ES256",
-        grant_types: ["client_credentials"],
-        redirect_uris: [],
-        response_types: [],
-        jwks: { keys: [createPublicKey(privateKey).export({ format: "jwk" })] },
-      },
-    ],
+    clients: [{ client_id: "job", ...authentication, ...flow, jwks: { keys } }],
     features: { clientCredentials: { enabled: true }, devInteractions: { enabled: false } },
     ttl: { ClientCredentials: 600 },
   });
   answer = provider.callback();
 });
 
-afterEach(() => {
-  [exchanges, reads] = [[], []];
-});
-
-afterAll(() => {
-  tokens.close();
-  api.close();
-});
+afterEach(() => void ([exchanges, reads] = [[], []]));
+afterAll(() => [tokens, api].forEach((server) => server.close()));
 
 /** A home with a key file, and the words that add a profile with this authentication. */
 function home(...proof: readonly string[]): { at: Home; add: string[] } {
@@ -75,16 +62,10 @@ const seconds = (fromNow: number): number => Math.floor(Date.now() / 1000) + fro
 
 /** A signed assertion of the client. */
 function assertion(claims: Readonly<Record<string, unknown>> = {}): string {
-  const all = {
-    iss: "job",
-    sub: "job",
-    aud: endpoint(),
-    exp: seconds(300),
-    iat: seconds(0),
-    jti: randomUUID(),
-    ...claims,
-  };
-  const signed = [{ alg: "ES256" }, all].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
+  const usual = { iss: "job", sub: "job", aud: endpoint(), exp: seconds(300), iat: seconds(0), jti: randomUUID() };
+  const signed = [{ alg: "ES256" }, { ...usual, ...claims }].map((part) =>
+    Buffer.from(JSON.stringify(part)).toString("base64url"),
+  );
   const signature = createSign("SHA256").update(signed.join(".")).sign({ key: privateKey, dsaEncoding: "ieee-p1363" });
   return [...signed, signature.toString("base64url")].join(".");
 }
@@ -203,15 +184,11 @@ it.each(wrong)("an assertion %s is refused with exit 3 and the reason", async (_
   if (signature) expect(stderr).not.toContain(signature.split("\n")[0]);
 });
 
+const notKey = "-----BEGIN PRIVATE KEY-----\nAAAA\n";
 it.each([
   ["is missing", (path: string) => chmodSync(path, 0o600), "other.pem", "there is no file"],
   ["can be read by others", (path: string) => chmodSync(path, 0o644), "key.pem", "chmod 600"],
-  [
-    "is not a private key",
-    (path: string) => writeFileSync(path, "-----BEGIN PRIVATE KEY-----\nAAAA\n"),
-    "key.pem",
-    "not a private key",
-  ],
+  ["is not a key", (path: string) => writeFileSync(path, notKey), "key.pem", "not a private key"],
 ] as const)("a private key that %s is refused before anything is sent", async (_what, change, name, words) => {
   const { at, add } = home("--client-key-file", name, "--no-verify");
   expect(await at.integ(add)).toMatchObject({ code: 0 });

@@ -20,15 +20,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...env });
 }
 
-interface Row {
-  readonly kind: string;
-  readonly id: string;
-  readonly name?: string;
-  readonly note?: string;
-  readonly delivered_to?: readonly string[];
-  readonly proof?: string;
-  readonly owner?: string;
-}
+type Row = Readonly<Record<"kind" | "id", string> & Partial<Record<"name" | "note" | "proof" | "owner", string>>>;
 
 const rowsIn = (text: string): Row[] => (JSON.parse(text) as { data: Row[] }).data;
 
