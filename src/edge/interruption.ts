@@ -1,6 +1,8 @@
 // Handles Ctrl-C, SIGTERM and SIGHUP (a dropped SSH session), and provides a clock that they interrupt.
 import { setMaxListeners } from "node:events";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { hrtime } from "node:process";
+import { isatty } from "node:tty";
 import type { Clock } from "../operations/workbench.ts";
 import { Failure } from "../errors.ts";
 
@@ -40,6 +42,7 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
     onWait();
   };
   for (const signal of signals) process.on(signal, onSignal);
+  process.off("exit", replaceClosedTerminals).on("exit", replaceClosedTerminals);
   return {
     cut: cut.signal,
     clock: {
@@ -63,6 +66,19 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
       for (const signal of signals) process.off(signal, onSignal);
     },
   };
+}
+
+/** At its exit Node restores the modes of the terminals, and aborts if one was closed. Another file is left alone. */
+function replaceClosedTerminals(): void {
+  for (const fd of [0, 1, 2]) {
+    try {
+      if (isatty(fd) || !fstatSync(fd).isCharacterDevice()) continue;
+      closeSync(fd);
+      openSync("/dev/null", "r+");
+    } catch {
+      // The descriptor was closed before.
+    }
+  }
 }
 
 /** Sleeps any length in parts that a timer allows; rejects with the signal's reason on abort. */

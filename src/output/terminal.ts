@@ -1,5 +1,6 @@
 import { fstatSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
+import { isatty } from "node:tty";
 import { errorCode, systemWords } from "../disk/error-words.ts";
 import { writeAll } from "../disk/write.ts";
 import { Failure } from "../errors.ts";
@@ -7,7 +8,11 @@ import type { Pager } from "./pager.ts";
 import { visibleText } from "./visible-text.ts";
 
 /** An input stream of Node. */
-export type InputStream = Readable & { readonly isTTY?: boolean; setRawMode?: (isRaw: boolean) => unknown };
+export type InputStream = Readable & {
+  readonly isTTY?: boolean;
+  readonly fd?: number;
+  setRawMode?: (isRaw: boolean) => unknown;
+};
 
 /** An output stream of Node; `fd` is set for open files. */
 export type OutputStream = Writable & {
@@ -60,6 +65,7 @@ export class Terminal {
   midLine = false;
   readonly #files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   readonly #facts: TerminalFacts;
+  #stdin: InputStream | undefined;
   #outError: unknown;
   /** True if the first output starts the pager. */
   #isPaged = false;
@@ -97,7 +103,7 @@ export class Terminal {
   }
 
   get stdin(): InputStream {
-    return this.#facts.stdin;
+    return (this.#stdin ??= guarded(this.#facts.stdin));
   }
 
   /** Current columns of stdout's terminal; default 80. */
@@ -216,6 +222,14 @@ export class Terminal {
   close(): void {
     this.live?.close();
   }
+}
+
+/** Skips the mode of a terminal that was closed: its error would crash readline. */
+function guarded(stdin: InputStream): InputStream {
+  const { fd, setRawMode } = stdin;
+  if (fd !== undefined && setRawMode !== undefined)
+    stdin.setRawMode = (isRaw) => (isatty(fd) ? setRawMode.call(stdin, isRaw) : stdin);
+  return stdin;
 }
 
 /** Writes all data: Node ignores short writes to files, so a nearly full disk would cut the output. */

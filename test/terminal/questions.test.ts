@@ -1,4 +1,5 @@
 // At a terminal: questions for missing values, hidden secrets, a confirmation before anything is sent, and EOF is not a yes.
+import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { serviceOfFile } from "../support/service.ts";
@@ -50,9 +51,7 @@ describe("questions", () => {
   });
 
   it("names profile and region in the question before a rotation", async () => {
-    const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new", "--json"];
-    const { id } = JSON.parse((await at.integ(["oauth-clients", "create", ...flags])).stdout) as { id: string };
-    const dialog = session(["oauth-clients", "rotate", id, "--secret-file", "rotated.secret"]);
+    const dialog = session(["oauth-clients", "rotate", await createClient(), "--secret-file", "rotated.secret"]);
     await dialog.answer(/Profile env \(us\): create a client with the scopes entity:read/, "n");
     expect(await dialog.ended).toBe(2);
   });
@@ -98,12 +97,22 @@ describe("questions", () => {
     ).toBe(0);
   });
 
+  it.each(["xterm", "dumb"])("stores nothing and exits as usual if the terminal (%s) closes", async (TERM) => {
+    const env = { INTEG_CONFIG_DIR: at.path("closed"), TERM };
+    const dialog = session(["profiles", "add", "a", "--region", "us", "--base-url", service.us.base_url], env);
+    await dialog.seen(/API key/);
+    dialog.close();
+    // A signal would be 0 here.
+    expect([130, 143]).toContain(await dialog.ended);
+    expect(existsSync(at.path("closed"))).toBe(false);
+  });
+
   let activeClient: string | undefined;
   /** One client for all tests of a refused revocation, because an account has at most 20 clients (§8). */
   const sharedClient = async (): Promise<string> => (activeClient ??= await createClient());
   const createClient = async (): Promise<string> => {
-    const account = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
-    const { stdout } = await at.integ(["oauth-clients", "create", ...account, "--json", "--new"]);
+    const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
+    const { stdout } = await at.integ(["oauth-clients", "create", ...flags, "--json", "--new"]);
     return (JSON.parse(stdout) as { id: string }).id;
   };
   const statusOf = async (id: string): Promise<string> => {

@@ -76,6 +76,11 @@ export class Session {
     this.#pty.write(keys);
   }
 
+  /** Closes the terminal. */
+  close(): void {
+    (this.#pty as unknown as { destroy(): void }).destroy();
+  }
+
   /** Waits until this text is printed after the last typed answer. @throws Error after a minute */
   async seen(text: RegExp): Promise<void> {
     for (let tries = 0; !text.test(this.shown); tries++) {
