@@ -3,7 +3,7 @@ import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
 import { joinedWithin, wrapped } from "./formats/layout.ts";
-import { shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
+import { isolated, shortened, visibleJson, visibleLines, visibleText } from "./visible-text.ts";
 
 export interface FailureStyle {
   readonly format: string;
@@ -51,7 +51,10 @@ function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): strin
 function forPerson(failure: Failure, style: FailureStyle): string {
   const paint = painter(style.colour);
   const { meaning, hint, nextCommand, problem } = failure.details;
-  const wrap = (text: string, margin: string): string => wrapped(text, { width: style.width, margin });
+  const wrap = (text: string, margin: string): string => {
+    const broken = wrapped(text, { width: style.width, margin });
+    return style.width === undefined ? broken : isolated(broken);
+  };
   // Findings are the result of a check, not an error.
   const label = failure.kind === "findings" ? "" : "Error: ";
   const first = wrap(`${label}${oneLine(failure.message)}`, "  ").trimStart();

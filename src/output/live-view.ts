@@ -1,6 +1,6 @@
 import type { Ora } from "ora";
 import type { LiveText, Terminal } from "./terminal.ts";
-import { asciiWidth, visibleText } from "./visible-text.ts";
+import { asciiWidth, roughWidth, visibleText } from "./visible-text.ts";
 
 /** A running operation's progress display. */
 export interface Progress {
@@ -188,8 +188,9 @@ export class DrawnTable implements LiveTable {
     const running = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
     const finished = all.filter(({ isOver }) => isOver).reverse();
     const shown = [...running, ...finished, ...all.filter(({ isOver, state }) => !isOver && state === notStarted)];
-    const width = shown.slice(0, room).reduce((widest, { item }) => Math.max(widest, item.length), 0);
-    const lines = shown.slice(0, room).map(({ item, state }) => `  ${item.padEnd(width)}  ${visibleText(state)}`);
+    const width = shown.slice(0, room).reduce((widest, { item }) => Math.max(widest, roughWidth(item)), 0);
+    const padded = (item: string): string => item + " ".repeat(width - roughWidth(item));
+    const lines = shown.slice(0, room).map(({ item, state }) => `  ${padded(item)}  ${visibleText(state)}`);
     return shown.length > room ? [...lines, `  … and ${shown.length - room} more`] : lines;
   }
 }

@@ -21,7 +21,7 @@ import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { relativeTime, timeAhead } from "./relative-time.ts";
 import { pageOf, type RowPage } from "./row-page.ts";
-import { asciiWidth, type DisplayWidth, visibleLines, visibleText } from "./visible-text.ts";
+import { asciiWidth, type DisplayWidth, isolated, visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
 
@@ -175,7 +175,7 @@ export function createOutput(options: OutputOptions): Output {
   // Rows in a pipe may reach the same terminal through the next program, so nothing is drawn in front of them.
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain && !terminal.isPiped;
   const say = (label: string, text: string): void =>
-    terminal.writeErr(message(label, { text, width: terminal.errWidth }));
+    terminal.writeErr(shownTo(terminal.isTTY.stderr, message(label, { text, width: terminal.errWidth })));
   const note = (text: string): void => (quiet ? undefined : say("Note", text));
   const warn = (text: string): void => say("Warning", text);
   const hasRelativeTimes = options.times === undefined ? terminal.isTTY.stdout : options.times === "relative";
@@ -191,7 +191,11 @@ export function createOutput(options: OutputOptions): Output {
     ...createPrinting(options, { note, warn }),
     note,
     ending: (text) =>
-      quiet ? undefined : terminal.writeErr(`${wrapped(visibleText(text), { width: terminal.errWidth })}\n`),
+      quiet
+        ? undefined
+        : terminal.writeErr(
+            shownTo(terminal.isTTY.stderr, `${wrapped(visibleText(text), { width: terminal.errWidth })}\n`),
+          ),
     warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     next: (command) => (quiet ? undefined : say("Next", visibleText(command))),
@@ -300,15 +304,14 @@ async function printPage({ terminal, times }: OutputOptions, lines: Parameters<O
   for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isPlain, time })) {
     const broken = wrapped(visibleText(text), { width: isWhole ? undefined : width, margin: " ".repeat(margin) });
     if (mark === undefined) {
-      await terminal.writeOut(`${broken.trimEnd()}\n`);
+      await terminal.writeOut(shownTo(terminal.isTTY.stdout, `${broken.trimEnd()}\n`));
       continue;
     }
     const shown = tone === undefined || paint === undefined ? mark : paint[tone](mark);
-    const before = `  ${shown} ${visibleText(lead).padEnd(margin - 4)}`;
-    const fitsInMargin = lead.length <= margin - 4;
-    await terminal.writeOut(
-      `${fitsInMargin ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`}\n`,
-    );
+    const leadWidth = measure.of(visibleText(lead));
+    const before = `  ${shown} ${visibleText(lead)}${" ".repeat(Math.max(0, margin - 4 - leadWidth))}`;
+    const line = leadWidth <= margin - 4 ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`;
+    await terminal.writeOut(shownTo(terminal.isTTY.stdout, `${line}\n`));
   }
 }
 
@@ -411,6 +414,10 @@ class LazyList implements ListWriter {
     const { format, target } = this.#options;
     return this.#view.columns.length === 0 && target.fields === undefined && (format === "csv" || format === "table");
   }
+}
+
+function shownTo(isTerminal: boolean, text: string): string {
+  return isTerminal ? isolated(text) : text;
 }
 
 /** Indents further lines, so that untrusted lines cannot imitate integ's. */

@@ -19,6 +19,24 @@ export function visibleText(text: string): string {
   return plain.test(text) ? text : text.replace(unsafeCharacters(), spell);
 }
 
+const letters = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]+";
+/** Commands with a quoted word, which are copied, or right-to-left words with a sign between them. */
+const rightToLeft = new RegExp(`integ (?:[^'\\n]*'[^'\\n]*')+|${letters}(?:[ .,"_-]?${letters})*`, "gu");
+
+/** Isolates right-to-left names in visible text, so that a terminal does not reorder the text around them. */
+export function isolated(text: string): string {
+  return plain.test(text)
+    ? text
+    : text.replace(rightToLeft, (found) => (found.startsWith("integ ") ? found : `\u2068${found}\u2069`));
+}
+
+const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g;
+
+/** Columns of a text, close enough to wrap it. Pairs of surrogates are mostly wide. */
+export function roughWidth(text: string): number {
+  return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
+}
+
 /** Like {@link visibleText}, but keeps new lines. */
 export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);

@@ -1,5 +1,6 @@
 // The plan on a terminal: each item that is not unchanged, with its destinations, and a line of counts. Pure.
 import type { PageLine } from "../../output/output.ts";
+import { roughWidth } from "../../output/visible-text.ts";
 import { grantWords, type PlannedItem, type Plan, type Unmanaged } from "../../policy/plan.ts";
 import { nounOf } from "./adoption.ts";
 
@@ -15,7 +16,7 @@ export interface PlanPage {
 export function planPage({ plan, file, as, width = Number.POSITIVE_INFINITY }: PlanPage): PageLine[] {
   const { items, unmanaged } = plan;
   const shown = items.filter((item) => kindOf(item) !== "unchanged");
-  const names = Math.min(24, Math.max(0, ...shown.map(({ row }) => row.name.length)));
+  const names = Math.min(24, Math.max(0, ...shown.map(({ row }) => roughWidth(row.name))));
   // If the text does not fit beside the names, it goes below them.
   const margin = names + 6 + 36 > width ? 6 : names + 6;
   const lines = shown.flatMap((item) => itemLines(item, { margin, width }));

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { shortened, visibleText } from "../visible-text.ts";
+import { isolated, shortened, visibleText } from "../visible-text.ts";
 import { askOnTerminal, type PromptContext } from "./prompts.ts";
 import type { PlainList } from "./plain.ts";
 
@@ -48,7 +48,7 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
   const { autocomplete, select } = await import("@clack/prompts");
   // Clack would show the hint on the active row only, but hints distinguish the rows.
   const options = optionsOf(list).map(({ hint, label, ...option }) => ({ ...option, label: withHint(label, hint) }));
-  const shown = { message: visibleText(list.question), options, maxItems: rowsShown };
+  const shown = { message: isolated(visibleText(list.question)), options, maxItems: rowsShown };
   const key = await askOnTerminal(context, (streams) =>
     options.length < searchedFrom
       ? select({ ...streams, ...shown })
@@ -82,7 +82,7 @@ export async function pickSome(
       output: Object.assign(Object.create(streams.output) as Writable, {
         write: (text: string) => streams.output.write(text.replace(/(?<!\d)1 items/, "1 item")),
       }),
-      message: visibleText(list.question),
+      message: isolated(visibleText(list.question)),
       maxItems: rowsShown,
       required: true,
       filter: fits,
@@ -118,7 +118,7 @@ function keysOf(choices: readonly Choice[], values: readonly string[]): string[]
 }
 
 function labelOf(text: string): string {
-  return shortened(visibleText(text), longestLabel);
+  return isolated(shortened(visibleText(text), longestLabel));
 }
 
 /** True if a row matches the search. The row `other` always matches, so that a search cannot hide it. */

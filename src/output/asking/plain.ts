@@ -2,7 +2,7 @@
 // repeats after an invalid answer.
 import { StringDecoder } from "node:string_decoder";
 import { wrapped } from "../formats/layout.ts";
-import { visibleText } from "../visible-text.ts";
+import { isolated, visibleText } from "../visible-text.ts";
 import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
 /** The line that a terminal in line mode sends for Escape and Enter. */
@@ -34,7 +34,7 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
 /** Prints the prompt and a space, wrapped between words, so that the terminal does not break an id. */
 function writePrompt(terminal: PromptContext["terminal"], prompt: string): void {
   const width = terminal.errWidth;
-  terminal.writeErr(`${wrapped(prompt, { width: width && width - 1 })} `);
+  terminal.writeErr(`${isolated(wrapped(prompt, { width: width && width - 1 }))} `);
 }
 
 /** Asks until `read` accepts the answer. @param read returns undefined after printing why an answer is invalid */

@@ -2,7 +2,7 @@ import type { Key } from "node:readline";
 import type { Writable } from "node:stream";
 import { Failure } from "../../errors.ts";
 import type { Terminal } from "../terminal.ts";
-import { visibleText } from "../visible-text.ts";
+import { isolated, visibleText } from "../visible-text.ts";
 
 /** The terminal for questions, and the signal that ends them. An interrupted question throws the signal's reason. */
 export interface PromptContext {
@@ -93,7 +93,7 @@ export async function askYesOrNo(
   context: PromptContext,
   { question, destructive }: { question: string; destructive: boolean },
 ): Promise<boolean> {
-  const message = visibleText(question);
+  const message = isolated(visibleText(question));
   await discardTypedAhead(context);
   const { confirm, settings } = await import("@clack/prompts");
   // Clack's vim keys would flip the answer.
@@ -110,7 +110,7 @@ export async function askText(
   { question, ...options }: Question & { question: string },
 ): Promise<string> {
   const { hidden = false, validate } = options;
-  const message = visibleText(question);
+  const message = isolated(visibleText(question));
   const problem = (given: string | undefined): string | undefined => {
     const reason = validate?.(given ?? "");
     return reason === undefined ? undefined : visibleText(reason);

@@ -1,4 +1,5 @@
 // Fits tables and texts to a terminal: rows or blocks, and wrapped lines. Values that users copy stay whole.
+import { roughWidth } from "../visible-text.ts";
 
 /** Columns between two table columns. */
 export const gap = 2;
@@ -98,7 +99,7 @@ export function wrapped(text: string, { width, margin = "" }: Wrapping): string 
   let line = "";
   for (const word of wordsOf(text)) {
     const longer = line === "" ? word : `${line} ${word}`;
-    if (line !== "" && margin.length + longer.length > width) {
+    if (line !== "" && margin.length + roughWidth(longer) > width) {
       lines.push(margin + line);
       line = word;
     } else line = longer;
@@ -113,7 +114,7 @@ export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_I
   for (const part of parts) {
     const last = lines.at(-1);
     const joined = `${last} · ${part}`;
-    if (last !== undefined && joined.length <= width) lines[lines.length - 1] = joined;
+    if (last !== undefined && roughWidth(joined) <= width) lines[lines.length - 1] = joined;
     else lines.push(part);
   }
   return lines;

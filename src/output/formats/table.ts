@@ -4,7 +4,7 @@ import { JsonText, type Parts } from "../../api/json/json-text.ts";
 import { ChosenFields, type FieldPath, valuesAt } from "../fields.ts";
 import { relativeTime, relativeTimeWidth } from "../relative-time.ts";
 import type { RowPage } from "../row-page.ts";
-import { type DisplayWidth, asciiWidth, isAscii, visibleText } from "../visible-text.ts";
+import { type DisplayWidth, asciiWidth, isAscii, isolated, visibleText } from "../visible-text.ts";
 import { type CellColumn, cellColumns, type Cell, personCell, statusCell } from "./cells.ts";
 import {
   gap,
@@ -161,7 +161,7 @@ class TableList implements PageWriter {
     const named = nonempty.map((index) => `${this.#columns[index]?.heading} ${visibleText(cells[index] ?? "")}`);
     const { width } = this.#target;
     return joinedWithin(named, width - 2)
-      .map((line) => `${wrapped(line, { width, margin: "  " })}\n`)
+      .map((line) => `${isolated(wrapped(line, { width, margin: "  " }))}\n`)
       .join("");
   }
 
@@ -221,7 +221,7 @@ class TableList implements PageWriter {
       const fits = indent + this.#measure.of(cell) <= this.#target.width;
       const lines = fits
         ? " ".repeat(indent - this.#measure.of(heading)) + value
-        : `\n${this.#columns[index]?.kind === "id" ? this.#ownLine(value, cell) : wrapped(cell, { width: this.#target.width, margin: "  " })}`;
+        : `\n${this.#columns[index]?.kind === "id" ? this.#ownLine(value, cell) : isolated(wrapped(cell, { width: this.#target.width, margin: "  " }))}`;
       text += `${label}${lines}\n`;
     }
     return text;
@@ -233,9 +233,10 @@ class TableList implements PageWriter {
   }
 
   #painted(text: string, { index, isHeading }: { index: number; isHeading: boolean }): string {
-    if (this.#paint === undefined) return text;
-    if (isHeading) return this.#paint.bold(text);
-    return this.#columns[index]?.kind === "status" ? paintStatus(text, this.#paint) : text;
+    const shown = this.#target.isTerminal ? isolated(text) : text;
+    if (this.#paint === undefined) return shown;
+    if (isHeading) return this.#paint.bold(shown);
+    return this.#columns[index]?.kind === "status" ? paintStatus(text, this.#paint) : shown;
   }
 
   async end(): Promise<void> {
@@ -287,7 +288,8 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   };
   const lines = columns.map((column, index) => {
     const heading = headings[index] ?? "";
-    const value = personCell(cell(column), { kind: column.kind, time });
+    const given = personCell(cell(column), { kind: column.kind, time });
+    const value = target.isTerminal ? isolated(given) : given;
     const shown = paint !== undefined && column.kind === "status" ? paintStatus(value, paint) : value;
     return (paint?.bold(heading) ?? heading) + " ".repeat(width - measure.of(heading) + gap) + shown;
   });

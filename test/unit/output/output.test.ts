@@ -145,11 +145,8 @@ describe("messages next to the result", () => {
       output.note("good to know");
       output.warn("look out");
       output.next(shell`integ doctor`);
-      const last = quiet ? "Warning: look out\n" : "Next: integ doctor\n";
-      await expect.poll(() => stderr.text).toContain(last);
-      expect(stderr.text).toBe(
-        quiet ? "Warning: look out\n" : "Note: good to know\nWarning: look out\nNext: integ doctor\n",
-      );
+      const [before, after] = quiet ? ["", ""] : ["Note: good to know\n", "Next: integ doctor\n"];
+      await expect.poll(() => stderr.text).toBe(`${before}Warning: look out\n${after}`);
       expect(stdout.text).toBe("");
     }
   });
@@ -168,6 +165,21 @@ describe("messages next to the result", () => {
     const shown = stage({ tty: true });
     await shown.output.text("a\tb\u001b[1m");
     expect(shown.stdout.text).toBe("a\tb\\u{1b}[1m\n");
+  });
+
+  it("isolate right-to-left names on a terminal, in sentences, tables and pages, not in commands", async () => {
+    const { output, stdout, stderr } = stage({ tty: true, columns: 80 });
+    output.note("א ב, ג 12 days");
+    output.next(shell`integ journal show ${"א"}`);
+    await expect
+      .poll(() => stderr.text)
+      .toBe("Note: \u2068א ב\u2069, \u2068ג\u2069 12 days\nNext: integ journal show 'א'\n");
+    await output.list({ columns: [{ path: "a", heading: "a" }], singular: "row", plural: "rows" }).whole([{ a: "א" }]);
+    await output.page(() => [{ mark: "!", lead: "日本", margin: 10, text: "א" }]);
+    expect(stdout.text).toBe("A\n\u2068א\u2069\n  ! 日本  \u2068א\u2069\n");
+    const piped = stage();
+    piped.output.note("א");
+    expect(piped.stderr.text).toBe("Note: א\n");
   });
 });
 
