@@ -56,8 +56,10 @@ const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
 const blank: PageLine = { margin: 0, text: "" };
 
 export function statusPage(status: Status, screen: Screen): PageLine[] {
-  const { headline, waiting, slots, unread } = status;
-  const needed = status.needed.toSorted((a, b) => orderOf(a) - orderOf(b) || dateOf(a) - dateOf(b));
+  const { headline, slots, unread } = status;
+  const [needed = [], waiting = []] = [status.needed, status.waiting].map((items) =>
+    items.toSorted((a, b) => orderOf(a) - orderOf(b) || dateOf(a) - dateOf(b)),
+  );
   return [
     { margin: 0, text: headline.join(" · ") },
     blank,
@@ -69,8 +71,8 @@ export function statusPage(status: Status, screen: Screen): PageLine[] {
               unread === undefined ? "Nothing needs you." : `No change needs you. Access keys were not read: ${unread}`,
           },
         ]
-      : section("Needs you", needed, { ...screen, more: "integ status --json" })),
-    ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, { ...screen, more: "integ journal list" })]),
+      : section("Needs you", needed, screen)),
+    ...(waiting.length === 0 ? [] : [blank, ...section("Waiting", waiting, screen)]),
     blank,
     ...credentialLines(status, screen),
     ...(slots.size === 0 ? [] : [blank, ...slotLines(slots, screen)]),
@@ -85,7 +87,7 @@ function dateOf({ at }: StatusItem): number {
   return Date.parse(at ?? "") || 0;
 }
 
-function section(title: string, all: readonly StatusItem[], screen: Screen & { readonly more: string }): PageLine[] {
+function section(title: string, all: readonly StatusItem[], screen: Screen): PageLine[] {
   const items = all.slice(0, maximum.items);
   const [whats, states] = [columnOf(items, ({ what }) => what, screen), columnOf(items, ({ state }) => state, screen)];
   const commands = Math.max(0, ...items.map(({ command }) => command?.length ?? 0));
@@ -100,7 +102,7 @@ function section(title: string, all: readonly StatusItem[], screen: Screen & { r
     return [{ ...marked, text: `${what}: ${state}` }, ...next];
   });
   const { length: left } = all.slice(maximum.items);
-  const rest = left === 0 ? [] : [{ margin: 4, text: `and ${left} more: ${screen.more}` }];
+  const rest = left === 0 ? [] : [{ margin: 4, text: `and ${left} more, due later: integ status --json` }];
   return [{ margin: 0, text: title }, ...lines, ...rest];
 }
 
@@ -120,29 +122,32 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   if (all.length === 0)
     return [{ margin: 0, text: "No credential is known: integ lists access keys, and clients of its journal." }];
   const timed = { nowMs, time: screen.time };
-  const sorted = all.toSorted((a, b) => validFor(a, nowMs) - validFor(b, nowMs));
+  const end = (one: LiveCredential): number => Math.min(validFor(one, nowMs), Number.MAX_VALUE);
+  const start = ({ createdAt = "" }: LiveCredential): number => Date.parse(createdAt) || nowMs;
+  // The cut keeps those that expire first; of those that never expire, the oldest.
+  const sorted = all.toSorted((a, b) => end(a) - end(b) || start(a) - start(b));
   const shown = sorted.slice(0, maximum.credentials);
   const rest: PageLine[] =
     sorted.length === shown.length
       ? []
-      : [{ margin: 4, text: `and ${sorted.length - shown.length} more: integ report` }];
-  const name = ({ name: of = "" }: LiveCredential): string => screen.measure.fit(visibleText(of), 24);
+      : [{ margin: 4, text: `and ${sorted.length - shown.length} more, valid for longer: integ report` }];
   const column = (heading: string, text: (one: LiveCredential) => string): ReturnType<typeof columnOf> =>
     columnOf(["", ...shown], (one) => (typeof one === "string" ? heading : text(one)), screen);
+  const names = (most: number): ReturnType<typeof columnOf> =>
+    column("", ({ name = "" }) => screen.measure.fit(visibleText(name), most));
   const ids = column("Credentials", ({ id }) => `    ${id}`);
   const expiries = column("expires", (one) => expiryWords(one, timed));
-  // Omit these columns, in this order, until the timeline fits.
-  const optional = [
-    column("", name),
-    column("last used", (one) => lastUseWords(one, timed)),
-    column("age", (one) => ageWords(one, nowMs)),
-  ];
+  const used = column("last used", (one) => lastUseWords(one, timed));
+  const ages = column("age", (one) => ageWords(one, nowMs));
   const widthOf = (columns: readonly { readonly width: number }[]): number =>
     columns.reduce((sum, { width }) => sum + width + 2, 0);
-  const tables = [0, 1, 2, 3].map((from) => {
-    const [names, used, ages] = optional.map((one, index) => (index < from ? [] : [one]));
-    return [ids, ...names!, ...ages!, ...used!, expiries];
-  });
+  const left = screen.width - widthOf([ids, expiries]) - scales.at(-1)!.length - 2;
+  // If a line does not fit, columns are left out; without its name a credential is a sentence.
+  const tables = [
+    [ids, names(24), ages, used, expiries],
+    [ids, names(24), ages, expiries],
+    ...(left < 8 ? [] : [[ids, names(Math.min(24, left)), expiries]]),
+  ];
   const [table] = tables.flatMap((columns) => {
     const scale = scales.find(({ length }) => widthOf(columns) + length <= screen.width);
     return scale === undefined ? [] : [{ columns, scale }];

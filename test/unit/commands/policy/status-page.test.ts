@@ -65,12 +65,12 @@ it.each([
   [39, 100],
   [12, 80],
 ])(
-  "the page draws the timeline of ids of %i characters at %i columns: other columns are left out for it",
+  "the page draws the timeline and the names of ids of %i characters at %i columns: other columns are left out for it",
   async (length, columns) => {
     const credentials = morning.credentials.map((one) => ({ ...one, id: one.id.padEnd(length, "0") }));
     const text = await statusAt({ ...morning, credentials }, columns);
     expect(text).toMatch(/expires +now ·· 30|expires +now ······ 30/);
-    expect(text).toMatch(/in 6[01] days +█/);
+    expect(text).toMatch(/  ending .*in 6 days +█/);
     expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
   },
 );
@@ -84,8 +84,13 @@ it("the page lists the items that need a person by severity, then by kind and da
       ["✗", "a", -1],
     ] as const
   ).map(([mark, what, days, kind = 0]) => ({ mark, kind, what, state: "", at: inDays(days) }));
-  const text = await statusAt({ ...morning, needed: items }, 80);
-  expect(text.match(/^  [✗!] [abcd]\b/gm)).toEqual(["  ✗ a", "  ✗ b", "  ! c", "  ! d"]);
+  const later = items.map(
+    (item, index) => ({ ...item, mark: "·", what: `w${9 - index}`, at: inDays(-index) }) as const,
+  );
+  const text = await statusAt({ ...morning, needed: items, waiting: later }, 80);
+  expect(text.match(/^  [✗!·] ([abcd]|w\d)\b/gm)).toEqual(
+    ["✗ a", "✗ b", "! c", "! d", "· w6", "· w7", "· w9", "· w8"].map((line) => `  ${line}`),
+  );
 });
 
 it("the page reports an empty account, and sorts 3,000 credentials by their end", async () => {
@@ -97,5 +102,7 @@ it("the page reports an empty account, and sorts 3,000 credentials by their end"
   const many = Array.from({ length: 3000 }, (_, index) => key(`ak_${index}`, "", [1, 1, 3000 - index]));
   const text = await statusAt({ ...morning, credentials: many }, 80);
   expect(text).toContain("ak_2999");
-  expect(text).toContain("and 2970 more: integ report");
+  expect(text).toContain("and 2970 more, valid for longer: integ report");
+  const aged = many.map((one, index) => ({ ...one, createdAt: inDays(-index), expiresAt: null }));
+  expect(await statusAt({ ...morning, credentials: aged }, 80)).toContain("ak_2999");
 });
