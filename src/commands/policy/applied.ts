@@ -13,7 +13,7 @@ export const appliedColumns = [
   { path: "kind", heading: "kind", kind: "text", isDetail: true },
   { path: "action", heading: "action", kind: "status" },
   { path: "result", heading: "result", kind: "status" },
-  { path: "resource_id", heading: "resource" },
+  { path: "resource_id", heading: "resource", isDetail: true },
   { path: "due_at", heading: "due", kind: "time", isDetail: true },
   // In a narrow table, a text column moves below its row; an id column would turn each row into a block.
   { path: "entry", heading: "entry", kind: "text" },
@@ -116,7 +116,6 @@ export function conclude(
   applied: readonly AppliedItem[],
   { file, isAdoption = false }: { readonly file: string; readonly isAdoption?: boolean },
 ): void {
-  if (applied.length > 1) output.ending(countWords(applied, isAdoption));
   const failures = applied.flatMap(({ outcome, planned }) =>
     outcome?.failure ? [{ name: planned.row.name, failure: outcome.failure, entry: outcome.entry! }] : [],
   );
@@ -124,15 +123,16 @@ export function conclude(
   const severest = worstOf(failures.filter(({ failure }) => !isInterruption(failure)));
   const worst = severest?.kind === "outcome_unknown" ? severest : (interrupted ?? severest);
   for (const { name, failure } of failures) if (failure !== worst) output.warn(`${name}: ${failure.message}`);
-  if (worst !== undefined) throw worst;
   const left = applied.filter((item) => ["stalled", "left"].includes(resultOf(item)));
-  if (left.length === 0) return;
-  const names = left.map(({ planned }) => planned.row.name);
-  const [first] = left;
   for (const { planned } of left) {
     const commands = adoptionCommands(planned.decision, file);
     if (commands.length > 0) output.note(`${planned.row.name}: ${commands.join(", or ")}`);
   }
+  if (applied.length > 1) output.ending(countWords(applied, isAdoption));
+  if (worst !== undefined) throw worst;
+  if (left.length === 0) return;
+  const names = left.map(({ planned }) => planned.row.name);
+  const [first] = left;
   throw new Failure(
     "findings",
     `${names.length === 1 ? "1 item was" : `${names.length} items were`} left: ${names.join(", ")}.`,

@@ -16,7 +16,7 @@ export interface Column {
    * behind `Next:` and `Fix:`.
    */
   readonly kind?: "text" | "time" | "word" | "status" | "list" | "id" | "sentence" | "command" | "advice";
-  /** True if a narrow terminal omits the column; other columns move below the row. */
+  /** True if a narrow terminal omits the column; an id and other columns move below the row. */
   readonly isDetail?: boolean;
   /** Shown on a terminal only with `--fields`. */
   readonly isHidden?: boolean;

@@ -246,15 +246,16 @@ class TableList implements PageWriter {
 }
 
 /**
- * Names and sentences shrink first, then optional columns are dropped; ids, words, statuses and times never shrink, and
- * sentences are never dropped.
+ * Names and sentences shrink first, then optional columns are dropped, and ids of details move below; ids, words, statuses
+ * and times never shrink, and sentences are never dropped.
  */
 function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]): WidthRange[] {
   return columns.map(({ kind, isDetail = false }, index) => {
     const width = widths[index] ?? 0;
-    const isNeeded = index === 0 || isWhole(kind) || kind === "sentence";
+    const isMovable = isDetail && kind === "id";
+    const isNeeded = index === 0 || (isWhole(kind) && !isMovable) || kind === "sentence";
     const least = kind === "sentence" ? narrowestSentence : narrowest;
-    const otherwise = isNeeded ? "block" : isDetail ? "away" : "below";
+    const otherwise = isNeeded ? "block" : isDetail && !isMovable ? "away" : "below";
     return { width, least: isWhole(kind) || kind === "time" ? width : least, otherwise };
   });
 }

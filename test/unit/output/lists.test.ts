@@ -235,17 +235,17 @@ describe("table", () => {
     const row = '{"id":"e1","status":"active","created_at":"2026-11-18T12:00:00Z","made.by":"ada"}';
     const below = await shown([id, status, created], row);
     expect(below).toEqual(["ID  STATUS\ne1  active\n  created 3 days ago\n", ""]);
+    const other = { path: "resource_id", heading: "resource", isDetail: true };
+    const whole = await shown([id, other, status], `{"id":"e1","resource_id":"${"r".repeat(13)}","status":"active"}`);
+    expect(whole).toEqual([`ID  STATUS\ne1  active\n  resource ${"r".repeat(13)}\n`, ""]);
     const [out, err] = await shown([id, { ...created, isDetail: true }, status], row);
     expect(out).toBe("ID  STATUS\ne1  active\n");
     expect(err?.replaceAll("\n  ", " ")).toBe(
       "Note: Hidden columns: created_at (no space). To see them: --fields id,created_at\n",
     );
     const none = row.replace(/"2026[^"]*"/, "null");
-    for (const columns of [
-      [id, status, created],
-      [id, status, { ...created, isDetail: true }],
-    ])
-      expect(await shown(columns, none)).toEqual(["ID  STATUS\ne1  active\n", ""]);
+    for (const last of [created, { ...created, isDetail: true }])
+      expect(await shown([id, status, last], none)).toEqual(["ID  STATUS\ne1  active\n", ""]);
   });
 
   it("never truncates a value from a fixed set, on later pages either", async () => {
