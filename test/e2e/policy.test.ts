@@ -183,7 +183,8 @@ describe("oauth-clients audit --fix", () => {
     const words = ["oauth-clients", "audit", "--fix", "--max-age", "1s", "--json"];
     const trial = await integ(...words, "--dry-run");
     expect(trial.stdout).toContain(`${made[0]!.id}: create`);
-    expect((await integ(...words)).code).toBe(2);
+    const asked = await integ(...words);
+    expect([asked.code, asked.stderr]).toEqual([2, expect.stringMatching(/rotate .*old-1\.secret.*valid for 24h\?/)]);
     expect(readFileSync(home.path("old-1.secret"), "utf8")).toBe(before);
     const fixed = await integ(...words, "--yes");
     const after = readFileSync(home.path("old-1.secret"), "utf8");
@@ -200,7 +201,8 @@ describe("oauth-clients audit --fix", () => {
   });
 
   it("prints no new secret to the log of GitHub Actions", async () => {
-    await create("masked");
+    for (const name of ["masked", "taken"]) await create(name);
+    writeFileSync(home.path("taken.secret"), "other");
     await new Promise((done) => setTimeout(done, 2100));
     const words = ["oauth-clients", "audit", "--fix", "--max-age", "1s", "--json", "--yes"];
     const before = readFileSync(home.path("masked.secret"), "utf8");
@@ -208,6 +210,10 @@ describe("oauth-clients audit --fix", () => {
     const after = readFileSync(home.path("masked.secret"), "utf8");
     expect(after, fixed.stderr).not.toBe(before);
     expectHidden(after, fixed);
+    expect(fixed.stderr).toMatch(
+      /taken.secret: the file already exists.*"next_command":"integ oauth-clients rotate oac/,
+    );
+    expect(fixed.stderr).not.toContain("--force");
   });
 });
 
@@ -226,7 +232,7 @@ describe("keys audit --fix", () => {
   };
 
   it("asks, and revokes no key that the caller may authenticate with", async () => {
-    expect((await integ(...words)).code).toBe(2);
+    expect((await integ(...words)).stderr).toContain("revoke ak_us_expired, unused as far as the API shows?");
     const trial = await integ(...words, "--dry-run");
     expect((JSON.parse(trial.stdout) as { data: { what: string }[] }).data.map(({ what }) => what)).toEqual([
       "revoke ak_us_expired",
@@ -252,7 +258,10 @@ describe("keys audit --fix", () => {
       expect(fixed.code, fixed.stderr).toBe(10);
       const revoked = (JSON.parse(fixed.stdout) as { data: { id: string }[] }).data.map(({ id }) => id);
       expect(revoked.sort()).toEqual(["ak_us_forgotten", "ak_us_idle"]);
-      expect(fixed.stderr).toContain("ak_us_ending");
+      expect(fixed.stderr).toMatch(/ak_us_ending .*\n/);
+      const ending = await integHere(own, [...words, "--dry-run", "-p", "prod"]);
+      expect(ending.stderr).toMatch(/integ keys rotate ak_us_ending [^\n]* -p prod\n/);
+      expect(fixed.stderr).toMatch(/The audit has 5 findings on 2 keys: /);
       const active = await activeKeys();
       expect(active).toContain(us.access_key_id);
       for (const id of revoked) expect(active).not.toContain(id);

@@ -5,8 +5,8 @@ import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { shell } from "../../next-step.ts";
-import type { Destination } from "../../secrets/destination.ts";
+import { type NextCommand, type NextStep, shell, stepAs } from "../../next-step.ts";
+import { type Destination, namesOf } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
@@ -61,7 +61,11 @@ export async function fixKeys(
   };
   const isAnyNew = [...fixes.values()].some((one) => one !== undefined);
   const view = isAnyNew ? deliveredKeyView : revokedKeyView;
-  await changeEach(context, { ids: [...fixes.keys()], view, change, states: ["fixing", "fixed"] });
+  const ifOccupied = (id: string): NextStep => ({
+    hint: "Move what is there away, or replace the key with another destination.",
+    nextCommand: findings.find(({ key_id }) => key_id === id)!.remedy as NextCommand,
+  });
+  await changeEach(context, { ids: [...fixes.keys()], view, change, states: ["fixing", "fixed"], ifOccupied });
   return left;
 }
 
@@ -105,22 +109,26 @@ function isFixedByReplacement({ rule, key_id, remedy }: Finding): boolean {
   return ageRules.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");
 }
 
-function reportFinding({ output }: Context, finding: Finding, fixes: Fixes): void {
+function reportFinding({ output, settings }: Context, finding: Finding, fixes: Fixes): void {
   const { key_id, key_name, message, remedy } = finding;
   const planned =
     fixes.get(key_id ?? "") === undefined ? "--fix revokes it." : "--fix replaces it, with an overlap of 1d.";
   const isFixed = key_id !== null && fixes.has(key_id);
-  const step = isFixed ? planned : remedy.startsWith("integ ") ? `Next: ${remedy}` : remedy;
+  const next = stepAs(settings.profile, remedy);
+  const step = isFixed ? planned : next.startsWith("integ ") ? `Next: ${next}` : next;
   output.note(`${key_id ?? key_name ?? "a key without id"}: ${message}. ${step}`);
 }
 
 function questionOf(fixes: Fixes): string {
-  const idsOf = (isReplaced: boolean): string =>
-    [...fixes].flatMap(([id, one]) => ((one !== undefined) === isReplaced ? [id] : [])).join(", ");
-  const [revoked, renewed] = [idsOf(false), idsOf(true)];
-  return [revoked && `revoke ${revoked}? Nothing uses them as far as the API shows.`, renewed && `replace ${renewed}?`]
-    .filter((part) => part !== "")
-    .join(" And ");
+  const revoked = [...fixes].flatMap(([id, one]) => (one === undefined ? [id] : []));
+  const renewed = [...fixes].flatMap(([id, one]) =>
+    one === undefined ? [] : [`${id} → ${namesOf(one.destination.record)}`],
+  );
+  const parts = [
+    ...(revoked.length > 0 ? [`revoke ${revoked.join(", ")}, unused as far as the API shows`] : []),
+    ...(renewed.length > 0 ? [`replace ${renewed.join(", ")}, and leave the old key valid for ${overlap}`] : []),
+  ];
+  return `${parts.join("; ")}?`;
 }
 
 async function showFixes(context: Context, bench: Workbench, fixes: Fixes): Promise<void> {

@@ -1,6 +1,7 @@
 // The audit's rules for an access key (§2.4, §3.2). They use only the key's row in the list, which may lack fields that a rule needs.
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
+import { roundedDuration } from "../../output/relative-time.ts";
 import type { Ownership } from "./own-key.ts";
 
 export type Severity = "high" | "medium" | "low";
@@ -91,6 +92,8 @@ export interface Caller {
   readonly ownership: (id: string) => Ownership;
 }
 
+/** Whole days, as on other screens. */
+const whole = (ms: number): string => roundedDuration(ms, true);
 const fine: Verdict = { kind: "fine" };
 
 function finding(severity: Severity, message: string, remedy: Remedy): Verdict {
@@ -193,7 +196,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     const expiry = expiryOf(subject);
     const { now, limits, key } = subject;
     if (typeof expiry !== "number" || expiry <= now || expiry - now > limits.expiresWithinMs) return fine;
-    return finding("medium", `expires at ${key.expiresAt}, in ${days(expiry - now)}`, {
+    return finding("medium", `expires at ${key.expiresAt}, in ${whole(expiry - now)}`, {
       replaceWith: ["--expires-in", "90d"],
     });
   },
@@ -210,19 +213,19 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     if (typeof age === "string") return unjudged(`it was never used, and ${age}`);
     if (age <= firstUseMs) return fine;
     const severity = age > subject.limits.maxIdleMs ? "medium" : "low";
-    return finding(severity, `was never used in the ${days(age)} since its creation`, "revoke");
+    return finding(severity, `was never used in the ${whole(age)} since its creation`, "revoke");
   },
   idle(subject) {
     const used = pastTime(subject, "lastUsedAt");
     // `never_used` reports a missing time.
     if (typeof used !== "number" || subject.now - used <= subject.limits.maxIdleMs) return fine;
-    return finding("medium", `was last used at ${subject.key.lastUsedAt}, ${days(subject.now - used)} ago`, "revoke");
+    return finding("medium", `was last used at ${subject.key.lastUsedAt}, ${whole(subject.now - used)} ago`, "revoke");
   },
   too_old(subject) {
     const age = ageOf(subject);
     if (typeof age === "string") return unjudged(age);
     if (age <= subject.limits.maxAgeMs) return fine;
-    return finding("medium", `was created at ${subject.key.createdAt}, ${days(age)} ago`, {
+    return finding("medium", `was created at ${subject.key.createdAt}, ${whole(age)} ago`, {
       replaceWith: ["--overlap", "1d"],
     });
   },
@@ -317,12 +320,4 @@ export function timeOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i.test(text)) return undefined;
   const time = Date.parse(text.replace(" ", "T"));
   return Number.isNaN(time) ? undefined : time;
-}
-
-/** `2 days`, `5 hours`, `less than an hour`. */
-export function days(ms: number): string {
-  const hours = Math.floor(ms / 3_600_000);
-  if (hours < 1) return "less than an hour";
-  const [count, unit] = hours < 48 ? [hours, "hour"] : [Math.floor(hours / 24), "day"];
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }

@@ -51,7 +51,7 @@ export const command = defineVerb({
     };
     const { isAsBadAs } = await import("./audit-rules.ts");
     const { waiversIn } = await import("./audit-waivers.ts");
-    const { auditKeys, countOf } = await import("./audit-all.ts");
+    const { auditKeys } = await import("./audit-all.ts");
     const waivers = waiversIn(context, options.waivers);
     const profile = await context.profiles.active();
     const service = await context.connect(profile);
@@ -68,16 +68,14 @@ export const command = defineVerb({
       if (context.output.format === "table") await print(context, report);
       const { fixKeys } = await import("./audit-fix.ts");
       const left = await fixKeys(context, audit.findings, { isTrial: options.dryRun === true });
-      if (left.length > 0) throw await findingsFailure(context, countOf(left), report);
+      if (left.length > 0) throw await findingsFailure(context, left, report);
       return;
     }
     await print(context, report);
     await printNotes(context, report);
-    const bad = { ...audit.counts };
-    for (const severity of ["high", "medium", "low"] as const)
-      if (!isAsBadAs(severity, options.failOn)) bad[severity] = 0;
+    const bad = audit.findings.filter(({ severity }) => isAsBadAs(severity, options.failOn));
     const isIncomplete = options.strict === true && (audit.unjudged.length > 0 || !report.complete);
-    if (sumOf(bad) > 0 || isIncomplete) throw await findingsFailure(context, bad, report);
+    if (bad.length > 0 || isIncomplete) throw await findingsFailure(context, bad, report);
   },
 });
 
@@ -109,7 +107,7 @@ async function print(context: Context, report: Report): Promise<void> {
   await writer.whole(rows);
 }
 
-const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
+const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago))?/g;
 
 /**
  * One row per key with all its findings and its remedy, the worst key first.
@@ -142,7 +140,8 @@ async function printNotes({ output }: Context, report: Report): Promise<void> {
   for (const waiver of unused) output.note(`No finding needs the waiver of ${waiver.rule}:${waiver.key} any more.`);
   if (waived.length > 0) output.note(`${waived.length} waived: ${waived.map(({ id }) => id).join(", ")}.`);
   const isReported = sumOf(report.audit.counts) === 0 && !isOneDocument(output);
-  if (!isReported) output.note(judgedLine(report));
+  const isPerKey = !isReported && output.format === "table" && output.fields === undefined;
+  if (!isReported) output.note(`${judgedLine(report)}${isPerKey ? " A row has all findings of a key." : ""}`);
 }
 
 function judgedLine({ audit: { judged, keys } }: Report): string {
@@ -156,16 +155,18 @@ function isOneDocument({ format, fields }: Context["output"]): boolean {
 
 async function findingsFailure(
   context: Context,
-  bad: Readonly<Record<Severity, number>>,
+  bad: readonly Finding[],
   { audit, complete }: Report,
 ): Promise<Failure> {
-  const { high, medium, low } = bad;
+  const { high, medium, low } = (await import("./audit-all.ts")).countOf(bad);
+  const keys = new Set(bad.map(({ key_id, id }) => key_id ?? id)).size;
   const counts = [high && `${high} high`, medium && `${medium} medium`, low && `${low} low`].filter(Boolean).join(", ");
-  const notJudged = sumOf(bad) === 0 ? audit.unjudged.length : 0;
+  const notJudged = bad.length === 0 ? audit.unjudged.length : 0;
   const gaps = [notJudged > 0 && `${notJudged} not judged`, !complete && "not every key was listed"]
     .filter(Boolean)
     .join(", ");
-  const words = sumOf(bad) === 0 ? `The audit is not complete: ${gaps}.` : `The audit found risks: ${counts}.`;
+  const all = `${bad.length === 1 ? "1 finding" : `${bad.length} findings`} on ${keys === 1 ? "1 key" : `${keys} keys`}`;
+  const words = bad.length === 0 ? `The audit is not complete: ${gaps}.` : `The audit has ${all}: ${counts}.`;
   return new Failure("findings", words, { where: await whereOf(context) });
 }
 

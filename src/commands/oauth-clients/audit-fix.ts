@@ -5,8 +5,9 @@ import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
+import { type NextCommand, stepAs } from "../../next-step.ts";
 import type { Entry } from "../../journal/entry.ts";
-import type { Destination } from "../../secrets/destination.ts";
+import { type Destination, namesOf } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
@@ -51,7 +52,7 @@ export async function fixClients(
   }
   const left = findings.filter((finding) => !fixes.some((fix) => fix.finding === finding));
   if (fixes.length === 0) return left;
-  if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}?`, { destructive: true })))
+  if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
   await mentionUnfinished(context);
   const change = async (id: string): Promise<string> => {
@@ -64,6 +65,10 @@ export async function fixClients(
     view: oauthClientView,
     change,
     states: ["fixing", "fixed"],
+    ifOccupied: (id) => ({
+      hint: "Move what is there away, or rotate the client to another destination.",
+      nextCommand: fixes.find((fix) => fix.id === id)!.finding.remedy as NextCommand,
+    }),
   });
   return left;
 }
@@ -72,18 +77,21 @@ function reportFinding(context: Context, finding: ClientFinding, fixes: readonly
   const { client_id, service_account_id, message, remedy } = finding;
   const fix = fixes.find((one) => one.finding === finding);
   const planned = fix?.destination === undefined ? "--fix revokes it." : "--fix rotates it, with an overlap of 24h.";
-  const step = fix !== undefined ? planned : remedy.startsWith("integ ") ? `Next: ${remedy}` : remedy;
+  const next = stepAs(context.settings.profile, remedy);
+  const step = fix !== undefined ? planned : next.startsWith("integ ") ? `Next: ${next}` : next;
   context.output.note(`${client_id ?? service_account_id}: ${message}. ${step}`);
 }
 
 function questionOf(fixes: readonly Fix[]): string {
-  const idsOf = (isRotation: boolean): string =>
-    fixes
-      .filter(({ destination }) => (destination !== undefined) === isRotation)
-      .map(({ id }) => id)
-      .join(", ");
-  const [revoked, rotated] = [idsOf(false), idsOf(true)];
-  return [revoked && `revoke ${revoked}`, rotated && `rotate ${rotated}`].filter((part) => part !== "").join("; ");
+  const revoked = fixes.filter(({ destination }) => destination === undefined).map(({ id }) => id);
+  const rotated = fixes.flatMap(({ id, destination }) =>
+    destination === undefined ? [] : [`${id} → ${namesOf(destination.record)}`],
+  );
+  const parts = [
+    ...(revoked.length > 0 ? [`revoke ${revoked.join(", ")}`] : []),
+    ...(rotated.length > 0 ? [`rotate ${rotated.join(", ")}, and leave the old client valid for 24h`] : []),
+  ];
+  return `${parts.join("; ")}?`;
 }
 
 async function rotate(

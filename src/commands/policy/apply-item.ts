@@ -10,7 +10,7 @@ import { resumeWork, rootOf } from "../../operations/recovery.ts";
 import { holding, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
-import { flags } from "../../next-step.ts";
+import { withoutForce } from "../running/several.ts";
 import { type Entry, isSettled, mayBeMadeElsewhere, lastErrorOf, otherPlaces } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
@@ -79,7 +79,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return handleFailure(work, withoutForceAdvice(error));
+    return handleFailure(work, withoutForce(error, { hint: inTheWay }));
   }
 }
 
@@ -135,14 +135,8 @@ function benchFor(
   };
 }
 
-/** Replaces the advice to use `--force`, which `apply` does not have. */
-function withoutForceAdvice(failure: Failure): Failure {
-  const { nextCommand } = failure.details;
-  if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
-  const hint =
-    "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
-  return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, hint });
-}
+const inTheWay =
+  "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
 
 async function destinationOf(
   { decision: { item, current, step }, options: { context }, bench }: ItemWork,

@@ -1,7 +1,7 @@
 // Repeats a change for several ids of one command. A failure does not stop the others; an interruption does.
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
-import type { NextCommand } from "../../next-step.ts";
+import { flags, type NextCommand, type NextStep } from "../../next-step.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
 import { printReceipt } from "./change.ts";
 
@@ -11,11 +11,17 @@ interface Changes {
   readonly change: (id: string) => Promise<string>;
   /** Words for a change in progress and for a finished one: `["revoking", "revoked"]`. */
   readonly states: readonly [doing: string, done: string];
+  /** The next step if something else is at the destination of a secret. */
+  readonly ifOccupied?: (id: string) => NextStep;
 }
 
 /** Prints one result as a resource, several as a list. @throws the worst failure; others are warnings */
-export async function changeEach(context: Context, { ids, view, change, states }: Changes): Promise<void> {
+export async function changeEach(context: Context, { ids, view, states, ...how }: Changes): Promise<void> {
   const { output } = context;
+  const change = (id: string): Promise<string> =>
+    how.change(id).catch((error: unknown) => {
+      throw error instanceof Failure && how.ifOccupied ? withoutForce(error, how.ifOccupied(id)) : error;
+    });
   const [only, ...more] = ids;
   if (only !== undefined && more.length === 0) {
     const receipt = await change(only);
@@ -50,6 +56,13 @@ export async function changeEach(context: Context, { ids, view, change, states }
   const worst = failures.find(({ failure }) => failure.kind === "outcome_unknown") ?? failures[0];
   for (const one of failures) if (one !== worst) output.warn(`${one.id}: ${one.failure.message}`);
   if (worst !== undefined) throw worst.failure;
+}
+
+/** Replaces the advice to use `--force`, which the command does not have. */
+export function withoutForce(failure: Failure, step: NextStep): Failure {
+  const { nextCommand } = failure.details;
+  if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
+  return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, ...step });
 }
 
 /** The typed ids without duplicates. @throws Failure `usage` for an empty id */
