@@ -92,8 +92,8 @@ export interface Caller {
   readonly ownership: (id: string) => Ownership;
 }
 
-/** Whole days, as on other screens. */
-const whole = (ms: number): string => roundedDuration(ms, true);
+/** `2 days`, as on other screens; `less than an hour` stays the same in several runs. */
+const whole = (ms: number): string => (ms < 3_600_000 ? "less than an hour" : roundedDuration(ms, true));
 const fine: Verdict = { kind: "fine" };
 
 function finding(severity: Severity, message: string, remedy: Remedy): Verdict {

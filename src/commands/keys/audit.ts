@@ -107,7 +107,7 @@ async function print(context: Context, report: Report): Promise<void> {
   await writer.whole(rows);
 }
 
-const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago))?/g;
+const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
 
 /**
  * One row per key with all its findings and its remedy, the worst key first.

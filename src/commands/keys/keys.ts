@@ -11,7 +11,7 @@ export const accessKeyColumns: readonly Column[] = [
   { path: "lastUsedAt", heading: "last used", kind: "time" },
   { path: "expiresAt", heading: "expires", kind: "time" },
   { path: "createdAt", heading: "created", kind: "time" },
-  { path: "createdByUserId", heading: "created by" },
+  { path: "createdByUserId", heading: "created by", kind: "word" },
   { path: "scopes", heading: "scopes", kind: "list" },
 ];
 

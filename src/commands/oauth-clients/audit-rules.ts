@@ -1,6 +1,5 @@
 // The audit's rules for OAuth clients. Pure: the facts from the journal and the service are arguments.
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
-import { roundedDuration } from "../../output/relative-time.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
 
@@ -28,6 +27,7 @@ export interface ClientAuditLimits {
 
 const slotLimit = 20;
 const nearlyFull = 18;
+const day = 86_400_000;
 
 /** Finds risky clients, at most one finding each, and nearly full service accounts. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
@@ -65,7 +65,7 @@ function findingOf(
   }
   const ageMs = nowMs - Date.parse(createdAt ?? "");
   if (ageMs > maxAgeMs) {
-    const message = `it is ${roundedDuration(ageMs, true)} old, limit ${roundedDuration(maxAgeMs, true)}`;
+    const message = `it is ${Math.floor(ageMs / day)} days old, limit ${Math.floor(maxAgeMs / day)}`;
     const remedy =
       ownership === "own"
         ? "Rotate it as another profile: the profile authenticates with this client."

@@ -13,6 +13,7 @@ export const profileColumns = [
 
 /** Shows the token endpoint of the profile's own client; with an API key, the token endpoint that proves new clients. */
 export const profileView = (profile?: Profile): ResourceView => ({
+  omitsEmpty: true,
   columns: [
     ...profileColumns.slice(0, 4),
     { path: "organization_id", heading: "organization" },

@@ -85,6 +85,8 @@ export interface ResourceView {
   readonly nulls?: readonly string[];
   /** The top-level field with a one-time secret: a terminal says that it is shown once. */
   readonly secretField?: string;
+  /** A table leaves out fields without a value. */
+  readonly omitsEmpty?: boolean;
   /** Reject unknown `--fields`. Absent after a change, whose result must be printed. */
   readonly isRead?: boolean;
   /** As in `ListView`. */

@@ -276,7 +276,9 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   const { nowMs = target.now() } = view;
   const cell = (column: CellColumn): Cell => statusCell(valuesAt(parts, [column.field])[0], { column, row, nowMs });
   const isShown = (column: CellColumn): boolean =>
-    target.fields !== undefined || column.field.name !== view.secretField || (cell(column) ?? "") !== "";
+    target.fields !== undefined ||
+    !(view.omitsEmpty || column.field.name === view.secretField) ||
+    (cell(column) ?? "") !== "";
   const others = row.isObject && target.fields === undefined ? otherColumns(parts.names, view, target) : [];
   const columns = [...cellColumns(view.columns, target.fields), ...others].filter(isShown);
   const paint = await painter(target.colour);

@@ -1,6 +1,7 @@
 // Every list format: on a pipe, on a terminal, with fields, empty, interrupted.
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { accessKeyColumns } from "../../../src/commands/keys/keys.ts";
 import type { Column, Format, ListView } from "../../../src/output/formats/format.ts";
 import { JsonText } from "../../../src/api/json/json-text.ts";
 import { pageOf } from "../../../src/output/row-page.ts";
@@ -35,11 +36,12 @@ async function printed(options: StageOptions & { pages?: string[][]; hasMore?: b
   return { out: stdout.text, err: stderr.text, writer, writes: stdout.chunks.length };
 }
 
-it("keeps a needed column that says the same in every row on a terminal", async () => {
+it("hides a column that says the same in every row on a terminal, unless it is needed", async () => {
   const { output, stdout } = stage({ tty: true });
   const columns = ["id", "operation", "state"].map((path) => ({ path, heading: path, isNeeded: path === "state" }));
-  const row = { operation: "oauth_client.rotate", state: "waiting" };
-  await output.list({ ...view, columns, isWhole: true }).whole([
+  const creator = accessKeyColumns.filter(({ path }) => path === "createdByUserId");
+  const row = { operation: "oauth_client.rotate", state: "waiting", createdByUserId: "user_1" };
+  await output.list({ ...view, columns: [...columns, ...creator], isWhole: true }).whole([
     { id: "a", ...row },
     { id: "b", ...row },
   ]);

@@ -86,6 +86,9 @@ describe("one resource", () => {
         "",
       ].join("\n"),
     );
+    const some = stage();
+    await some.output.resource('{"id":"c1","n":null}', { ...view, omitsEmpty: true });
+    expect(some.stdout.text).toBe("id  c1\n");
     const { out } = await shown({ tty: true, columns: 20 });
     expect(out).toMatch(/^OAuth client c1\n/);
     expect(out).toContain("3 days ago (2026-11-18T12:00:00.000Z)");
