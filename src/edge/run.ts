@@ -3,7 +3,7 @@ import { chooseGlobals, formatAdvice, guessFormat } from "../commands/options/gl
 import type { Format } from "../output/formats/format.ts";
 import type { Context } from "../context.ts";
 import { isDiskFull } from "../disk/error-words.ts";
-import { exitCodes, Failure, invalidValue } from "../errors.ts";
+import { exitCodes, Failure, type FailureDetails, invalidValue } from "../errors.ts";
 import type { FailureStyle } from "../output/failure.ts";
 import { asColumns, assertKnown, fieldPaths } from "../output/fields.ts";
 import { BrokenPipe, Terminal } from "../output/terminal.ts";
@@ -11,7 +11,7 @@ import { agentMode } from "../profiles/agent-mode.ts";
 import { knownWords, type Typed, buildProgram, typedFor } from "../program.ts";
 import { buildContext } from "./build-context.ts";
 import { listenForInterruption } from "./interruption.ts";
-import { shell, type Advice, withoutConsent } from "../next-step.ts";
+import { shell, type Advice, similarName, withoutConsent } from "../next-step.ts";
 import { type Command, CommanderError, type Help } from "commander";
 import type { Screen } from "./help-screen.ts";
 
@@ -329,9 +329,13 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   const command = knownWords(words);
   const help = command.length === 0 ? shell`integ --help` : shell`integ help ${command}`;
   const choice = invalidChoice(message);
-  if (choice !== undefined) return invalidValue(choice.what, choice.value, { hint: choice.hint, nextCommand: help });
+  if (choice !== undefined) {
+    const { what, value, ...advice } = choice;
+    return invalidValue(what, value, { ...advice, nextCommand: help });
+  }
   const details = { nextCommand: help, meaning: suggestion || undefined };
-  if (unknownBelow === undefined) return new Failure("usage", tooMany(message, command) ?? sentence(message), details);
+  if (unknownBelow === undefined)
+    return new Failure("usage", tooMany(message, { command, words }) ?? sentence(message), details);
   const { insteadOfUnknown } = await import("./unknown-words.ts");
   const familiar = insteadOfUnknown(unknownBelow, { suggestion: suggestion || undefined, isHelp: words[0] === "help" });
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
@@ -347,12 +351,17 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
-/** Rewrites commander's message for too many arguments, which names only the last word of the command. */
-function tooMany(message: string, command: readonly string[]): string | undefined {
+/** Names the whole command, and the first word too many if it cannot be a secret: commander names only its last word. */
+function tooMany(
+  message: string,
+  { command, words }: { readonly command: readonly string[]; readonly words: readonly string[] },
+): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;
-  const taken = { "0": "no arguments", "1": "only one argument" }[most] ?? `only ${most} arguments`;
-  return `integ ${command.length === 0 ? name : command.join(" ")} takes ${taken}.`;
+  const taken = { "0": "only options", "1": "only one argument" }[most] ?? `only ${most} arguments`;
+  const next = words[command.length];
+  const isWord = most === "0" && next !== undefined && /^[a-z][a-z-]{0,15}$/.test(next);
+  return `integ ${command.length === 0 ? name : command.join(" ")} takes ${taken}${isWord ? `, not "${next}"` : ""}.`;
 }
 
 /**
@@ -368,16 +377,24 @@ function invalidChoice(message: string): InvalidChoice | undefined {
     return {
       what: optionName(flag, placeholder),
       value: value!,
-      hint: flag !== "output" ? `Choose one of ${choices}.` : value === "md" ? "Write -o markdown." : formatAdvice,
+      hint: flag === "output" ? formatAdvice : `Choose one of ${choices}.`,
+      ...didYouMean(value === "md" ? "markdown" : similarName(value!, choices!.split(", "))),
     };
   const [, typed, name, allowed] = argument.exec(message) ?? [];
-  return name === undefined ? undefined : { what: name, value: typed!, hint: `Choose one of ${allowed}.` };
+  if (name === undefined) return undefined;
+  const meant = similarName(typed!, allowed!.split(", "));
+  return { what: name, value: typed!, hint: `Choose one of ${allowed}.`, ...didYouMean(meant) };
+}
+
+function didYouMean(meant: string | undefined): Pick<FailureDetails, "meaning"> {
+  return meant === undefined ? {} : { meaning: `Did you mean ${meant}?` };
 }
 
 interface InvalidChoice {
   readonly what: string;
   readonly value: string;
   readonly hint: Advice;
+  readonly meaning?: string | undefined;
 }
 
 function optionName(flag: string, placeholder: string): string {

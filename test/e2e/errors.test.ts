@@ -54,7 +54,7 @@ function errorCases(): readonly Case[] {
     { what: "a mistyped flag", words: ["entities", "list", "--limt", "5"] },
     { what: "a missing argument", words: ["cohorts", "members"] },
     { what: "a word too many", words: ["journal", "path", "here"] },
-    { what: "an invalid output format", words: ["entities", "list", "-o", "xml"] },
+    { what: "an invalid output format", words: ["entities", "list", "-o", "yml"] },
     { what: "two output formats", words: ["entities", "list", "-o", "table", "--ndjson"] },
     { what: "an invalid duration", words: ["entities", "list", "--timeout", "soon"] },
     { what: "an invalid contract version", words: ["entities", "list", "--service-version", "latest"] },

@@ -115,7 +115,10 @@ function movedFinding(moved: Moved): Diagnosis {
   const { to, isUnfinished } = moved;
   const step: NextStep = isUnfinished
     ? { nextCommand: shell`integ journal move ${flags.to} ${to}` }
-    : { hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.` };
+    : {
+        hint: `Set INTEG_JOURNAL, or ${flags.journal} of the profile, to ${to}.`,
+        nextCommand: shell`integ journal path`,
+      };
   return { check: "journal", status: "problem", message: movedWords(moved), ...todo(step) };
 }
 
@@ -149,7 +152,7 @@ async function checkModes(context: Context): Promise<Diagnosis[]> {
       check: "file modes",
       status: "problem" as const,
       message: `${path} is a file, not a folder`,
-      ...todo({ hint: `Set ${variable} to a folder.` }),
+      ...todo({ hint: `Set ${variable} to a folder.`, nextCommand: shell`ls -l ${path}` }),
     }));
   const open = [configDir, stateDir].filter((path) => isAccessibleToOthers(path));
   if (open.length === 0) return [ok("file modes", "configuration and state are readable by you alone")];

@@ -133,7 +133,10 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: isNeeded ? "problem" : "warning",
         message: `missing: no ${permission.for} with this credential`,
-        ...todo({ hint: `Give ${permission.name} to the credential's service account.` }),
+        ...todo({
+          hint: `Give ${permission.name} to the credential's service account.`,
+          nextCommand: shell`integ profiles show ${(await subject.profile()).name}`,
+        }),
       });
       continue;
     }
@@ -218,14 +221,16 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   const organization: Advice = isStored
     ? `Check that the key's scope is *, and --organization-id of profile ${name}.`
     : "Check that the key's scope is *, and INTEG_ORGANIZATION_ID.";
-  const token: NextStep = isStored ? settingOf(name, "--access-token-command") : { hint: "Set INTEG_ACCESS_TOKEN." };
+  const token: NextStep = isStored
+    ? settingOf(name, "--access-token-command")
+    : { hint: "Set INTEG_ACCESS_TOKEN.", nextCommand: shell`integ profiles show env` };
   return {
     check: "legacy contract",
     status: "problem",
     message: isToken
       ? "the bearer token is not accepted (401)"
       : `refused (${status}): the organization id or the key's scope may be wrong`,
-    ...todo(isToken ? token : { hint: organization }),
+    ...todo(isToken ? token : { hint: organization, nextCommand: shell`integ profiles show ${name}` }),
   };
 }
 
@@ -252,7 +257,11 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: "problem",
         message: `the response there is not from a token endpoint (${attempt.status})`,
-        ...todo(name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
+        ...todo(
+          name === "env"
+            ? { hint: "Check INTEG_TOKEN_ENDPOINT.", nextCommand: shell`integ profiles show env` }
+            : settingOf(name, "--token-endpoint"),
+        ),
       },
     ];
   if (attempt !== undefined) await assertAnswered(subject, "get an OAuth access token", attempt);
