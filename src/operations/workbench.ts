@@ -7,7 +7,7 @@ import { beganAt, clockSkewMs } from "../journal/entry.ts";
 import type { ClientProof, Entry, EntryProgress, KeyExchange } from "../journal/entry.ts";
 import type { DiskHealth } from "../disk/disk-health.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
-import { type Advice, shell } from "../next-step.ts";
+import { type Advice, flags, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
@@ -203,6 +203,9 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
 /** The recovery step after a failure. Begins with the fix that a person must make, without which the recovery would fail again. */
 export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
+  // Something is in the way of the secret: the entry's own recovery may replace it.
+  if (typeof nextCommand === "object" && nextCommand.add?.includes(flags.force))
+    return { ...recoveryStep(entry, [flags.force]), hint };
   const isStanding = standsUntilChanged(because);
   const first = isStanding && typeof nextCommand === "string" ? nextCommand : undefined;
   const isNeeded = isStanding || prerequisite(because) !== "";
@@ -214,9 +217,10 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   return { nextCommand: first, hint: words, recovers: entry };
 }
 
-/** True if the failure repeats until a person removes its cause: a refusal, or a missing credential. */
-export function standsUntilChanged({ kind, details: { problem, unsent } }: Failure): boolean {
-  if (kind === "auth" && unsent === true) return true;
+/** True if the failure repeats until a person removes its cause: a refusal, an untrusted entry, or a missing credential. */
+export function standsUntilChanged({ kind, details: { problem, unsent, nextCommand } }: Failure): boolean {
+  const isUntrusted = typeof nextCommand === "string" && nextCommand.startsWith("integ journal trust ");
+  if (kind === "auth" && (unsent === true || isUntrusted)) return true;
   return problem !== undefined && (kind === "auth" || kind === "not_found" || kind === "conflict");
 }
 

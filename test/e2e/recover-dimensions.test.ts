@@ -160,8 +160,8 @@ describe("in another state folder", () => {
     writeFileSync(at.path("s"), "mine");
     const { code, stderr } = await at.integ(["journal", "recover", id]);
     expect(code).toBe(7);
-    expect(stderr).toContain(`--force to replace its current content. Then run integ journal recover ${id}.`);
-    expect(stderr).not.toContain("Next:");
+    expect(stderr).toContain("or add --force to replace its current content.\n");
+    expect(stderr).toContain(`Next: integ journal recover ${id} --force\n`);
     expect(await live()).toEqual([]);
   });
 });

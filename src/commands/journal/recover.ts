@@ -63,7 +63,7 @@ export const command = defineVerb({
     },
     { line: "integ journal recover 6k2f9 --now", does: "revoke the old client or key of a rotation before it is due" },
   ],
-  more: "The secret goes to its original file, profile or store. Commands are not stored: pass --secret-command again. If you name an entry by its id, your secret options replace its stored destination; otherwise they apply only to entries that have none.",
+  more: "The secret goes to its original file, profile or store. Commands are not stored: pass --secret-command again. If you name an entry by its id, your secret options replace its stored destination; otherwise they apply only to entries that have none. Without an id, --force applies to the stored destination of every entry.",
   async run(context, { args: [ids], options }) {
     const journal = await context.journal();
     const disk = new DiskHealth();

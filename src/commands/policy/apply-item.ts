@@ -10,6 +10,7 @@ import { resumeWork, rootOf } from "../../operations/recovery.ts";
 import { holding, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 import { withoutForce } from "../running/several.ts";
 import { type Entry, isSettled, mayBeMadeElsewhere, lastErrorOf, otherPlaces } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
@@ -79,7 +80,10 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     return { result: entry?.state === "waiting" ? "waiting" : "done", entry };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return handleFailure(work, withoutForce(error, { hint: inTheWay }));
+    return handleFailure(
+      work,
+      withoutForce(error, { hint: inTheWay, nextCommand: shell`integ apply --only ${item.name}` }),
+    );
   }
 }
 

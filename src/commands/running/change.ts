@@ -1,6 +1,7 @@
 // Shared by all commands that change the account: the workbench, the notes before the change, and the result.
 import { DiskHealth } from "../../disk/disk-health.ts";
 import { createHmac } from "node:crypto";
+import { existsSync } from "node:fs";
 import type { Credential } from "../../api/auth/credential.ts";
 import type { Service } from "../../api/connect.ts";
 import { contractVersion } from "../../api/call/request.ts";
@@ -307,7 +308,9 @@ export async function checkedDeliveryWords(
     const isThere = about.isNew?.(place) === true || (about.secret !== undefined && content === about.secret);
     if (delivered === undefined || isThere || place.kind === "command") sentences.push(delivered ?? "");
     else if (place.kind === "file" && content === undefined)
-      sentences.push(`The secret was delivered to ${name}, and the file is missing now.`);
+      sentences.push(
+        `The secret was delivered to ${name}, and the file ${existsSync(place.path) ? "was changed since" : "is missing now"}.`,
+      );
     else sentences.push(`The secret was delivered to ${name}.`);
   }
   return sentences.filter((text) => text !== "").join(" ") || undefined;

@@ -7,6 +7,7 @@ import {
   refusingDestination,
   type RecoveryOptions,
 } from "../../../src/commands/journal/remembered-destination.ts";
+import { checkedDeliveryWords } from "../../../src/commands/running/change.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import {
   commandMark,
@@ -110,4 +111,13 @@ it("a claim delivers to missing destinations and to a store, otherwise to the re
   expect(claimed(store)).toEqual({ to: [{ ...s, facts: { server: "x" } }] });
   expect(claimed(store, [f])).toEqual({ to: [f] });
   expect([claimed(file), claimed(command), claimed(profile, [f])]).toEqual([{ to: [] }, { to: [] }, { to: [f] }]);
+});
+
+it.each([
+  [import.meta.filename, "was changed since"],
+  ["/h/no", "is missing now"],
+])("a delivered file that lacks the secret is described as it is: %s", async (path, words) => {
+  const context = { secrets: { reread: async () => undefined } } as never;
+  const entry = { state: "done", destination: { kind: "file", path, as: "raw" } } as unknown as Entry;
+  expect(await checkedDeliveryWords(context, entry)).toContain(words);
 });

@@ -3,7 +3,7 @@ import { DiskHealth } from "../../../src/disk/disk-health.ts";
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
 import { assertQuiet, delayBeforeNext, isTooEarly, untilDue, wait } from "../../../src/operations/sending.ts";
-import type { Workbench } from "../../../src/operations/workbench.ts";
+import { outcomeUnknown, type Workbench } from "../../../src/operations/workbench.ts";
 import { send } from "../../../src/operations/acts/send.ts";
 import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
@@ -91,7 +91,11 @@ describe("a request that was too early", () => {
     Object.assign(bench.clock, { interruption: new AbortController().signal });
     const kept = entry({ attempts: 1, base_url: bench.account.baseUrl });
     const lease = { entry: kept, isTrusted: async () => false } as unknown as EntryLease;
-    await expect(send(bench, lease, { change: "create client" })).rejects.toMatchObject({ kind: "auth" });
+    const refused = await send(bench, lease, { change: "create client" }).catch((error: unknown) => error as Failure);
+    expect(refused).toMatchObject({ kind: "auth" });
+    // Alone, a recovery would end the same way.
+    const { nextCommand } = outcomeUnknown(kept, refused as Failure).details;
+    expect(nextCommand).toBe(`integ journal trust ${kept.id}`);
   });
 
   it.each([
