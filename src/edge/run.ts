@@ -329,13 +329,10 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   const command = knownWords(words);
   const help = command.length === 0 ? shell`integ --help` : shell`integ help ${command}`;
   const choice = invalidChoice(message);
-  if (choice !== undefined) {
-    const { what, value, ...advice } = choice;
-    return invalidValue(what, value, { ...advice, nextCommand: help });
-  }
+  if (choice !== undefined) return invalidValue(choice.what, choice.value, { ...choice.advice, nextCommand: help });
   const details = { nextCommand: help, meaning: suggestion || undefined };
   if (unknownBelow === undefined)
-    return new Failure("usage", tooMany(message, { command, words }) ?? sentence(message), details);
+    return new Failure("usage", tooMany(message, command, words) ?? sentence(message), details);
   const { insteadOfUnknown } = await import("./unknown-words.ts");
   const familiar = insteadOfUnknown(unknownBelow, { suggestion: suggestion || undefined, isHelp: words[0] === "help" });
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
@@ -352,10 +349,7 @@ function sentence(message: string): string {
 }
 
 /** Names the whole command, and the first word too many if it cannot be a secret: commander names only its last word. */
-function tooMany(
-  message: string,
-  { command, words }: { readonly command: readonly string[]; readonly words: readonly string[] },
-): string | undefined {
+function tooMany(message: string, command: readonly string[], words: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;
   const taken = { "0": "only options", "1": "only one argument" }[most] ?? `only ${most} arguments`;
@@ -377,24 +371,21 @@ function invalidChoice(message: string): InvalidChoice | undefined {
     return {
       what: optionName(flag, placeholder),
       value: value!,
-      hint: flag === "output" ? formatAdvice : `Choose one of ${choices}.`,
-      ...didYouMean(value === "md" ? "markdown" : similarName(value!, choices!.split(", "))),
+      advice: adviceFor(value!, choices!, flag === "output" ? formatAdvice : undefined),
     };
   const [, typed, name, allowed] = argument.exec(message) ?? [];
-  if (name === undefined) return undefined;
-  const meant = similarName(typed!, allowed!.split(", "));
-  return { what: name, value: typed!, hint: `Choose one of ${allowed}.`, ...didYouMean(meant) };
+  return name === undefined ? undefined : { what: name, value: typed!, advice: adviceFor(typed!, allowed!) };
 }
 
-function didYouMean(meant: string | undefined): Pick<FailureDetails, "meaning"> {
-  return meant === undefined ? {} : { meaning: `Did you mean ${meant}?` };
+function adviceFor(value: string, choices: string, hint: Advice = `Choose one of ${choices}.`): FailureDetails {
+  const meant = value === "md" ? "markdown" : similarName(value, choices.split(", "));
+  return { hint, meaning: meant === undefined ? undefined : `Did you mean ${meant}?` };
 }
 
 interface InvalidChoice {
   readonly what: string;
   readonly value: string;
-  readonly hint: Advice;
-  readonly meaning?: string | undefined;
+  readonly advice: FailureDetails;
 }
 
 function optionName(flag: string, placeholder: string): string {

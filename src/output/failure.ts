@@ -51,10 +51,8 @@ function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): strin
 function forPerson(failure: Failure, style: FailureStyle): string {
   const paint = painter(style.colour);
   const { meaning, hint, nextCommand, problem } = failure.details;
-  const wrap = (text: string, margin: string): string => {
-    const broken = wrapped(text, { width: style.width, margin });
-    return style.width === undefined ? broken : isolated(broken);
-  };
+  const wrap = (text: string, margin: string): string =>
+    isolated(wrapped(text, { width: style.width, margin }), style.width !== undefined);
   // Findings are the result of a check, not an error.
   const label = failure.kind === "findings" ? "" : "Error: ";
   const first = wrap(`${label}${oneLine(failure.message)}`, "  ").trimStart();

@@ -174,8 +174,8 @@ export function createOutput(options: OutputOptions): Output {
   const live = new LiveLine(terminal);
   // Rows in a pipe may reach the same terminal through the next program, so nothing is drawn in front of them.
   const isDrawn = terminal.isTTY.stderr && !quiet && !terminal.isPlain && !terminal.isPiped;
-  const say = (label: string, text: string): void =>
-    terminal.writeErr(shownTo(terminal.isTTY.stderr, message(label, { text, width: terminal.errWidth })));
+  const tell = (text: string): void => terminal.writeErr(isolated(text, terminal.isTTY.stderr));
+  const say = (label: string, text: string): void => tell(message(label, { text, width: terminal.errWidth }));
   const note = (text: string): void => (quiet ? undefined : say("Note", text));
   const warn = (text: string): void => say("Warning", text);
   const hasRelativeTimes = options.times === undefined ? terminal.isTTY.stdout : options.times === "relative";
@@ -190,12 +190,7 @@ export function createOutput(options: OutputOptions): Output {
     ...questionsOf(options, live),
     ...createPrinting(options, { note, warn }),
     note,
-    ending: (text) =>
-      quiet
-        ? undefined
-        : terminal.writeErr(
-            shownTo(terminal.isTTY.stderr, `${wrapped(visibleText(text), { width: terminal.errWidth })}\n`),
-          ),
+    ending: (text) => (quiet ? undefined : tell(`${wrapped(visibleText(text), { width: terminal.errWidth })}\n`)),
     warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     next: (command) => (quiet ? undefined : say("Next", visibleText(command))),
@@ -304,14 +299,14 @@ async function printPage({ terminal, times }: OutputOptions, lines: Parameters<O
   for (const { mark, tone, lead = "", text, margin, isWhole } of lines({ width, measure, isPlain, time })) {
     const broken = wrapped(visibleText(text), { width: isWhole ? undefined : width, margin: " ".repeat(margin) });
     if (mark === undefined) {
-      await terminal.writeOut(shownTo(terminal.isTTY.stdout, `${broken.trimEnd()}\n`));
+      await terminal.writeOut(isolated(`${broken.trimEnd()}\n`, terminal.isTTY.stdout));
       continue;
     }
     const shown = tone === undefined || paint === undefined ? mark : paint[tone](mark);
     const leadWidth = measure.of(visibleText(lead));
     const before = `  ${shown} ${visibleText(lead)}${" ".repeat(Math.max(0, margin - 4 - leadWidth))}`;
     const line = leadWidth <= margin - 4 ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`;
-    await terminal.writeOut(shownTo(terminal.isTTY.stdout, `${line}\n`));
+    await terminal.writeOut(isolated(`${line}\n`, terminal.isTTY.stdout));
   }
 }
 
@@ -414,10 +409,6 @@ class LazyList implements ListWriter {
     const { format, target } = this.#options;
     return this.#view.columns.length === 0 && target.fields === undefined && (format === "csv" || format === "table");
   }
-}
-
-function shownTo(isTerminal: boolean, text: string): string {
-  return isTerminal ? isolated(text) : text;
 }
 
 /** Indents further lines, so that untrusted lines cannot imitate integ's. */

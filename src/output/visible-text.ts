@@ -24,8 +24,8 @@ const letters = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10
 const rightToLeft = new RegExp(`integ (?:[^'\\n]*'[^'\\n]*')+|${letters}(?:[ .,"_-]?${letters})*`, "gu");
 
 /** Isolates right-to-left names in visible text, so that a terminal does not reorder the text around them. */
-export function isolated(text: string): string {
-  return plain.test(text)
+export function isolated(text: string, isTerminal = true): string {
+  return !isTerminal || plain.test(text)
     ? text
     : text.replace(rightToLeft, (found) => (found.startsWith("integ ") ? found : `\u2068${found}\u2069`));
 }

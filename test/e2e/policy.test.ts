@@ -17,11 +17,7 @@ const write = (text: string, file = "integ.yaml"): void => writeFileSync(home.pa
 
 beforeAll(async () => {
   const { us } = service;
-  home = new Home({
-    ...service.env,
-    INTEG_ACCESS_TOKEN: us.access_token,
-    INTEG_TOKEN_ENDPOINT: us.token_endpoint,
-  });
+  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: us.access_token, INTEG_TOKEN_ENDPOINT: us.token_endpoint });
 });
 afterAll(() => home?.remove());
 

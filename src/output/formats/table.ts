@@ -233,7 +233,7 @@ class TableList implements PageWriter {
   }
 
   #painted(text: string, { index, isHeading }: { index: number; isHeading: boolean }): string {
-    const shown = this.#target.isTerminal ? isolated(text) : text;
+    const shown = isolated(text, this.#target.isTerminal);
     if (this.#paint === undefined) return shown;
     if (isHeading) return this.#paint.bold(shown);
     return this.#columns[index]?.kind === "status" ? paintStatus(text, this.#paint) : shown;
@@ -291,8 +291,7 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
   };
   const lines = columns.map((column, index) => {
     const heading = headings[index] ?? "";
-    const given = personCell(cell(column), { kind: column.kind, time });
-    const value = target.isTerminal ? isolated(given) : given;
+    const value = isolated(personCell(cell(column), { kind: column.kind, time }), target.isTerminal);
     const shown = paint !== undefined && column.kind === "status" ? paintStatus(value, paint) : value;
     return (paint?.bold(heading) ?? heading) + " ".repeat(width - measure.of(heading) + gap) + shown;
   });

@@ -171,18 +171,15 @@ describe("messages next to the result", () => {
   });
 
   it("isolate right-to-left names on a terminal, in sentences, tables and pages, not in commands", async () => {
-    const { output, stdout, stderr } = stage({ tty: true, columns: 80 });
-    output.note("א ב, ג 12 days");
+    const [{ output, stdout, stderr }, piped] = [stage({ tty: true, columns: 80 }), stage()];
+    for (const one of [output, piped.output]) one.note("א ב, ג 12 days");
     output.next(shell`integ journal show ${"א"}`);
-    await expect
-      .poll(() => stderr.text)
-      .toBe("Note: \u2068א ב\u2069, \u2068ג\u2069 12 days\nNext: integ journal show 'א'\n");
-    await output.list({ columns: [{ path: "a", heading: "a" }], singular: "row", plural: "rows" }).whole([{ a: "א" }]);
+    const next = "Next: integ journal show 'א'\n";
+    await expect.poll(() => stderr.text).toBe(`Note: \u2068א ב\u2069, \u2068ג\u2069 12 days\n${next}`);
+    await output.list({ columns: [{ path: "a", heading: "a" }], singular: "", plural: "" }).whole([{ a: "א" }]);
     await output.page(() => [{ mark: "!", lead: "日本", margin: 10, text: "א" }]);
     expect(stdout.text).toBe("A\n\u2068א\u2069\n  ! 日本  \u2068א\u2069\n");
-    const piped = stage();
-    piped.output.note("א");
-    expect(piped.stderr.text).toBe("Note: א\n");
+    expect(piped.stderr.text).toBe("Note: א ב, ג 12 days\n");
   });
 });
 
@@ -418,14 +415,10 @@ describe("questions", () => {
   ])("are a usage error if they cannot be asked: %s", async (_why, options) => {
     const { output, stderr } = stage(options);
     expect(output.interactive).toBe(false);
-    await expect(output.confirm("Revoke c1?")).rejects.toMatchObject({
-      kind: "usage",
-      details: { nextCommand: { add: ["--yes"] } },
-    });
-    await expect(output.ask("Which account?", { flag: "--service-account <id>" })).rejects.toMatchObject({
-      kind: "usage",
-      message: "--service-account <id> is missing.",
-    });
+    const [addYes, missing] = [{ nextCommand: { add: ["--yes"] } }, "--service-account <id> is missing."];
+    await expect(output.confirm("Revoke c1?")).rejects.toMatchObject({ kind: "usage", details: addYes });
+    const asked = output.ask("Which account?", { flag: "--service-account <id>" });
+    await expect(asked).rejects.toMatchObject({ kind: "usage", message: missing });
     expect(stderr.text).toBe("");
   });
 
@@ -508,10 +501,7 @@ describe("questions", () => {
 
   it.each([80, 50])("show one list at %i columns, for any length and position", async (columns) => {
     const { output, stdin, stderr } = tty({ columns });
-    const choices = Array.from({ length: 30 }, (_, n) => ({
-      value: `sa_${"x".repeat(40)}_${n}`,
-      hint: `number ${n}`,
-    }));
+    const choices = Array.from({ length: 30 }, (_, n) => ({ value: `sa_${"x".repeat(40)}_${n}`, hint: `number ${n}` }));
     const answer = output.pick("Which of them?", { choices, flag: "--x" });
     const down = async (times: number): Promise<void> => {
       await keys(stdin, "\u001b[B".repeat(times));
