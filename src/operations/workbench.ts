@@ -200,20 +200,17 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
   });
 }
 
-/** The recovery step after a failure. Begins with the fix that a person must make, without which the recovery would fail again. */
+/** The recovery step after a failure, with the fix or the consent without which the recovery would fail again. */
 export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
-  // Something is in the way of the secret: the entry's own recovery may replace it.
   if (typeof nextCommand === "object" && nextCommand.add?.includes(flags.force))
     return { ...recoveryStep(entry, [flags.force]), hint };
   const isStanding = standsUntilChanged(because);
   const first = isStanding && typeof nextCommand === "string" ? nextCommand : undefined;
   const isNeeded = isStanding || prerequisite(because) !== "";
   if (!isNeeded || (hint === undefined && first === undefined)) return recoveryStep(entry);
-  const words: Advice =
-    hint === undefined
-      ? `Run integ journal recover ${entry} afterwards.`
-      : `${hint} Then run integ journal recover ${entry}.`;
+  const run = `integ journal recover ${entry}`;
+  const words: Advice = hint === undefined ? `Run ${run} afterwards.` : `${hint} Then run ${run}.`;
   return { nextCommand: first, hint: words, recovers: entry };
 }
 
