@@ -2,7 +2,7 @@
 // once a later rotation has replaced the key's secret.
 import { Failure } from "../errors.ts";
 import type { Intent } from "./admission.ts";
-import { type Entry, isInPlace, isSettled, rotatedBy } from "./entry.ts";
+import { type Entry, isInPlace, isSettled, mayHaveArrived, rotatedBy } from "./entry.ts";
 import type { Journal } from "./journal.ts";
 
 type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
@@ -145,6 +145,12 @@ export async function laterRotation(
 }
 
 /** With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used. */
-export function mayHaveChanged(later: Entry): boolean {
+function mayHaveChanged(later: Entry): boolean {
   return !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
+}
+
+/** True if the rotation in place may have replaced the key's secret: it was not refused each time. */
+export function outdates(later: Entry, key: string | null): boolean {
+  if (!isInPlace(later) || rotatedBy(later) !== key) return false;
+  return mayHaveChanged(later) && (later.state !== "open" || mayHaveArrived(later));
 }

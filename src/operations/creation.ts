@@ -284,9 +284,7 @@ async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
 }
 
 /** True if the entry failed, so that no client or key of it is in use. */
-function hasFailed({ state }: Entry): boolean {
-  return state === "refused" || state === "abandoned" || state === "unusable";
-}
+const hasFailed = ({ state }: Entry): boolean => state === "refused" || state === "abandoned" || state === "unusable";
 
 /** Ends a replacement that was never sent. @param why the end of a sentence */
 export async function refuseReplacement(bench: Workbench, lease: EntryLease, why: string): Promise<void> {

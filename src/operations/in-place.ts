@@ -4,7 +4,7 @@ import { rotatedKeyDifferences } from "../api/access-keys.ts";
 import { isCredentialRefused } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
 import { Failure, withReason } from "../errors.ts";
-import { type Entry, mayHaveArrived, rotatedBy, otherPlaces } from "../journal/entry.ts";
+import { type Entry, mayHaveArrived, rotatedBy, attemptedPlaces } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { laterRotation, activeEarlierRotation, settledRotations } from "../journal/rotations.ts";
 import { assertQuiet } from "./sending.ts";
@@ -178,7 +178,7 @@ export async function recoverKeyRotation(
 /** For the profile's own key the question can be put to the service: its secret works, or it does not. */
 async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
-  const others = otherPlaces(entry, bench.secrets.place);
+  const others = attemptedPlaces(bench.secrets, entry.detail).filter((one) => one !== bench.secrets.place);
   const places = `It was requested in ${others.join(", ")} too, and a new secret may be kept there`;
   const elsewhere = others.length === 0 ? "" : ` ${places}: ${flags.yes} alone does not rotate it again.`;
   const unknown = (meaning: string): Failure => {

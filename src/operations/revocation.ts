@@ -127,9 +127,7 @@ function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise
   return revoke(bench, { change: "revoke key", id, service, read, grounds, lease });
 }
 
-function isRevoked(status: string | undefined): boolean {
-  return status === "revoked" || status === "absent";
-}
+const isRevoked = (status: string | undefined): boolean => status === "revoked" || status === "absent";
 
 function seenRevoked(id: string): Revoked {
   return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };

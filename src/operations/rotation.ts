@@ -246,13 +246,16 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
     if (options.overlap === "leave" || !isWaitedFor(leftMs)) return dueAt;
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
+  const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
+  // The old credential may be revoked already: the profile's new one asks then.
+  const account = { ...bench.account, service: service ?? bench.account.service };
+  const asking = { ...rotation, bench: { ...bench, account } };
   let times = 0;
   const look = (): Promise<Successor> =>
-    successorOf(rotation, times++ === 0 ? made : { ...made, kind: "delivered_before" });
-  const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
+    successorOf(asking, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
     // A person who knew that no one needs it has revoked the old one.
-    if (!lease.entry.detail.gone?.length || (await creation.statusOf(bench, oldId)) !== "revoked") throw error;
+    if (!lease.entry.detail.gone?.length || (await creation.statusOf(asking.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
 }

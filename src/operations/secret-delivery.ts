@@ -17,6 +17,7 @@ import {
   nounOf,
   rotatedBy,
   wasClaimed,
+  attemptedPlaces,
   otherPlaces,
 } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
@@ -445,18 +446,20 @@ function whyClaimed({ lease: { entry }, destination, claimedBy, learned }: Resum
   return destination.isStdout ? "an earlier run ended before it could confirm the delivery." : undefined;
 }
 
-/** @throws Failure `undelivered` if the secret is kept by another machine or in another folder, and therefore is not lost */
-export function assertNotElsewhere({ secrets }: DeliveryBench, entry: Entry): void {
-  const { kept_at } = entry.detail;
-  if (entry.state !== "undelivered" || kept_at === undefined || kept_at === secrets.place || secrets.isKept(entry.id))
-    return;
-  throw keptElsewhere(entry, secrets);
+/** @throws Failure `undelivered` if the secret is kept in another state folder, and therefore is not lost */
+export function assertNotElsewhere({ secrets }: Pick<DeliveryBench, "secrets">, entry: Entry): void {
+  const elsewhere = keptElsewhere(entry, secrets);
+  if (elsewhere !== undefined) throw elsewhere;
 }
 
-/** The failure if the secret must be claimed on another machine or in another folder. @param secrets those of this process */
-export function keptElsewhere(entry: Entry, secrets: Pick<SecretKeeping, "isEscrowed" | "place">): Failure {
-  const because = `it is kept in ${entry.detail.kept_at}, and this is ${secrets.place}.`;
-  const { kind, message, details } = undelivered(entry, because, secrets);
+/** The failure if the secret is kept on another machine, in another folder, or in a state folder that was replaced. */
+function keptElsewhere(entry: Entry, secrets: SecretKeeping): Failure | undefined {
+  const { kept_at, attempted_at = [] } = entry.detail;
+  if (entry.state !== "undelivered" || kept_at === undefined || secrets.isKept(entry.id)) return undefined;
+  const replaced = attemptedPlaces(secrets, entry.detail).find((one) => !attempted_at.includes(one));
+  const at = kept_at === secrets.place ? replaced : kept_at;
+  if (at === undefined) return undefined;
+  const { kind, message, details } = undelivered(entry, `it is kept in ${at}, and this is ${secrets.place}.`, secrets);
   return new Failure(kind, message, {
     ...details,
     meaning: `Nothing was sent. If that folder no longer exists: integ journal forget ${entry.id}`,

@@ -65,8 +65,8 @@ export const defects = [
     changes: [
       [
         "operations/secret-delivery.ts",
-        "const { kept_at } = entry.detail;",
-        "const { kept_at } = entry.detail;\n  return;",
+        "const { kept_at, attempted_at = [] } = entry.detail;",
+        "const { kept_at, attempted_at = [] } = entry.detail;\n  return undefined;",
       ],
       ["journal/entry.ts", "(detail.attempted_at ?? []).filter((place) => place !== here)", "[]"],
     ],

@@ -1,6 +1,6 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { entryFailure, holding } from "../../operations/workbench.ts";
-import { keptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
+import { assertNotElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
 import { belonging, secretFieldOf } from "../../secrets/secret-format.ts";
 import { isUnnamed, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
@@ -136,8 +136,7 @@ async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSe
   const keeping = await keepingOf(context);
   if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);
   if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
-  const { kept_at = keeping.place } = entry.detail;
-  if (entry.state === "undelivered" && kept_at !== keeping.place) throw keptElsewhere(entry, keeping);
+  assertNotElsewhere({ secrets: keeping }, entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,
     nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,

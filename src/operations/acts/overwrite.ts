@@ -2,8 +2,8 @@
 // moment of the write decides; a recorded path, name or `--force` only says where to look.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
-import { type Entry, isInPlace, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
-import { mayHaveChanged } from "../../journal/rotations.ts";
+import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
+import { outdates } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
 import {
@@ -78,9 +78,7 @@ export async function seenAt(
   isActive: (id: string) => Promise<boolean>,
 ): Promise<Seen> {
   const later = (await entriesOfItem(bench.journal, entry)).filter(({ id }) => id > entry.id);
-  // After a rotation in place of the key, the secret that was delivered before it no longer works.
-  const isOutdated = later.some((one) => isInPlace(one) && rotatedBy(one) === entry.resource_id && mayHaveChanged(one));
-  if (!isOutdated) {
+  if (!later.some((one) => outdates(one, entry.resource_id))) {
     const isElsewhere = isLocal(record) && !isOfMachine(record, bench);
     if (isElsewhere || record.kind === "stdout" || record.kind === "command") return "unverified";
     const known = await provable(bench, entry, record);

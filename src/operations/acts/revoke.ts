@@ -52,7 +52,7 @@ export interface Revocation<C extends keyof Revoked, R> extends Revoking {
   readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 
-/** Sends until the end is seen, within `retryForMs`. @throws Failure of the last attempt */
+/** Sends until the end is seen, within `retryForMs`, and looks at the grounds before each request. @throws Failure of the last attempt */
 export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
@@ -62,8 +62,11 @@ export async function revoke<C extends keyof Revoked, R>(
   await untilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
-    // The evidence is collected again after each wait, as long as no request can have arrived.
-    if (earlier.every(isWithoutEffect)) await assertGrounds(grounds, lease.entry, typed);
+    await assertGrounds(grounds, lease.entry, typed).catch((error: unknown) => {
+      if (!(error instanceof Failure) || earlier.every(isWithoutEffect)) throw error;
+      const meaning = "An earlier request may have revoked the old credential. integ does not send it again.";
+      throw new Failure(error.kind, error.message, { ...error.details, meaning });
+    });
     await recordBefore(lease, id);
     const answer = await send<C>(bench, lease, { change, id, service });
     const end = await read(answer, earlier);
@@ -85,9 +88,7 @@ export async function revoke<C extends keyof Revoked, R>(
 const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refused" || kind === "not_sent";
 
 /** An entry whose whole work is to revoke. */
-function isOwn({ operation }: Entry): boolean {
-  return operation.endsWith(".revoke");
-}
+const isOwn = ({ operation }: Entry): boolean => operation.endsWith(".revoke");
 
 /** Records before each request that integ may have revoked the credential, so that a later run does not blame another person. */
 async function recordBefore(lease: EntryLease, id: string): Promise<void> {
@@ -99,9 +100,8 @@ async function recordBefore(lease: EntryLease, id: string): Promise<void> {
 }
 
 /** The command that a person types to revoke a client or key. */
-export function revokes(noun: "client" | "key", id: string): NextCommand {
-  return noun === "key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
-}
+export const revokes = (noun: "client" | "key", id: string): NextCommand =>
+  noun === "key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
 
 /** @throws Failure if there are no grounds: what works stays */
 async function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: NextCommand): Promise<void> {

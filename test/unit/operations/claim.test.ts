@@ -231,14 +231,17 @@ describe("a destination is checked for the secret", () => {
 describe("a secret kept in another folder", () => {
   const elsewhere = { state: "undelivered", detail: { kept_at: "there:/state" } } as const;
 
-  it.each<[string, typeof client.continueDelivery]>([
-    ["before a client's creation continues", client.continueDelivery],
-    ["before a key's creation continues", key.continueDelivery],
-  ])("is not lost: %s", async (_, takenUp) => {
+  const replaced = { kept_at: "here:/state", attempted_at: ["here:/state"], attempted_by: ["another"] };
+
+  it.each<[string, typeof client.continueDelivery, string, Entry["detail"]]>([
+    ["before a client's creation continues", client.continueDelivery, "there:/state", elsewhere.detail],
+    ["before a key's creation continues", key.continueDelivery, "there:/state", elsewhere.detail],
+    ["if its folder was replaced", key.continueDelivery, "a state folder that was at here:/state", replaced],
+  ])("is not lost: %s", async (_, takenUp, place, detail) => {
     const world = await worldKeeping("a key's creation");
     const { id } = entryWithSecret(world);
     world.kept.clear();
-    world.entries[0] = { ...world.entries[0]!, ...elsewhere, resource_id: null };
+    world.entries[0] = { ...world.entries[0]!, ...elsewhere, detail, resource_id: null };
     const destination = world.destination();
     const end = await world.run(async (bench) =>
       takenUp({ bench, lease: await bench.journal.lease(id), destination, destinationOf: () => destination }),
@@ -246,7 +249,7 @@ describe("a secret kept in another folder", () => {
     expect(end).toMatchObject({
       kind: "undelivered",
       failure: {
-        message: expect.stringContaining("it is kept in there:/state, and this is here:/state."),
+        message: expect.stringContaining(`it is kept in ${place}, and this is here:/state.`),
         details: { nextCommand: undefined, hint: `Run integ journal claim ${id} there.` },
       },
     });

@@ -75,9 +75,12 @@ describe.each(["a client's rotation", "a key's replacement"])("%s without an ove
   it.each(Object.keys(losses) as DestinationKind[])(
     "keeps the old one if the secret disappears after its proof or during a wait from: %s",
     async (destination) => {
-      for (const moment of ["exchange", "wait"]) {
-        const refused = [{ refused: 429, retryAfterSeconds: 5 }];
-        const world = worldFor(operation, { destination, fates: { revoke: moment === "wait" ? refused : [] } });
+      for (const [moment, revoke] of [
+        ["exchange", []],
+        ["wait", [{ refused: 429, retryAfterSeconds: 5 }]],
+        ["wait", ["lost before"]],
+      ] as const) {
+        const world = worldFor(operation, { destination, fates: { revoke: [...revoke] } });
         const { account } = world;
         let undo: (() => void) | undefined;
         const lose = (): void => void (undo ??= losses[destination]!(world));
