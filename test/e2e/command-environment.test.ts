@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 /** Secrets of a job's environment; a command gets them only if the job names them. */
@@ -21,14 +21,7 @@ function expectListedVariables(at: Home, commands: number): void {
   expect(seen.match(/^GH_TOKEN=named$/gm)).toHaveLength(commands);
 }
 
-const client = (): string[] => [
-  "oauth-clients",
-  "create",
-  "--service-account",
-  service.us.service_account_id,
-  "--scope",
-  "entity:read",
-];
+const client = (): string[] => creationWords(service);
 
 it("a secret command and its check get only the variables that the job names", async () => {
   const at = home(service.env);

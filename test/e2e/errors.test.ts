@@ -3,17 +3,16 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { binary, Home, root } from "../support/program.ts";
+import { beforeAll, expect, it } from "vitest";
+import { binary, root } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfFile, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const service = await serviceOfFile();
-let at: Home;
+const at = homeOfFile(service.env);
 
 beforeAll(async () => {
-  at = new Home(service.env);
   writeFileSync(at.path("taken"), "mine");
   mkdirSync(at.path("folder"));
   const address = [
@@ -33,8 +32,6 @@ beforeAll(async () => {
     });
 });
 
-afterAll(() => at.remove());
-
 interface Case {
   readonly what: string;
   readonly words: readonly string[];
@@ -44,8 +41,8 @@ interface Case {
 }
 
 function errorCases(): readonly Case[] {
-  const sa = service.us.service_account_id;
-  const create = ["oauth-clients", "create", "--service-account", sa, "--scope", "entity:read"];
+  const { service_account_id: sa, poor_service_account_id: poor } = service.us;
+  const create = creationWords(service);
   const nothing = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
   const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
   return [
@@ -114,16 +111,9 @@ function errorCases(): readonly Case[] {
     { what: "a secret to an unknown profile", words: [...create, "--secret-profile", "nobody"] },
     {
       what: "a service account that holds too little",
-      words: [
-        "oauth-clients",
-        "create",
-        "--service-account",
-        service.us.poor_service_account_id,
-        "--scope",
-        "service_account:manage",
-        "--secret-file",
-        "x1",
-      ],
+      words: `oauth-clients create --service-account ${poor} --scope service_account:manage --secret-file x1`.split(
+        " ",
+      ),
     },
     {
       what: "an unknown service account",
@@ -199,8 +189,7 @@ function fullDisk(calls: string, path?: string): readonly string[] {
 function fullDiskCases(): readonly Case[] {
   const journal = "a-journal.ndjson";
   writeFileSync(at.path(journal), "");
-  const sa = service.us.service_account_id;
-  const create = ["oauth-clients", "create", "--service-account", sa, "--scope", "entity:read", "--new"];
+  const create = creationWords(service, "--new");
   const env = { INTEG_JOURNAL: at.path(journal) };
   return [
     {
@@ -414,15 +403,7 @@ it("a JSON error is alone on the last line, also without a command and after a c
     const { code, stderr } = await integHere(at, [...words, "--json"]);
     expect([code, lastError(stderr).exit_code], words.join(" ")).toEqual([2, 2]);
   }
-  const create = [
-    "oauth-clients",
-    "create",
-    "--service-account",
-    service.us.service_account_id,
-    "--scope",
-    "entity:read",
-  ];
-  const noisy = [...create, "--secret-command", "printf 'no newline' >&2; exit 1", "--json"];
+  const noisy = creationWords(service, "--secret-command", "printf 'no newline' >&2; exit 1", "--json");
   const { code, stderr } = await integHere(at, noisy, { env: service.env });
   expect([code, lastError(stderr).exit_code, stderr]).toEqual([12, 12, expect.stringContaining("no newline")]);
 });

@@ -218,17 +218,8 @@ describe("--out", () => {
     );
     const baseUrl = server.env.INTEG_BASE_URL!;
     for (const name of ["first", "second"]) {
-      const words = [
-        "profiles",
-        "add",
-        name,
-        "--no-verify",
-        "--region",
-        "us",
-        "--base-url",
-        baseUrl,
-        "--api-key-stdin",
-      ];
+      const address = ["--region", "us", "--base-url", baseUrl];
+      const words = ["profiles", "add", name, "--no-verify", ...address, "--api-key-stdin"];
       expect((await home.integ(words, { input: "the-same-key\n" })).code).toBe(0);
     }
     const walk = ["--all", "--ndjson", "--out", "file", "--quiet", "--retry-for", "0"];

@@ -1,20 +1,17 @@
 // Lists from the command line: one page, all pages, the formats, and real jq at the end of a real pipe.
 import { execFileSync, spawnSync } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Home, isOtherBinary, root } from "../support/program.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { isOtherBinary, root } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfFile, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { entity, envelope, startListServer } from "./list-server.ts";
 
 const service = await serviceOfFile(["--entities", "1234"]);
-let at: Home;
+const at = homeOfFile(service.env);
 
 beforeAll(async () => {
-  at = new Home(service.env);
   at.addToPath();
 });
-
-afterAll(() => at.remove());
 
 /** Runs a pipeline in a real shell. */
 function shell(line: string): { status: number | null; stdout: string; stderr: string } {
@@ -80,16 +77,7 @@ describe("entities list", () => {
 
   it("leaves an incomplete document if it fails halfway, and prints how to continue", async () => {
     await service.fault("GET /v1/entities status=500 after=2");
-    const { code, stdout, stderr } = await at.integ([
-      "entities",
-      "list",
-      "--all",
-      "--limit",
-      "100",
-      "--json",
-      "--retry-for",
-      "0",
-    ]);
+    const { code, stdout, stderr } = await at.integ("entities list --all --limit 100 --json --retry-for 0".split(" "));
     await service.calm();
     expect(code).toBe(1);
     expect(() => JSON.parse(stdout)).toThrow();
@@ -143,23 +131,15 @@ describe("the sandbox with nothing configured", () => {
   );
 
   it("keeps one command's objects for the next, in both regions", async () => {
-    const own = new Home();
-    const status = JSON.parse((await own.integ(["sandbox", "status", "--json"])).stdout);
-    const words = [
-      "oauth-clients",
-      "create",
-      "--service-account",
-      status.eu.service_account_id,
-      "--scope",
-      "entity:read",
-    ];
-    const created = JSON.parse((await own.integ([...words, "-p", "sandbox-eu", "--json"])).stdout);
+    const own = homeOfTest();
+    const { eu } = JSON.parse((await own.integ(["sandbox", "status", "--json"])).stdout);
+    const words = creationWords({ us: eu }, "-p", "sandbox-eu", "--json");
+    const created = JSON.parse((await own.integ(words)).stdout);
     expect((await own.integ(["oauth-clients", "get", created.id, "-p", "sandbox-eu"])).code).toBe(0);
     expect((await own.integ(["oauth-clients", "get", created.id, "-p", "sandbox"])).code).toBe(4);
     expect((await own.integ(["sandbox", "reset"])).code).toBe(2);
     expect((await own.integ(["sandbox", "reset", "--yes"])).code).toBe(0);
     expect((await own.integ(["oauth-clients", "get", created.id, "-p", "sandbox-eu"])).code).toBe(4);
-    own.remove();
   });
 });
 
@@ -189,14 +169,13 @@ describe("every empty list", () => {
 
   it.each(lists)("is reported in one line: integ %s", async (line, message) => {
     const server = await startListServer(() => envelope([], null));
-    const home = new Home({ ...server.env, ...legacy });
+    const home = homeOfTest({ ...server.env, ...legacy });
     const messages: Record<string, string> = {};
     for (const format of ["table", "json", "ndjson", "csv", "yaml"]) {
       const { code, stderr } = await integHere(home, [...line.split(" "), "-o", format]);
       messages[format] = `${code} ${stderr}`;
     }
     await server.stop();
-    home.remove();
     const isDocument = line === "keys audit";
     for (const format of ["table", "ndjson", "csv"]) expect(messages[format], format).toBe(`0 Note: ${message}\n`);
     for (const format of ["json", "yaml"])
@@ -220,24 +199,22 @@ describe("an array from integ api", () => {
     ["", rows],
   ])("has the requested format and fields: %s", async (options, expected) => {
     const server = await startListServer(() => rows);
-    const home = new Home(server.env);
+    const home = homeOfTest(server.env);
     const { code, stdout, stderr } = await integHere(home, ["api", "/v1/x", ...options.split(" ").filter(Boolean)]);
     await server.stop();
-    home.remove();
     expect([code, stdout.trimEnd(), stderr]).toEqual([0, expected, ""]);
   });
 });
 
 describe("--debug", () => {
   it("shows the scheme of a credential, and never the credential", async () => {
-    const home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: "canary-token", INTEG_API_KEY: "canary-key" });
+    const home = homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: "canary-token", INTEG_API_KEY: "canary-key" });
     const basic = await integHere(home, ["entities", "list", "--debug"]);
     const bearer = await integHere(home, ["keys", "list", "--debug"]);
     expect(basic.stderr).toContain('"authorization":"Basic <redacted>"');
     expect(bearer.stderr).toContain('"authorization":"Bearer <redacted>"');
     for (const secret of ["canary-key", "canary-token", Buffer.from("apikey:canary-key").toString("base64")])
       expect(basic.stderr + bearer.stderr).not.toContain(secret);
-    home.remove();
   });
 });
 
@@ -251,14 +228,13 @@ describe("files of integ itself", () => {
     "config/credentials",
     "config/keychain.json",
   ])("are never overwritten by an export or a secret: %s", async (path) => {
-    const home = new Home();
+    const home = homeOfTest();
     const list = ["entities", "list", "-p", "sandbox", "--out", path, "-o", "ndjson", "--force"];
     const client = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
     for (const words of [list, [...client, "--secret-file", path, "--force"]]) {
       const { code, stderr } = await integHere(home, words);
       expect([code, stderr], words.join(" ")).toEqual([2, expect.stringContaining("integ keeps its own files")]);
     }
-    home.remove();
   });
 });
 
@@ -282,7 +258,7 @@ describe("--fields", () => {
     ["profiles list --fields nome", 2, 'No profile has the field "nome".'],
   ])("integ %s ends with %i", async (line, code, message) => {
     const server = await startListServer(() => envelope([entity(1), entity(2)], null));
-    const home = new Home(server.env);
+    const home = homeOfTest(server.env);
     for (const format of ["table", "json", "ndjson", "csv", "yaml"]) {
       const ended = await integHere(home, [...line.split(" "), "-o", format]);
       expect(ended.code, format).toBe(code);
@@ -291,12 +267,11 @@ describe("--fields", () => {
       else expect(ended.stderr.includes(message.replaceAll('"', format.includes("json") ? '\\"' : '"'))).toBe(true);
     }
     await server.stop();
-    home.remove();
   });
 
   it("accepts a column's title, and a field's name with underscores", async () => {
     const server = await startListServer(() => envelope([entity(1)], null));
-    const home = new Home(server.env);
+    const home = homeOfTest(server.env);
     const printed = async (fields: string, format: string): Promise<string> =>
       (await integHere(home, ["entities", "list", "--fields", fields, "-o", format])).stdout;
     const { display_name, created_at } = JSON.parse(entity(1)) as Record<string, string>;
@@ -304,29 +279,18 @@ describe("--fields", () => {
     expect(await printed("name,Created", "csv")).toBe(`name,Created\r\n"${display_name}",${created_at}\r\n`);
     expect(await printed("name", "table")).toContain(display_name);
     await server.stop();
-    home.remove();
-    const sandbox = new Home();
-    const keys = await integHere(sandbox, [
-      "keys",
-      "list",
-      "-p",
-      "sandbox",
-      "--fields",
-      "expires_at,last used",
-      "--json",
-    ]);
+    const words = ["keys", "list", "-p", "sandbox", "--fields", "expires_at,last used", "--json"];
+    const keys = await integHere(homeOfTest(), words);
     const [{ expires_at }] = (JSON.parse(keys.stdout) as { data: [Record<string, unknown>] }).data;
     expect([keys.code, expires_at]).toEqual([0, expect.stringMatching(/^\d{4}-/)]);
-    sandbox.remove();
   });
 
   it("refuses an unknown field of a change before it sends anything", async () => {
-    const home = new Home();
+    const home = homeOfTest();
     const words = "oauth-clients create -p sandbox --service-account sa_us_automation --scope entity:read".split(" ");
     const { code, stderr } = await integHere(home, [...words, "--secret-file", "s", "--fields", "nome"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('The result has no field "nome".')]);
     const recovered = await integHere(home, ["journal", "recover", "-p", "sandbox", "--fields", "nome"]);
     expect([recovered.code, recovered.stderr]).toEqual([0, expect.stringContaining("No unfinished changes")]);
-    home.remove();
   });
 });

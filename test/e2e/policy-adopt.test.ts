@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 interface Row {
   readonly name: string;
@@ -29,8 +29,7 @@ beforeEach(async () => {
   await account.clear();
   for (const { id } of await otherKeys()) await service.control("POST", `/access_keys/${id}`, { status: "revoked" });
   await service.control("POST", `/access_keys/${service.us.access_key_id}`, { createdAt: Date.now() });
-  const { access_token, token_endpoint } = service.us;
-  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  home = homeOfTest(tokenEnv(service));
 });
 
 const integ = (...words: string[]): Promise<Ended> => home.integ(words);
@@ -55,21 +54,16 @@ async function makeKey(name: string): Promise<string> {
     ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"],
     ["--no-marker"],
   ].flat();
-  const other = new Home(home.env);
-  try {
-    const created = await other.integ([...words, "--secret-file", "made.secret", "--json"]);
-    expect(created.code, created.stderr).toBe(0);
-    return (JSON.parse(created.stdout) as { id: string }).id;
-  } finally {
-    other.remove();
-  }
+  const other = homeOfTest(home.env);
+  const created = await other.integ([...words, "--secret-file", "made.secret", "--json"]);
+  expect(created.code, created.stderr).toBe(0);
+  return (JSON.parse(created.stdout) as { id: string }).id;
 }
 
 describe("integ adopt --all", () => {
   it("adopts the credentials that policy init wrote; then there is nothing to do", async () => {
     for (const name of ["deploy", "nightly"]) await makeKey(name);
-    const scopes = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
-    expect((await integ("oauth-clients", "create", ...scopes, "--secret-file", "made.secret")).code).toBe(0);
+    expect((await integ(...creationWords(service, "--secret-file", "made.secret"))).code).toBe(0);
     const secret = readFileSync(home.path("made.secret"), "utf8");
     expect((await integ("policy", "init")).code).toBe(0);
     const planned = await integ("plan");

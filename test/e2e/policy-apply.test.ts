@@ -1,10 +1,10 @@
 // A policy applied by the built program to a real service: it converges, unfinished work continues, a failed item stops no
 // other, and a plan is applied only to the state it was made for.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 interface Row {
   readonly name: string;
@@ -23,10 +23,8 @@ let home: Home;
 
 beforeEach(async () => {
   await account.clear();
-  const { access_token, token_endpoint } = service.us;
-  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  home = homeOfTest(tokenEnv(service));
 });
-afterEach(() => home.remove());
 
 /** Waits for whole seconds: integ knows the service's clock, from the `Date` header, only to the second. */
 const seconds = (count: number): Promise<void> => new Promise((done) => setTimeout(done, count * 1000 + 100));
@@ -270,8 +268,7 @@ describe("integ status", () => {
   });
 
   it("explains what a person must do for items that apply skips, and names the policy's file", async () => {
-    const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
-    expect((await integ("oauth-clients", "create", ...words, "--secret-file", "b.secret")).code).toBe(0);
+    expect((await integ(...creationWords(service, "--new", "--secret-file", "b.secret"))).code).toBe(0);
     write(policy(item("a", "{ every: 60d }", "unknown"), item("b"), item("c")), "other.yaml");
     const { stdout } = await integ("status", "-f", "other.yaml", "--json");
     const rows = (
@@ -343,17 +340,7 @@ describe("integ oauth-clients audit", () => {
   it("has one remedy for each client, and --fix applies the safe ones after a question", async () => {
     write(policy(item("a")));
     await apply();
-    const other = await integ(
-      "oauth-clients",
-      "create",
-      "--service-account",
-      service.us.service_account_id,
-      "--scope",
-      "entity:read",
-      "--secret-file",
-      "o",
-      "--json",
-    );
+    const other = await integ(...creationWords(service, "--secret-file", "o", "--json"));
     const { id } = JSON.parse(other.stdout) as { id: string };
     const audited = await integ("oauth-clients", "audit", "--json");
     expect(audited.code).toBe(10);

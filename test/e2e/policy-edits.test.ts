@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 interface Item {
   readonly name: string;
@@ -103,38 +103,33 @@ const opens = async (home: Home, file: string): Promise<boolean> => {
 describe.each(Object.entries(states))("an item in state %s", (state, { live, reach }) => {
   it.each(Object.entries(edits))("converges after the edit: %s", async (edit, { items, adds }) => {
     await account.clear();
-    const { access_token, token_endpoint } = service.us;
-    const home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
-    try {
-      await reach(home);
+    const home = homeOfTest(tokenEnv(service));
+    await reach(home);
+    expect(await account.live()).toHaveLength(live);
+    const worked = await opens(home, "a.json");
+    write(home, ...items);
+    let ended = await apply(home);
+    for (let run = 0; run < 3 && ended.code !== 0; run += 1) ended = await apply(home);
+    ended = await apply(home);
+    const again = await apply(home);
+    const results = (JSON.parse(again.stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
+    // Only --redeliver moves a secret that is elsewhere.
+    if (state === "done" && edit === "the destination") {
+      expect([again.code, results]).toEqual([10, ["left"]]);
+      expect(again.stderr).toContain("integ apply --redeliver a");
+      expect(await opens(home, "a.json")).toBe(true);
       expect(await account.live()).toHaveLength(live);
-      const worked = await opens(home, "a.json");
-      write(home, ...items);
-      let ended = await apply(home);
-      for (let run = 0; run < 3 && ended.code !== 0; run += 1) ended = await apply(home);
-      ended = await apply(home);
-      const again = await apply(home);
-      const results = (JSON.parse(again.stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
-      // Only --redeliver moves a secret that is elsewhere.
-      if (state === "done" && edit === "the destination") {
-        expect([again.code, results]).toEqual([10, ["left"]]);
-        expect(again.stderr).toContain("integ apply --redeliver a");
-        expect(await opens(home, "a.json")).toBe(true);
-        expect(await account.live()).toHaveLength(live);
-        return;
-      }
-      expect({ code: again.code, stderr: again.stderr }).toEqual({ code: 0, stderr: "" });
-      expect(results).toEqual(items.map(() => (state === "waiting" && items[0]!.name === "a" ? "waiting" : "none")));
-      // Each item has one client; clients without an item stay, because no run revokes them without consent.
-      const isMissing = live === 0 && items.length > 0 && adds === 0;
-      expect(await account.live()).toHaveLength(live + adds + (isMissing ? 1 : 0));
-      if (worked && edit !== "the name") expect(await opens(home, "a.json")).toBe(true);
-      for (const { file, name } of items) {
-        const stays = name === "a" && (state === "done" || state === "waiting") && edit === "the destination";
-        expect(await opens(home, stays ? "a.json" : file), file).toBe(true);
-      }
-    } finally {
-      home.remove();
+      return;
+    }
+    expect({ code: again.code, stderr: again.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(results).toEqual(items.map(() => (state === "waiting" && items[0]!.name === "a" ? "waiting" : "none")));
+    // Each item has one client; clients without an item stay, because no run revokes them without consent.
+    const isMissing = live === 0 && items.length > 0 && adds === 0;
+    expect(await account.live()).toHaveLength(live + adds + (isMissing ? 1 : 0));
+    if (worked && edit !== "the name") expect(await opens(home, "a.json")).toBe(true);
+    for (const { file, name } of items) {
+      const stays = name === "a" && (state === "done" || state === "waiting") && edit === "the destination";
+      expect(await opens(home, stays ? "a.json" : file), file).toBe(true);
     }
   });
 });

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -13,10 +13,8 @@ let home: Home;
 
 beforeEach(async () => {
   await account.clear();
-  const { access_token, token_endpoint } = service.us;
-  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  home = homeOfTest(tokenEnv(service));
   for (const folder of ["one", "two"]) mkdirSync(home.path(folder));
-  return () => home.remove();
 });
 
 interface ItemSettings {

@@ -3,9 +3,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { type Ended, Home } from "../support/program.ts";
+import { type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 interface Row {
@@ -17,7 +17,7 @@ interface Row {
 it("the profile's own OAuth client is rotated only with --include-own, and the profile then works", async () => {
   const { us } = service;
   const account = new Account(service);
-  const home = new Home();
+  const home = homeOfTest();
   const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
   const rows = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
   // A client can grant only its own scopes, so the policy narrows the scopes twice.
@@ -41,45 +41,41 @@ it("the profile's own OAuth client is rotated only with --include-own, and the p
         "",
       ].join("\n"),
     );
-  try {
-    const own = await account.make(scopes);
-    const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
-    const client = ["--client-id", own.client_id, "--client-secret-stdin", "--token-endpoint", us.token_endpoint];
-    const added = await integ(["profiles", "add", "prod", ...address, ...client], own.client_secret);
-    expect(added.code, added.stderr).toBe(0);
-    policy(scopes.slice(0, 2));
-    const adopted = await integ(["adopt", "oauth-client", own.id, "--name", "own", "-p", "prod"]);
-    expect(adopted.code, adopted.stderr).toBe(0);
+  const own = await account.make(scopes);
+  const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
+  const client = ["--client-id", own.client_id, "--client-secret-stdin", "--token-endpoint", us.token_endpoint];
+  const added = await integ(["profiles", "add", "prod", ...address, ...client], own.client_secret);
+  expect(added.code, added.stderr).toBe(0);
+  policy(scopes.slice(0, 2));
+  const adopted = await integ(["adopt", "oauth-client", own.id, "--name", "own", "-p", "prod"]);
+  expect(adopted.code, adopted.stderr).toBe(0);
 
-    const apply = ["apply", "--yes", "--json"];
-    const left = await integ(apply);
-    expect(left.code, left.stderr).toBe(10);
-    expect(rows(left)).toMatchObject([
-      { name: "own", action: "change_scopes", result: "left" },
-      { name: "other", result: "done" },
-    ]);
-    expect((await account.live()).some(({ id }) => id === own.id)).toBe(true);
+  const apply = ["apply", "--yes", "--json"];
+  const left = await integ(apply);
+  expect(left.code, left.stderr).toBe(10);
+  expect(rows(left)).toMatchObject([
+    { name: "own", action: "change_scopes", result: "left" },
+    { name: "other", result: "done" },
+  ]);
+  expect((await account.live()).some(({ id }) => id === own.id)).toBe(true);
 
-    const rotated = await integ([...apply, "--include-own"]);
-    expect(rotated.code, rotated.stderr).toBe(0);
-    expect(rows(rotated)).toMatchObject([
-      { name: "own", result: "done" },
-      { name: "other", result: "none" },
-    ]);
-    const live = await account.live();
-    expect(live.some(({ id }) => id === own.id)).toBe(false);
-    expect(live).toHaveLength(2);
-    const secret = readFileSync(home.path("own.secret"), "utf8");
-    const [now] = live.filter(({ scopes: granted }) => granted.length === 2);
-    expect(await account.opens(now!.client_id!, secret)).toBe(true);
-    // With the successor's credential, the profile can read, and make another change.
-    expect((await integ(["plan"])).code).toBe(0);
-    expect((await integ(["oauth-clients", "get", now!.id, "-p", "prod"])).code).toBe(0);
-    policy(scopes.slice(0, 1));
-    const again = await integ([...apply, "--include-own", "--only", "own"]);
-    expect(again.code, again.stderr).toBe(0);
-    expect(await account.live()).toHaveLength(2);
-  } finally {
-    home.remove();
-  }
+  const rotated = await integ([...apply, "--include-own"]);
+  expect(rotated.code, rotated.stderr).toBe(0);
+  expect(rows(rotated)).toMatchObject([
+    { name: "own", result: "done" },
+    { name: "other", result: "none" },
+  ]);
+  const live = await account.live();
+  expect(live.some(({ id }) => id === own.id)).toBe(false);
+  expect(live).toHaveLength(2);
+  const secret = readFileSync(home.path("own.secret"), "utf8");
+  const [now] = live.filter(({ scopes: granted }) => granted.length === 2);
+  expect(await account.opens(now!.client_id!, secret)).toBe(true);
+  // With the successor's credential, the profile can read, and make another change.
+  expect((await integ(["plan"])).code).toBe(0);
+  expect((await integ(["oauth-clients", "get", now!.id, "-p", "prod"])).code).toBe(0);
+  policy(scopes.slice(0, 1));
+  const again = await integ([...apply, "--include-own", "--only", "own"]);
+  expect(again.code, again.stderr).toBe(0);
+  expect(await account.live()).toHaveLength(2);
 });

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { type Ended, Home } from "../support/program.ts";
 import { homeWithProfile } from "../crash/policy-scenes.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { Account } from "../support/account.ts";
 
 const service = await serviceOfFile();
@@ -82,17 +82,7 @@ it("refuses a pipe in place of a policy or plan without waiting for it", async (
 
 describe("integ policy init", () => {
   it("writes existing credentials to a valid file, and never overwrites a file", async () => {
-    const made = await integ(
-      "oauth-clients",
-      "create",
-      "--service-account",
-      service.us.service_account_id,
-      "--scope",
-      "entity:read",
-      "--secret-file",
-      "made.secret",
-      "--json",
-    );
+    const made = await integ(...creationWords(service, "--secret-file", "made.secret", "--json"));
     const { id } = JSON.parse(made.stdout) as { id: string };
     expect(await integ("policy", "init", "-f", "first.yaml")).toMatchObject({ code: 0, stdout: "" });
     const text = readFileSync(home.path("first.yaml"), "utf8");
@@ -119,8 +109,8 @@ describe("integ policy init", () => {
     // A second policy omits the items of the first; a list of destinations keeps its form.
     const adoption = ["adopt", "oauth-client", id, "--name", client];
     expect((await integ(...adoption, "-f", "first.yaml", "--yes")).code).toBe(0);
-    const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
-    await integ("oauth-clients", "create", ...words, "--secret-file", "list.secret", "--secret-file", "list.copy");
+    const to = ["--secret-file", "list.secret", "--secret-file", "list.copy"];
+    await integ(...creationWords(service, "--new", ...to));
     const more = await integ("policy", "init", "-f", "second.yaml");
     const [, policyId] = /^id: (\S+)/m.exec(text) ?? [];
     expect([more.code, more.stderr]).toEqual([
@@ -166,8 +156,7 @@ describe("docs/policy.md", () => {
 
 describe("oauth-clients audit --fix", () => {
   const create = async (name: string): Promise<{ id: string }> => {
-    const words = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--json"];
-    const made = await integ("oauth-clients", "create", ...words, "--secret-file", `${name}.secret`, "--new");
+    const made = await integ(...creationWords(service, "--json", "--secret-file", `${name}.secret`, "--new"));
     return JSON.parse(made.stdout) as { id: string };
   };
 
@@ -243,27 +232,23 @@ describe("keys audit --fix", () => {
 
   it("revokes every unused key if it knows its own, and lists the others with their remedy", async () => {
     const { us } = service;
-    const own = new Home();
+    const own = homeOfTest();
     const address = ["--region", "us", "--base-url", us.base_url, "--organization-id", us.organization_id];
     const endpoints = ["--access-token-endpoint", us.access_token_endpoint, "--api-key-id", us.access_key_id];
     const add = ["profiles", "add", "prod", ...address, ...endpoints, "--api-key-stdin", "--use"];
-    try {
-      const added = await integHere(own, add, { input: us.access_key_secret });
-      expect(added.code, added.stderr).toBe(0);
-      const fixed = await integHere(own, [...words, "--yes"]);
-      expect(fixed.code, fixed.stderr).toBe(10);
-      const revoked = (JSON.parse(fixed.stdout) as { data: { id: string }[] }).data.map(({ id }) => id);
-      expect(revoked.sort()).toEqual(["ak_us_forgotten", "ak_us_idle"]);
-      expect(fixed.stderr).toMatch(/ak_us_ending .*\n/);
-      const ending = await integHere(own, [...words, "--dry-run", "-p", "prod"]);
-      expect(ending.stderr).toMatch(/integ keys rotate ak_us_ending [^\n]* -p prod\n/);
-      expect(fixed.stderr).toMatch(/The audit has 5 findings on 2 keys: /);
-      const active = await activeKeys();
-      expect(active).toContain(us.access_key_id);
-      for (const id of revoked) expect(active).not.toContain(id);
-    } finally {
-      own.remove();
-    }
+    const added = await integHere(own, add, { input: us.access_key_secret });
+    expect(added.code, added.stderr).toBe(0);
+    const fixed = await integHere(own, [...words, "--yes"]);
+    expect(fixed.code, fixed.stderr).toBe(10);
+    const revoked = (JSON.parse(fixed.stdout) as { data: { id: string }[] }).data.map(({ id }) => id);
+    expect(revoked.sort()).toEqual(["ak_us_forgotten", "ak_us_idle"]);
+    expect(fixed.stderr).toMatch(/ak_us_ending .*\n/);
+    const ending = await integHere(own, [...words, "--dry-run", "-p", "prod"]);
+    expect(ending.stderr).toMatch(/integ keys rotate ak_us_ending [^\n]* -p prod\n/);
+    expect(fixed.stderr).toMatch(/The audit has 5 findings on 2 keys: /);
+    const active = await activeKeys();
+    expect(active).toContain(us.access_key_id);
+    for (const id of revoked) expect(active).not.toContain(id);
   });
 
   it("replaces old keys at the destination that the journal knows, with an overlap", async () => {

@@ -31,9 +31,8 @@ const resultsIn = ({ stdout }: Ended): string[] =>
 
 async function journal(): Promise<Record<string, string>> {
   const env = { INTEG_JOURNAL: server.address(`policy_${(schemas += 1)}`), ...teamAccess };
-  const home = new Home(env);
+  const home = homeOfTest(env);
   expect((await home.integ(["journal", "init"])).code).toBe(0);
-  home.remove();
   return env;
 }
 

@@ -60,11 +60,28 @@ export async function serviceOfFile(words: readonly string[] = []): Promise<Serv
   return service;
 }
 
+/** A home that is removed after the file's tests. */
+export function homeOfFile(env: Readonly<Record<string, string>> = {}): Home {
+  const home = new Home(env);
+  afterAll(() => home.remove());
+  return home;
+}
+
 /** A home that is removed after the current test. */
 export function homeOfTest(env: Readonly<Record<string, string>> = {}): Home {
   const home = new Home(env);
   onTestFinished(() => home.remove());
   return home;
+}
+
+/** A service's variables, with a bearer token and the endpoint that exchanges a client's secret for one. */
+export function tokenEnv({ us, env }: Service): Readonly<Record<string, string>> {
+  return { ...env, INTEG_ACCESS_TOKEN: us.access_token, INTEG_TOKEN_ENDPOINT: us.token_endpoint };
+}
+
+/** The words that create a client of the service's account, with one scope and more options. */
+export function creationWords({ us }: Pick<Service, "us">, ...more: readonly string[]): string[] {
+  return ["oauth-clients", "create", "--service-account", us.service_account_id, "--scope", "entity:read", ...more];
 }
 
 /** @param words further arguments of `sandbox start` */
