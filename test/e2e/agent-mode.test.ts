@@ -6,7 +6,7 @@ import { agentVariables } from "../../src/profiles/agent-mode.ts";
 import { Account, type ReceivedRequest } from "../support/account.ts";
 import { Canaries } from "../support/canaries.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 function home(env: Readonly<Record<string, string>> = {}): Home {
@@ -20,10 +20,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   });
 }
 
-const client = (...more: string[]): string[] => {
-  const { service_account_id } = service.us;
-  return ["oauth-clients", "create", "--service-account", service_account_id, "--scope", "entity:read", ...more];
-};
+const client = (...more: string[]): string[] => creationWords(service, ...more);
 
 interface JsonError {
   readonly error: {

@@ -5,7 +5,7 @@ import { Account } from "../support/account.ts";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -25,8 +25,7 @@ async function home(): Promise<Home> {
 }
 
 function create(at: Home, ...more: string[]): Promise<Ended> {
-  const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
-  return integHere(at, [...words, "--scope", "entity:read", "--json", ...more]);
+  return integHere(at, creationWords(service, "--json", ...more));
 }
 
 async function oldClient(at: Home): Promise<string> {

@@ -3,12 +3,12 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { isRunnable, nodesBelow, treeOf } from "../../src/completion/tree.ts";
 import { wholeTree } from "../../src/program.ts";
 import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 /** Commands that change neither the account, nor the journal, nor profiles. */
 const readers = [
@@ -60,9 +60,8 @@ let key: string;
 
 beforeEach(async () => {
   await account.clear();
-  const { access_token, token_endpoint } = service.us;
-  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
-  const client = await integ("oauth-clients", "create", ...clientOptions, "--secret-file", "made.secret", "--json");
+  home = homeOfTest(tokenEnv(service));
+  const client = await integ(...creationWords(service, "--secret-file", "made.secret", "--json"));
   id = (JSON.parse(client.stdout) as { id: string }).id;
   const created = await integ(
     "keys",
@@ -79,7 +78,6 @@ beforeEach(async () => {
   );
   key = (JSON.parse(created.stdout) as { id: string }).id;
 });
-afterEach(() => home.remove());
 
 const clientOptions = ["--service-account", "sa_us_automation", "--scope", "entity:read"];
 const integ = (...words: string[]): Promise<Ended> => home.integ(words);
@@ -110,13 +108,13 @@ function writePolicy(): void {
 /** Creates an entry whose request got no response. @returns its id */
 async function unfinished(): Promise<string> {
   await service.fault("POST /v1/oauth_clients times=1 drop=after");
-  await integ("oauth-clients", "create", ...clientOptions, "--new", "--secret-file", "lost.secret", "--retry-for", "0");
+  await integ(...creationWords(service, "--new", "--secret-file", "lost.secret", "--retry-for", "0"));
   const list = await integ("journal", "list", "--json");
   return (JSON.parse(list.stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
 async function undelivered(): Promise<string> {
-  await integ("oauth-clients", "create", ...clientOptions, "--new", "--secret-command", "false");
+  await integ(...creationWords(service, "--new", "--secret-command", "false"));
   const list = await integ("journal", "list", "--json");
   return (JSON.parse(list.stdout) as { data: { id: string }[] }).data[0]!.id;
 }

@@ -1,10 +1,9 @@
 // Help fits the terminal, is the same however it is requested, and reports failing output.
 import { existsSync } from "node:fs";
-import { afterAll, describe, expect, it } from "vitest";
-import { Home } from "../support/program.ts";
+import { describe, expect, it } from "vitest";
+import { homeOfFile } from "../support/service.ts";
 
-const home = new Home();
-afterAll(() => home.remove());
+const home = homeOfFile();
 
 const widestOf = (text: string): number => Math.max(...text.split("\n").map((line) => line.length));
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const canTrace = !isMissing("strace");
@@ -16,13 +16,8 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   return homeOfTest({ ...service.env, ...env });
 }
 
-function createWords(...more: string[]): string[] {
-  const account = ["--service-account", service.us.service_account_id];
-  return ["oauth-clients", "create", ...account, "--scope", "entity:read", ...more];
-}
-
 function create(at: Home, ...more: string[]): Promise<Ended> {
-  return at.integ(createWords(...more));
+  return at.integ(creationWords(service, ...more));
 }
 
 async function entries(
@@ -47,7 +42,7 @@ describe("the actor and time of a change", () => {
 
   it("are shown of one entry, as a table and as JSON with the fields of the list", async () => {
     const at = home();
-    const created = await integHere(at, createWords("--secret-file", "s"), { env: github });
+    const created = await integHere(at, creationWords(service, "--secret-file", "s"), { env: github });
     expect(created.code).toBe(0);
     const list = await integHere(at, ["journal", "list", "--all", "--json"]);
     const row = JSON.parse(list.stdout).data[0];
@@ -72,7 +67,7 @@ describe("the actor and time of a change", () => {
 
   it("filter the list", async () => {
     const at = home();
-    await integHere(at, createWords("--secret-file", "s"), { env: github });
+    await integHere(at, creationWords(service, "--secret-file", "s"), { env: github });
     const ids = async (...words: string[]): Promise<number> =>
       JSON.parse((await integHere(at, ["journal", "list", ...words, "--json"])).stdout).data.length;
     expect(await ids()).toBe(0);
@@ -137,7 +132,7 @@ describe("a state folder and a secret file restored from a backup", () => {
     const killed = "inject=fsync:signal=KILL:when=2";
     mkdirSync(at.path("out"));
     const under = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", at.path("out"), "-e", "trace=fsync", "-e", killed];
-    await at.integ(createWords("--secret-file", "out/s"), { under });
+    await at.integ(creationWords(service, "--secret-file", "out/s"), { under });
     const secret = readFileSync(at.path("out", "s"), "utf8");
     expect(await entries(at)).toMatchObject([{ state: "open" }]);
     cpSync(at.path("state"), at.path("copy"), { recursive: true });
@@ -247,7 +242,9 @@ describe("a state folder that is deleted during a delivery", () => {
     const at = home();
     const command = `cat > '${at.path("got")}'; rm -rf '${at.path("state")}'`;
     const kept = verb === "claim" && (await create(at, flag, "exit 3"));
-    const words = kept ? ["journal", "claim", (await entries(at))[0]!.id, flag, command] : createWords(flag, command);
+    const words = kept
+      ? ["journal", "claim", (await entries(at))[0]!.id, flag, command]
+      : creationWords(service, flag, command);
     const { code, stderr } = await at.integ(words);
     expect(readFileSync(at.path("got"), "utf8")).toMatch(/^sbx_/);
     expect(stderr).not.toContain("It still has");
@@ -277,7 +274,7 @@ describe("a defective journal: nothing is sent or overwritten", () => {
       const folder = at.path("state");
       mkdirSync(folder, { mode: 0o700 });
       const under = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", at.path("state", "journal.ndjson"), "-e", inject];
-      const { code, stderr } = await at.integ(createWords("--secret-file", "s"), { under });
+      const { code, stderr } = await at.integ(creationWords(service, "--secret-file", "s"), { under });
       expect([code === 1 || code === 2, stderr], `${call} ${errno}`).toEqual([true, expect.stringContaining(words)]);
       expect(stderr, `${call} ${errno}`).not.toMatch(/unknown error|Unknown system error|\n\s+at /i);
     }
@@ -375,15 +372,7 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     const path = at.path("elsewhere", "deep", "journal.ndjson");
     const env = { INTEG_JOURNAL: path };
     expect((await at.integ(["journal", "path"], { env })).stdout.trim()).toBe(path);
-    const words = [
-      "oauth-clients",
-      "create",
-      "--service-account",
-      service.us.service_account_id,
-      "--scope",
-      "entity:read",
-    ];
-    expect((await at.integ([...words, "--secret-file", "a"], { env })).code).toBe(0);
+    expect((await at.integ(creationWords(service, "--secret-file", "a"), { env })).code).toBe(0);
     expect(existsSync(path)).toBe(true);
     expect(existsSync(at.path("state", "journal.ndjson"))).toBe(false);
   });

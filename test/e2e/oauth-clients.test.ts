@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -19,15 +19,7 @@ function home(): Home {
 }
 
 function create(at: Home, ...more: string[]): Promise<Ended> {
-  return at.integ([
-    "oauth-clients",
-    "create",
-    "--service-account",
-    service.us.service_account_id,
-    "--scope",
-    "entity:read",
-    ...more,
-  ]);
+  return at.integ(creationWords(service, ...more));
 }
 
 interface Listed {

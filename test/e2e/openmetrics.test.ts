@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFile
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Home, root } from "../support/program.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const service = await serviceOfFile();
@@ -90,9 +90,7 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
 
   it("count unfinished entries", async () => {
     const at = home();
-    const { service_account_id: id } = service.us;
-    const words = ["oauth-clients", "create", "--service-account", id, "--scope", "entity:read"];
-    expect((await at.integ([...words, "--secret-command", "exit 1"])).code).toBe(12);
+    expect((await at.integ(creationWords(service, "--secret-command", "exit 1"))).code).toBe(12);
     const samples = samplesIn((await at.integ(["status", "-o", "openmetrics"])).stdout);
     expect(samples).toContainEqual({
       name: "integ_changes_unfinished",

@@ -70,7 +70,7 @@ describe("profiles", () => {
   });
 
   it("changes one property of a credential and keeps the others", async () => {
-    const home = new Home();
+    const home = homeOfTest();
     const integ = async (words: string[], input = ""): Promise<Record<string, unknown>> => {
       const { code, stdout, stderr } = await home.integ([...words, "--json"], { input });
       expect({ words, code, stderr: code === 0 ? "" : stderr }).toEqual({ words, code: 0, stderr: "" });
@@ -98,7 +98,6 @@ describe("profiles", () => {
       audience: "a",
       kept_in: "command",
     });
-    home.remove();
   });
 
   it("lists, selects, edits and removes profiles", async () => {

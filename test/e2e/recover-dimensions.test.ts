@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -31,14 +31,10 @@ async function firstEntry(at: Home): Promise<string> {
   return data[0]!.id;
 }
 
-function createWords(): string[] {
-  return ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--scope", "entity:read"];
-}
-
 /** Leaves an unfinished creation with a lost secret. @returns its entry */
 async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients drop=after times=1");
-  const { stderr } = await at.integ([...createWords(), "--retry-for", "0", "--json", ...words]);
+  const { stderr } = await at.integ([...creationWords(service), "--retry-for", "0", "--json", ...words]);
   return (JSON.parse(stderr.trim().split("\n").at(-1)!) as { error: { next_command: string } }).error.next_command
     .split(" ")
     .at(-1)!;
@@ -71,7 +67,7 @@ describe("a --secret-profile", () => {
     });
     const other = [...addWords("other", service.eu.base_url), "--token-endpoint", service.eu.token_endpoint, "--use"];
     await at.integ(other, { input: service.eu.api_key });
-    const words = [...createWords(), "-p", "p", "--secret-command", "exit 1", "--json"];
+    const words = [...creationWords(service), "-p", "p", "--secret-command", "exit 1", "--json"];
     expect((await at.integ(words)).code).toBe(12);
     const [{ id }] = JSON.parse((await at.integ(["journal", "list", "--json"])).stdout).data as [{ id: string }];
     expect((await at.integ(["journal", "claim", id, "--secret-profile", "other"])).code).toBe(2);
@@ -83,7 +79,7 @@ describe("an organization id that only one of two shells sets", () => {
   it("creates no second client; in capitals, the id is the same", async () => {
     const at = homeOfTest({ ...service.env, INTEG_ORGANIZATION_ID: "" });
     await service.fault("POST /v1/oauth_clients drop=before times=1");
-    const words = [...createWords(), "--secret-file", "s", "--retry-for", "0"];
+    const words = [...creationWords(service), "--secret-file", "s", "--retry-for", "0"];
     const INTEG_ORGANIZATION_ID = service.us.organization_id;
     expect((await at.integ(words, { env: { INTEG_ORGANIZATION_ID } })).code).toBe(7);
     const { code, stderr } = await at.integ(words);
@@ -130,7 +126,7 @@ describe("in another state folder", () => {
   it("a kept secret of the first folder must be claimed there, and claim and recover do not lead to each other", async () => {
     const at = await withProfile();
     const INTEG_JOURNAL_KEY = "k".repeat(43);
-    const first = await at.integ([...createWords(), "--secret-command", "exit 1", "-p", "p"], {
+    const first = await at.integ([...creationWords(service), "--secret-command", "exit 1", "-p", "p"], {
       env: { INTEG_JOURNAL_KEY },
     });
     expect(first.code).toBe(12);
@@ -153,7 +149,7 @@ describe("in another state folder", () => {
   it("if someone created the file since the request, the message names --force and not only the same command", async () => {
     const at = await withProfile();
     await service.fault("POST /v1/oauth_clients drop=before times=1");
-    await at.integ([...createWords(), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
+    await at.integ([...creationWords(service), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
     const id = await firstEntry(at);
     // The first record names the machine of the path.
     expect(readFileSync(at.path("state", "journal.ndjson"), "utf8").split("\n")[1]).toContain('"machine":');

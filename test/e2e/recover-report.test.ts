@@ -1,10 +1,10 @@
 // The output of `journal recover` with secrets on standard output: one document per format, each secret in it once, the entries
 // in `data` as usual.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -12,9 +12,8 @@ let home: Home;
 
 beforeEach(async () => {
   await account.clear();
-  home = new Home(service.env);
+  home = homeOfTest(service.env);
 });
-afterEach(() => home.remove());
 
 /** Starts creations whose responses are lost, each with its own scope, so that the requests differ. */
 async function lose(...scopes: string[]): Promise<void> {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 const service = await serviceOfFile();
 afterEach(() => service.calm());
@@ -17,8 +17,7 @@ async function requests(): Promise<{ method: string; path: string; headers: Reco
 }
 
 function create(...more: string[]): string[] {
-  const whose = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
-  return ["oauth-clients", "create", ...whose, ...more];
+  return creationWords(service, ...more);
 }
 
 describe("an excessive Retry-After", () => {
@@ -295,8 +294,7 @@ it("a token endpoint that was added after a rotation began proves the new client
 
 describe("not lost or replaced", () => {
   it.each(Object.entries(scenes))("%s", async (_what, scene) => {
-    const { access_token, token_endpoint } = service.us;
-    const at = home({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+    const at = home(tokenEnv(service));
     const kept = await scene(at, async (code, words, input = "") => {
       const ended = await at.integ(words, { input });
       expect(ended.code, ended.stderr).toBe(code);

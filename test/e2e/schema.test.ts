@@ -3,12 +3,11 @@ import { expect, it } from "vitest";
 import { outputs } from "../../src/commands/schema/outputs.ts";
 import { outputFaults } from "../support/check-output.ts";
 import { Home } from "../support/program.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 const service = await serviceOfFile();
 function home(): Home {
-  const { access_token, token_endpoint } = service.us;
-  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: access_token, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  return homeOfTest(tokenEnv(service));
 }
 
 it("lists each schema with the commands that print it", async () => {

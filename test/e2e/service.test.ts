@@ -3,19 +3,14 @@ import { createServer, type Server } from "node:http";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Home, type Ended } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Ended } from "../support/program.ts";
+import { creationWords, homeOfFile, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
-let at: Home;
+const at = homeOfFile({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
 
-beforeAll(async () => {
-  at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
-});
 afterEach(() => service.calm());
-
-afterAll(() => at.remove());
 
 async function requests(): Promise<{ method: string; path: string }[]> {
   return ((await service.control("GET")) as { requests: { method: string; path: string }[] }).requests;
@@ -60,8 +55,7 @@ describe("api", () => {
       ["response", 3, 200],
     ]);
     await service.fault("POST /v1/oauth_clients drop=before times=1");
-    const account = service.us.service_account_id;
-    const created = await tries(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read"]);
+    const created = await tries(creationWords(service));
     expect(created).toEqual([
       ["request", 1, undefined],
       ["broken", 1, undefined],
@@ -176,13 +170,12 @@ async function checkAgainst(document: unknown): Promise<Ended> {
 
 describe("doctor", () => {
   it("reports a file in place of the state folder, and continues", async () => {
-    const home = new Home();
+    const home = homeOfTest();
     writeFileSync(home.path("state-file"), "mine");
     const env = { INTEG_STATE_DIR: home.path("state-file") };
     const { code, stdout } = await home.integ(["doctor", "-p", "sandbox", "--json"], { env });
     const rows = (JSON.parse(stdout) as { data: { check: string; status: string; message: string; next: string }[] })
       .data;
-    home.remove();
     expect(code).toBe(10);
     expect(rows.find(({ check }) => check === "service")).toMatchObject({
       status: expect.stringMatching(/problem|warning/),
@@ -255,10 +248,9 @@ describe("doctor", () => {
     words: string[] = [],
     env: Record<string, string> = {},
   ): Promise<{ code: number | null; rows: Row[] }> {
-    const own = new Home(at.env);
+    const own = homeOfTest(at.env);
     const folders = { INTEG_STATE_DIR: own.path("state"), INTEG_CONFIG_DIR: own.path("config") };
     const { code, stdout } = await own.integ(["doctor", "--json", ...words], { env: { ...env, ...folders } });
-    own.remove();
     const { data: rows }: { data: Row[] } = JSON.parse(stdout);
     for (const { check, status, next, hint } of rows) {
       if (status === "problem") expect(next ?? hint, check).toBeTruthy();
@@ -326,25 +318,22 @@ describe("doctor", () => {
   });
 
   it("a missing permission is a problem if unfinished work needs it", async () => {
-    const own = new Home(service.env);
-    const account = service.us.service_account_id;
-    await own.integ(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"]);
+    const own = homeOfTest(service.env);
+    await own.integ(creationWords(service, "--json"));
     await service.fault("GET /v1/oauth_clients/* status=403");
     const { code, stdout } = await own.integ(["doctor", "--json"]);
     const { data }: { data: Row[] } = JSON.parse(stdout);
-    own.remove();
     expect([code, data.find(({ check }) => check === manage)?.status]).toEqual([10, "problem"]);
   });
 
   it("explains what 404 leaves open, and checks a client that integ created if there is one", async () => {
-    const own = new Home(service.env);
+    const own = homeOfTest(service.env);
     const manageRow = async (): Promise<Row | undefined> => {
       const { data }: { data: Row[] } = JSON.parse((await own.integ(["doctor", "--json"])).stdout);
       return data.find(({ check }) => check === manage);
     };
     expect(await manageRow()).toMatchObject({ status: "ok", message: expect.stringContaining("it would be 404 too") });
-    const account = service.us.service_account_id;
-    await own.integ(["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"]);
+    await own.integ(creationWords(service, "--json"));
     expect(await manageRow()).toMatchObject({ status: "ok", message: "granted" });
     await service.control("POST", "/organization", { oauth_enabled: false });
     expect(await manageRow()).toMatchObject({
@@ -353,7 +342,6 @@ describe("doctor", () => {
       hint: expect.stringContaining("OAuth access"),
     });
     await service.control("POST", "/organization", { oauth_enabled: true });
-    own.remove();
   });
 
   it("sends one request and waits 5 s at most: for a closed port and a silent server", async () => {
@@ -377,7 +365,7 @@ describe("doctor", () => {
   });
 
   it("--all-profiles: checks each stored profile, and the machine once", async () => {
-    const own = new Home();
+    const own = homeOfTest();
     for (const [name, region] of [
       ["one", service.us],
       ["two", service.eu],
@@ -397,7 +385,6 @@ describe("doctor", () => {
     const { code, stdout } = await own.integ(["doctor", "--all-profiles", "--json"]);
     const { data }: { data: Row[] } = JSON.parse(stdout);
     const both = await own.integ(["doctor", "--all-profiles", "-p", "one"]);
-    own.remove();
     expect([code, both.code]).toEqual([10, 2]);
     const services = data.filter(({ check }) => check === "service");
     expect(services.map(({ profile, status }) => [profile, status])).toEqual([
@@ -409,7 +396,7 @@ describe("doctor", () => {
   });
 
   it("shows no path of the user's home, and its commands work unchanged", async () => {
-    const own = new Home(service.env);
+    const own = homeOfTest(service.env);
     mkdirSync(own.path("state"));
     chmodSync(own.path("state"), 0o755);
     writeFileSync(own.path("state", "journal.ndjson"), "no journal\n".repeat(2));
@@ -421,11 +408,10 @@ describe("doctor", () => {
     const { next } = rows.find(({ check, message }) => check === "file modes" && message.includes("~/state"))!;
     expect(spawnSync("sh", ["-c", next], { env: own.env }).status).toBe(0);
     expect(statSync(own.path("state")).mode & 0o777).toBe(0o700);
-    own.remove();
   });
 
   it("reports a secret without a profile, left by a crash, and its removal; one that is being saved is ignored", async () => {
-    const own = new Home();
+    const own = homeOfTest();
     const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     expect((await own.integ(words, { input: service.us.api_key })).code).toBe(0);
     const [named] = readdirSync(own.path("config", "credentials"));
@@ -443,15 +429,12 @@ describe("doctor", () => {
     expect(spawnSync("sh", ["-c", next!], { env: own.env }).status).toBe(0);
     expect(readdirSync(own.path("config", "credentials"))).toEqual([named]);
     expect(await kept()).toMatchObject({ status: "ok", next: null });
-    own.remove();
   });
 
   it("names a revoked credential, unfinished work and open folders, each with a next step", async () => {
-    const own = new Home(service.env);
+    const own = homeOfTest(service.env);
     await service.fault("POST /v1/oauth_clients drop=after times=1");
-    const { service_account_id: holder } = service.us;
-    const create = `oauth-clients create --service-account ${holder} --scope entity:read`.split(" ");
-    await own.integ([...create, "--retry-for", "0", "--secret-file", "s"]);
+    await own.integ(creationWords(service, "--retry-for", "0", "--secret-file", "s"));
     chmodSync(own.path("state"), 0o755);
     const { code, stdout } = await own.integ(["doctor", "--json"], {
       env: { INTEG_API_KEY: service.us.revoked_api_key },
@@ -473,6 +456,5 @@ describe("doctor", () => {
     const isCause = (row: { message: string }): boolean => !row.message.startsWith("not checked: ");
     for (const row of rows.filter(({ status }) => status !== "ok"))
       expect((row.next ?? row.hint) !== null, row.check).toBe(isCause(row));
-    own.remove();
   });
 });
