@@ -1,6 +1,7 @@
 // GitHub's REST API for Actions secrets, written from its public description: repositories, environments, a public key that
 // changes, write-only secrets. The test has the private key, and libsodium decrypts the values.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { afterAll } from "vitest";
 import { type Box, openSealed } from "./sodium.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
 
@@ -53,6 +54,13 @@ function keyPair(): Omit<Box, "sealed"> & { readonly id: string } {
   const { d = "", x = "" } = generateKeyPairSync("x25519").privateKey.export({ format: "jwk" });
   const base64 = (text: string): string => Buffer.from(text, "base64url").toString("base64");
   return { public: base64(x), secret: base64(d), id: String(BigInt(`0x${randomBytes(7).toString("hex")}`)) };
+}
+
+/** Starts the server of a test file, and closes it after the file's tests. */
+export async function gitHubOfFile(): Promise<GitHubServer> {
+  const github = await startGitHub();
+  afterAll(() => github.close());
+  return github;
 }
 
 export async function startGitHub(): Promise<GitHubServer> {

@@ -2,6 +2,7 @@
 // undelivered secrets. It can also send hostile responses in the service's place.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { afterAll } from "vitest";
 
 /** A request and the service's response, whose values a hostile response may repeat. */
 export interface Exchange {
@@ -37,6 +38,13 @@ export interface RecordingRelay {
   hold(path: RegExp, count?: number): HeldResponses;
   calm(): void;
   close(): Promise<void>;
+}
+
+/** Starts the relay of a test file, and closes it after the file's tests. */
+export async function relayOfFile(target: string): Promise<RecordingRelay> {
+  const relay = await startRecordingRelay(target);
+  afterAll(() => relay.close());
+  return relay;
 }
 
 /** @param onSecret called with each passing secret and its role */

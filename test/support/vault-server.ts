@@ -1,6 +1,7 @@
 // The part of HashiCorp Vault or OpenBao that a KV engine of version 2 needs, written from their public API documents: mounts,
 // versions with check-and-set, deleted versions, policies, namespaces, a seal.
 import { randomBytes } from "node:crypto";
+import { afterAll } from "vitest";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -39,6 +40,13 @@ const success = (data: unknown): StoreResponse => ({
   status: 200,
   body: { request_id: "r", lease_id: "", renewable: false, lease_duration: 0, data, wrap_info: null, warnings: null },
 });
+
+/** Starts the server of a test file, and closes it after the file's tests. */
+export async function vaultOfFile(): Promise<VaultServer> {
+  const vault = await startVault();
+  afterAll(() => vault.close());
+  return vault;
+}
 
 export async function startVault(): Promise<VaultServer> {
   const root = `root-${randomBytes(12).toString("hex")}`;

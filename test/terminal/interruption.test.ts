@@ -1,39 +1,30 @@
 // Ctrl-C at a keyboard: the terminal sends the signal to the program and to every command that it runs.
 import { spawn } from "@lydell/node-pty";
 import { existsSync, readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { Home, program } from "../support/program.ts";
-import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { relayOfFile } from "../support/recording-relay.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const ctrlC = "\u0003";
 const again = /Ctrl-C again to exit immediately/;
 
 const service = await serviceOfFile();
 const account = new Account(service);
-let relay: RecordingRelay;
+const relay = await relayOfFile(service.us.base_url);
 let home: Home;
-
-beforeAll(async () => {
-  relay = await startRecordingRelay(service.us.base_url);
-});
 
 beforeEach(() => {
   const token_endpoint = relay.through(service.us.token_endpoint);
   const base_url = relay.through(service.us.base_url);
-  home = new Home({ ...service.env, INTEG_BASE_URL: base_url, INTEG_TOKEN_ENDPOINT: token_endpoint });
+  home = homeOfTest({ ...service.env, INTEG_BASE_URL: base_url, INTEG_TOKEN_ENDPOINT: token_endpoint });
 });
 
 afterEach(async () => {
-  home.remove();
   relay.calm();
   await account.clear();
-});
-
-afterAll(async () => {
-  await relay.close();
 });
 
 interface Session {
@@ -65,11 +56,6 @@ function start(words: readonly string[]): Session {
   };
 }
 
-function createWords(...more: string[]): string[] {
-  const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`;
-  return [...words.split(" "), ...more];
-}
-
 function entries(): ReadEntry[] {
   return readJournal(home.path("state", "journal.ndjson"));
 }
@@ -83,7 +69,7 @@ async function isSecretValid(): Promise<boolean> {
 
 describe("Ctrl-C at a terminal", () => {
   it("ends the person's command while it reads the secret: integ keeps the secret, exit 12", async () => {
-    const session = start(createWords("--secret-command", "touch begun; sleep 300; cat > /dev/null"));
+    const session = start(creationWords(service, "--secret-command", "touch begun; sleep 300; cat > /dev/null"));
     await session.until("the command", () => existsSync(home.path("begun")));
     session.press(ctrlC);
     expect(await session.ended, session.shown()).toMatchObject({ exitCode: 12 });
@@ -96,7 +82,7 @@ describe("Ctrl-C at a terminal", () => {
 
   it("pressed twice ends a command that ignores it and has not read the secret", async () => {
     const late = "trap '' INT; read answer < /dev/tty; echo $answer > begun; sleep 2; cat > late";
-    const session = start(createWords("--secret-command", late));
+    const session = start(creationWords(service, "--secret-command", late));
     await session.until("the delivery", () => entries()[0]?.resource_id !== undefined && entries()[0]?.attempts === 1);
     session.press("asked\r");
     await session.until("the command", () => existsSync(home.path("begun")));

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { type Service, creationWords, startService } from "../support/service.ts";
 import { Session } from "./session.ts";
 
 const down = "\u001b[B";
@@ -255,9 +255,7 @@ describe("a missing argument", () => {
     await forgetting.answer(/Stop tracking the entry/, "y");
     expect(await forgetting.ended).toBe(0);
     expect(forgetting.written).not.toContain(done);
-    const failing = ["--scope", "entity:read", "--new", "--secret-command", "exit 1"];
-    const account = ["--service-account", service.us.service_account_id];
-    const { code } = await home.integ(["oauth-clients", "create", ...account, ...failing]);
+    const { code } = await home.integ(creationWords(service, "--new", "--secret-command", "exit 1"));
     expect(code).toBe(12);
     const kept = journal().at(-1)!.id;
     const claiming = session(["journal", "claim", "--secret-file", "claimed.secret"]);

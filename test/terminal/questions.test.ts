@@ -1,24 +1,22 @@
 // At a terminal: questions for missing values, hidden secrets, a confirmation before anything is sent, and EOF is not a yes.
 import { existsSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Home } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { describe, expect, it } from "vitest";
+import { creationWords, homeOfFile, serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
 
 const service = await serviceOfFile();
-let at: Home;
-
-beforeAll(async () => {
-  at = new Home(service.env);
-});
-
-afterAll(() => at.remove());
+const at = homeOfFile(service.env);
 
 const session = (words: readonly string[], env: Readonly<Record<string, string>> = {}): Session =>
   new Session(words, { home: at, env });
 
 async function clientCount(): Promise<number> {
   return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
+}
+
+async function createClient(): Promise<string> {
+  const { stdout } = await at.integ(creationWords(service, "--json", "--new"));
+  return (JSON.parse(stdout) as { id: string }).id;
 }
 
 describe("questions", () => {
@@ -33,8 +31,7 @@ describe("questions", () => {
   });
 
   it("shows what will be created, as which profile and where, before the request", async () => {
-    const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
-    const client = session(["oauth-clients", "create", ...flags, "--secret-file", "planned.secret"]);
+    const client = session(creationWords(service, "--new", "--secret-file", "planned.secret"));
     expect(await client.ended).toBe(0);
     expect(client.shown).toContain(
       `Profile env (us): creates a client of ${service.us.service_account_id} with entity:read.`,
@@ -51,7 +48,8 @@ describe("questions", () => {
   });
 
   it("names profile and region in the question before a rotation", async () => {
-    const dialog = session(["oauth-clients", "rotate", await createClient(), "--secret-file", "rotated.secret"]);
+    const id = await createClient();
+    const dialog = session(["oauth-clients", "rotate", id, "--secret-file", "rotated.secret"]);
     await dialog.answer(/Profile env \(us\): create a client with the scopes entity:read/, "n");
     expect(await dialog.ended).toBe(2);
   });
@@ -110,11 +108,6 @@ describe("questions", () => {
   let activeClient: string | undefined;
   /** One client for all tests of a refused revocation, because an account has at most 20 clients (§8). */
   const sharedClient = async (): Promise<string> => (activeClient ??= await createClient());
-  const createClient = async (): Promise<string> => {
-    const flags = ["--service-account", service.us.service_account_id, "--scope", "entity:read"];
-    const { stdout } = await at.integ(["oauth-clients", "create", ...flags, "--json", "--new"]);
-    return (JSON.parse(stdout) as { id: string }).id;
-  };
   const statusOf = async (id: string): Promise<string> => {
     const { stdout } = await at.integ(["oauth-clients", "get", id, "--json"]);
     return (JSON.parse(stdout) as { status: string }).status;

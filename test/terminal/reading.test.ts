@@ -1,14 +1,12 @@
 // Results on a terminal: relative times, and no information by colour alone.
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Home } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { homeOfFile, serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
 
 const service = await serviceOfFile();
-let home: Home;
+const home = homeOfFile({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
 
 beforeAll(async () => {
-  home = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
   const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id, "--json", "--new"];
   await home.integ([...create, "--scope", "entity:read"]);
   const { stdout } = await home.integ([...create, "--scope", "organization:read"]);
@@ -17,7 +15,6 @@ beforeAll(async () => {
   await home.integ([...create, "--scope", "entity:read", "--retry-for", "0"]);
   await service.calm();
 });
-afterAll(() => home.remove());
 
 const sgr = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 

@@ -2,50 +2,32 @@
 // screen keeps the old credential during an overlap.
 import { readFileSync, writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { storeKinds } from "../../src/secrets/destination.ts";
 import { Account } from "../support/account.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
-import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
+import { vaultOfFile } from "../support/vault-server.ts";
 import { Session } from "./session.ts";
 
-let service: Service;
-let account: Account;
-let vault: VaultServer;
+const service = await serviceOfFile();
+const account = new Account(service);
+const vault = await vaultOfFile();
 let at: Home;
 
-beforeAll(async () => {
-  [service, vault] = await Promise.all([startService(), startVault()]);
-  account = new Account(service);
-});
-afterEach(async () => {
-  at.remove();
-  await account.clear();
-});
-afterAll(async () => {
-  await Promise.all([service.stop(), vault.close()]);
-});
+afterEach(() => account.clear());
 
 function session(words: readonly string[]): Session {
   return new Session(words, { home: at });
 }
 
 function home(): Home {
-  at = new Home({
-    ...service.env,
-    INTEG_ACCESS_TOKEN: service.us.access_token,
-    INTEG_TOKEN_ENDPOINT: service.us.token_endpoint,
-    INTEG_ORGANIZATION_ID: service.us.organization_id,
-    VAULT_ADDR: vault.origin,
-    VAULT_TOKEN: vault.root,
-  });
+  at = homeOfTest({ ...tokenEnv(service), VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root });
   return at;
 }
 
-const creation = (): string[] =>
-  `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`.split(" ");
+const creation = (): string[] => creationWords(service);
 const question = /Where does the secret go\?[^]*file[^]*command[^]*vault[^]*github[^]*k8s[^]*keychain[^]*screen/;
 /** The output without control sequences and terminal line breaks. */
 const wordsOf = ({ written }: Session): string => stripVTControlCharacters(written).replaceAll(/[\s│]+/g, " ");

@@ -1,21 +1,17 @@
 // Waiting at a terminal: a countdown and a spinner, which are erased before the result, and never precede another program's
 // rows.
 import { spawn } from "@lydell/node-pty";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { type Answer, entity, envelope, startListServer } from "../e2e/list-server.ts";
-import { Home, program } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { program } from "../support/program.ts";
+import { homeOfFile, serviceOfFile } from "../support/service.ts";
 import { shown } from "./screen.ts";
 import { Session } from "./session.ts";
 
 const service = await serviceOfFile();
-let home: Home;
+const home = homeOfFile(service.env);
 
-beforeAll(async () => {
-  home = new Home(service.env);
-});
 afterEach(() => service.calm());
-afterAll(() => home.remove());
 
 interface Ran {
   readonly code: number;
