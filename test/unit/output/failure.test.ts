@@ -10,21 +10,22 @@ const lost = new Failure("outcome_unknown", 'no answer to "create OAuth client" 
   where: "profile prod (eu)",
   request: "POST /v1/oauth_clients",
 });
+const conflict = {
+  status: 409,
+  code: "invalid_request",
+  title: "Conflict",
+  detail: "The client limit is reached.",
+  param: "scopes",
+  request_id: "req_1",
+  doc_url: "https://docs.example/developers/v1/errors/invalid_request",
+  retryable: false,
+};
 const refused = new Failure("conflict", "the service refused the request", {
   hint: "Free a slot.",
   nextCommand: shell`integ oauth-clients list`,
   where: "profile prod (eu)",
   request: "POST /v1/oauth_clients",
-  problem: {
-    status: 409,
-    code: "invalid_request",
-    title: "Conflict",
-    detail: "The client limit is reached.",
-    param: "scopes",
-    request_id: "req_1",
-    doc_url: "https://docs.example/developers/v1/errors/invalid_request",
-    retryable: false,
-  },
+  problem: conflict,
 });
 
 describe("an error for a person", () => {
@@ -107,14 +108,7 @@ describe("an error for a program", () => {
           kind: "conflict",
           message: "the service refused the request",
           exit_code: 5,
-          status: 409,
-          code: "invalid_request",
-          title: "Conflict",
-          detail: "The client limit is reached.",
-          param: "scopes",
-          request_id: "req_1",
-          doc_url: "https://docs.example/developers/v1/errors/invalid_request",
-          retryable: false,
+          ...conflict,
           hint: "Free a slot.",
           next_command: "integ oauth-clients list",
         },

@@ -1,22 +1,18 @@
 // The meaning of each GitHub response: the error's kind, its message, and the next step.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { open } from "../../../src/secrets/github-store.ts";
-import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
+import { gitHubOfFile } from "../../support/github-server.ts";
 import type { StoreResponse } from "../../support/store-server.ts";
 import { client, delivery } from "./a-secret.ts";
 import { closeConnections, setUp, prepared } from "./a-store.ts";
 
-let github: GitHubServer;
-beforeAll(async () => {
-  github = await startGitHub();
-});
+const github = await gitHubOfFile();
 afterEach(() => {
   closeConnections();
   github.calm();
   github.forgetSecrets();
 });
-afterAll(() => github.close());
 
 const tokenHint =
   "Use a token that may write the secrets there: classic with the scope repo (for an organization admin:org), or fine-grained with Secrets (write). The token of a workflow run cannot.";

@@ -1,11 +1,11 @@
 // A GitHub Actions secret: encrypted like libsodium, written again after lost responses, and confirmed by the time of its
 // change. The server is test/support/github-server.ts, and libsodium decrypts the values that it receives.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { sealedBox } from "../../../src/secrets/sealed-box.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
-import { type GitHubServer, startGitHub } from "../../support/github-server.ts";
+import { gitHubOfFile } from "../../support/github-server.ts";
 import { isFull } from "../../support/sample.ts";
 import { openSealed } from "../../support/sodium.ts";
 import { canary } from "./a-secret.ts";
@@ -13,10 +13,7 @@ import { closeConnections, deliver, setUp, endOf, isFound, prepared, type StoreS
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
-let github: GitHubServer;
-beforeAll(async () => {
-  github = await startGitHub();
-});
+const github = await gitHubOfFile();
 afterEach(() => {
   closeConnections();
   github.calm();
@@ -24,7 +21,6 @@ afterEach(() => {
   Object.assign(github.repository, { archived: false, push: true });
   github.skewSeconds = 0;
 });
-afterAll(() => github.close());
 
 const to = "github:my-org/my-repo#CLIENT_SECRET";
 const write = /^PUT /;

@@ -2,27 +2,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import { startVault, type VaultServer } from "../../support/vault-server.ts";
+import { vaultOfFile } from "../../support/vault-server.ts";
 import { closeConnections, setUp, endOf, prepared } from "./a-store.ts";
 
-let vault: VaultServer;
-let folder: string;
-beforeAll(async () => {
-  vault = await startVault();
-  folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
-});
+const vault = await vaultOfFile();
+const folder = mkdtempSync(join(tmpdir(), "integ-vault-"));
 afterEach(() => {
   closeConnections();
   vault.calm();
   vault.isSealed = false;
   vault.secrets.clear();
 });
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await vault.close();
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const to = "vault:secret/apps/ci#client_secret";
 const name = `--secret-to ${to}`;

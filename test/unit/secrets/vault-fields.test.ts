@@ -1,23 +1,19 @@
 // Several fields of one Vault secret in one delivery: each write keeps the other fields and other people's values. The tests
 // interrupt a delivery at each write and continue it in another process, with another person's write between any two.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Destination, DestinationRecord, MayReplace, RecordOf } from "../../../src/secrets/destination.ts";
 import { destinationFor, rememberedDestination } from "../../../src/secrets/registry.ts";
 import { isFull } from "../../support/sample.ts";
-import { startVault, type VaultServer } from "../../support/vault-server.ts";
+import { vaultOfFile } from "../../support/vault-server.ts";
 import { canary, client, delivery, mayReplace, onlyNew } from "./a-secret.ts";
 import { closeConnections, deliver as deliverTo, setUp, endOf, prepared, type StoreSetup } from "./a-store.ts";
 
-let vault: VaultServer;
-beforeAll(async () => {
-  vault = await startVault();
-});
+const vault = await vaultOfFile();
 afterEach(() => {
   closeConnections();
   vault.calm();
   vault.secrets.clear();
 });
-afterAll(() => vault.close());
 
 const path = "secret/two";
 const fields = ["a", "b", "c"];

@@ -3,28 +3,24 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { MayReplace } from "../../../src/secrets/destination.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { isFull } from "../../support/sample.ts";
 import { startTlsFront } from "../../support/tls-front.ts";
-import { startVault, type VaultServer } from "../../support/vault-server.ts";
+import { vaultOfFile } from "../../support/vault-server.ts";
 import { canary, mayReplace } from "./a-secret.ts";
 import { closeConnections, deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
-let vault: VaultServer;
-beforeAll(async () => {
-  vault = await startVault();
-});
+const vault = await vaultOfFile();
 afterEach(() => {
   closeConnections();
   vault.calm();
   vault.isSealed = false;
   vault.secrets.clear();
 });
-afterAll(() => vault.close());
 
 const path = "secret/apps/ci";
 const to = `vault:${path}#client_secret`;
