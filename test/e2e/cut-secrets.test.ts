@@ -1,13 +1,13 @@
 // A creation's response lacks its last byte, but its one-time secret is readable. integ keeps the secret first, then
 // asks for the client with the same key; claim and recovery finish the entry, in either order.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startScriptedPeer } from "../support/scripted-peer.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -21,14 +21,12 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await account.clear();
-  home = new Home(service.env);
+  home = homeOfTest(service.env);
 });
-afterEach(() => home.remove());
 
 async function create(...more: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   await service.fault(`POST /v1/oauth_clients cut=${responseBytes - 1} times=1`);
-  const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`;
-  return home.integ([...words.split(" "), ...more]);
+  return home.integ(creationWords(service, "--json", ...more));
 }
 
 function entryOf(operation = "oauth_client.create"): ReadEntry {
@@ -87,7 +85,7 @@ describe("a secret in a truncated response", () => {
     const text = '{"object":"oauth_client","client_secret":"cs_whole","client_id":"ci';
     const head = `HTTP/1.1 201 Created\r\ncontent-type: application/json\r\ncontent-length: ${text.length + 9}\r\n\r\n`;
     const peer = await startScriptedPeer(() => Buffer.from(head + text));
-    const at = new Home({ INTEG_REGION: "us", INTEG_BASE_URL: peer.origin, INTEG_API_KEY: "k" });
+    const at = homeOfTest({ INTEG_REGION: "us", INTEG_BASE_URL: peer.origin, INTEG_API_KEY: "k" });
     try {
       const create = "oauth-clients create --service-account sa_1 --scope entity:read --retry-for 0";
       expect((await at.integ(create.split(" "))).code).toBe(12);
@@ -102,7 +100,6 @@ describe("a secret in a truncated response", () => {
       const claimed = await integHere(at, ["journal", "claim", entry!.id, "--json"]);
       expect(JSON.parse(claimed.stdout)).toEqual({ id: null, client_id: null, client_secret: "cs_whole" });
     } finally {
-      at.remove();
       await peer.close();
     }
   });

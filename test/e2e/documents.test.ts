@@ -2,21 +2,18 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { exitCodes } from "../../src/errors.ts";
-import { Home, root } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { root } from "../support/program.ts";
+import { homeOfFile, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const scripting = readFileSync(join(root, "docs/scripting.md"), "utf8");
 const service = await serviceOfFile(["--entities", "1500"]);
-let at: Home;
+const at = homeOfFile({ ...service.env, SERVICE_ACCOUNT: service.us.service_account_id });
 
 beforeAll(async () => {
-  at = new Home({ ...service.env, SERVICE_ACCOUNT: service.us.service_account_id });
   at.addToPath();
 });
-
-afterAll(() => at.remove());
 
 /** Starts a creation whose request is lost, and whose recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {
@@ -57,14 +54,13 @@ describe("docs/scripting.md", () => {
 
 describe("SECURITY.md", () => {
   it("names every file that is kept", async () => {
-    const home = new Home();
+    const home = homeOfTest();
     const address = ["--region", "us", "--base-url", "https://api.example.com"];
     await home.integ(["profiles", "add", "p", ...address, "--api-key-stdin"], { input: "key\n" });
     const create = ["oauth-clients", "create", "--service-account", "sa_us_automation", "--scope", "entity:read"];
     const { code } = await home.integ([...create, "-p", "sandbox", "--secret-command", "exit 1"]);
     expect(code).toBe(12);
     const kept = ["config", "state"].flatMap((folder) => readdirSync(home.path(folder)));
-    home.remove();
     expect(kept).toEqual(expect.arrayContaining(["profiles.json", "journal.ndjson", "sandbox.json", "undelivered"]));
     const text = readFileSync(join(root, "SECURITY.md"), "utf8");
     expect(kept.filter((name) => !text.includes(`\`${name}\``) && !text.includes(`\`${name}/\``))).toEqual([]);

@@ -1,9 +1,9 @@
 // A recovery of many entries requests its credential once, and again after it has changed the credential itself.
 import { readFileSync, writeFileSync } from "node:fs";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { Account, type CreatedClient } from "../support/account.ts";
 import { Home } from "../support/program.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -12,10 +12,9 @@ let client: CreatedClient;
 
 beforeEach(async () => {
   await account.clear();
-  home = new Home();
+  home = homeOfTest();
   client = await account.make(["service_account:manage", "entity:read", "organization:read"]);
 });
-afterEach(() => home.remove());
 
 async function expectExit(code: number, words: readonly string[], input = ""): Promise<void> {
   const ended = await home.integ(words, { input });
@@ -35,18 +34,7 @@ async function interrupt(words: readonly string[]): Promise<void> {
   await expectExit(7, [...words, "-p", "nightly", "--retry-for", "0"]);
 }
 
-const creation = (name: string): string[] => {
-  const to = ["--secret-file", home.path(name)];
-  return [
-    "oauth-clients",
-    "create",
-    "--service-account",
-    service.us.service_account_id,
-    "--scope",
-    "entity:read",
-    ...to,
-  ];
-};
+const creation = (name: string): string[] => creationWords(service, "--secret-file", home.path(name));
 
 async function tokens(): Promise<number> {
   return (await account.requests()).filter(({ path }) => path === "/oauth/token").length;
@@ -88,8 +76,7 @@ it("continues with the new credential after it rotated the profile's own", async
 it("does not reuse a profile's old credential after a creation replaced it", async () => {
   const second = await account.make(["service_account:manage", "entity:read", "organization:read"]);
   await addProfile(["--client-secret-stdin"], client.client_secret);
-  const to = ["--service-account", service.us.service_account_id, "--secret-profile", "nightly", "--new", "--yes"];
-  await interrupt(["oauth-clients", "create", ...to, "--scope", "entity:read"]);
+  await interrupt(creationWords(service, "--secret-profile", "nightly", "--new", "--yes"));
   await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
   await expectExit(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
   const tokensBefore = await tokens();

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
+import { homeOfTest } from "../support/service.ts";
 
 let running: ReturnType<Home["start"]>;
 const server = new Home();
@@ -41,13 +42,12 @@ it.each([
   ["the exports", "Use it from another terminal:", "integ people search wanda --json | jq -e .data"],
   ["the profile", "or as profiles:", "integ keys list --json | jq -r .data[0].id"],
 ])("%s work, and so do the commands after them", (_, heading, more) => {
-  const at = new Home();
+  const at = homeOfTest();
   const first = linesAfter(heading);
   const commands = linesAfter("and then:");
   expect(first.trim().split("\n").length).toBeGreaterThanOrEqual(2);
   expect(commands.trim().split("\n")).toHaveLength(3);
   const { status, stdout, stderr } = type(at, `${first}\n${commands}\n${more}`);
-  at.remove();
   expect(status, stderr).toBe(0);
   expect(stdout).toContain("ent_us_0000001");
   expect(stdout).toContain("oac_us_");
@@ -60,10 +60,9 @@ it("a line is logged for each request, and no warning", async () => {
 });
 
 it("every name and credential that docs/sandbox.md promises is in status", async () => {
-  const at = new Home();
+  const at = homeOfTest();
   const { us, eu } = JSON.parse((await at.integ(["sandbox", "status", "--json"])).stdout);
   const { stdout } = await at.integ(["sandbox", "status"]);
-  at.remove();
   // Tokens differ each time, and `status` does not show the caller's service account.
   const left = ["access_token", "caller_service_account_id"];
   for (const [key, value] of [...Object.entries(us), ...Object.entries(eu)].filter(([name]) => !left.includes(name)))
@@ -71,7 +70,7 @@ it("every name and credential that docs/sandbox.md promises is in status", async
 });
 
 it("the profile's key works in both contracts, with no more than its permissions", async () => {
-  const at = new Home();
+  const at = homeOfTest();
   expect(type(at, linesAfter("or as profiles:")).status).toBe(0);
   const keys = await at.integ(["keys", "list", "--json"]);
   expect([keys.code, JSON.parse(keys.stdout).data.length], keys.stderr).toEqual([0, 7]);
@@ -83,5 +82,4 @@ it("the profile's key works in both contracts, with no more than its permissions
   const narrow = ["keys", "create", "--name", "push", "--scope", "push-ingest:*", "--secret-profile", "local", "--yes"];
   expect((await at.integ(narrow)).code).toBe(0);
   expect((await at.integ(["entities", "list"])).code).toBe(3);
-  at.remove();
 });

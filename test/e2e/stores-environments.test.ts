@@ -1,24 +1,20 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
-import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { gitHubOfFile } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { homeOfTest, type Service, startService } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { startTlsFront } from "../support/tls-front.ts";
-import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { vaultOfFile } from "../support/vault-server.ts";
 import { isMissing } from "../support/tools.mjs";
 
-let service: Service;
-let account: Account;
-let vault: VaultServer;
-let github: GitHubServer;
+const service = await serviceOfFile();
+const account = new Account(service);
+const vault = await vaultOfFile();
+const github = await gitHubOfFile();
 
-beforeAll(async () => {
-  [service, vault, github] = await Promise.all([startService(), startVault(), startGitHub()]);
-  account = new Account(service);
-});
 afterEach(async () => {
   vault.calm();
   vault.secrets.clear();
@@ -26,7 +22,6 @@ afterEach(async () => {
   github.forgetSecrets();
   await account.clear();
 });
-afterAll(() => Promise.all([service.stop(), vault.close(), github.close()]));
 
 function home(env: Readonly<Record<string, string>> = {}): Home {
   const stores = {
@@ -41,11 +36,7 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
 const path = "secret/apps/ci";
 const toVault = ["--secret-to", `vault:${path}#client_secret`];
 const toGitHub = ["--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
-const creation = (...more: readonly string[]): string[] => [
-  ..."oauth-clients create --scope entity:read --json --service-account".split(" "),
-  service.us.service_account_id,
-  ...more,
-];
+const creation = (...more: readonly string[]): string[] => creationWords(service, "--json", ...more);
 const secret = /^sbx_us_\w*\w+$/;
 
 async function expectOpens(value: unknown): Promise<void> {

@@ -2,33 +2,28 @@
 // returned the new secret; no token and no secret appears anywhere else.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { type ReadEntry, readJournal } from "../support/journal-file.ts";
 import { type Ended, Home, isOtherBinary } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { startService, type Service } from "../support/service.ts";
+import { creationWords, serviceOfFile } from "../support/service.ts";
 import { briefKubectl, startKubernetes } from "../support/kubernetes-server.ts";
 import { startKeyring } from "../support/keyring.ts";
-import { type GitHubServer, startGitHub } from "../support/github-server.ts";
-import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { gitHubOfFile } from "../support/github-server.ts";
+import { vaultOfFile } from "../support/vault-server.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const withoutKeyring =
   isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
 
-let service: Service;
-let account: Account;
-let vault: VaultServer;
-let github: GitHubServer;
+const service = await serviceOfFile();
+const account = new Account(service);
+const vault = await vaultOfFile();
+const github = await gitHubOfFile();
 const homes: Home[] = [];
 /** The output of all commands. */
 let printed = "";
-
-beforeAll(async () => {
-  [service, vault, github] = await Promise.all([startService(), startVault(), startGitHub()]);
-  account = new Account(service);
-});
 
 afterEach(async () => {
   for (const secret of [vault.root, github.token, ...secretsIn(JSON.stringify([...vault.secrets.values()]))]) {
@@ -44,10 +39,6 @@ afterEach(async () => {
   await service.calm();
   await account.clear();
   for (const home of homes.splice(0)) home.remove();
-});
-
-afterAll(async () => {
-  await Promise.all([service.stop(), vault.close(), github.close()]);
 });
 
 const secretsIn = (text: string): string[] => text.match(/sbx_us_cs_\w+/g) ?? [];
@@ -78,8 +69,7 @@ async function run(at: Home, words: readonly string[], env: Readonly<Record<stri
   return ended;
 }
 
-const creation = (): string[] =>
-  `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`.split(" ");
+const creation = (): string[] => creationWords(service, "--json");
 
 async function makeClient(): Promise<string> {
   return (await account.make(["entity:read"])).id;

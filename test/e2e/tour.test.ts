@@ -1,20 +1,18 @@
 // The tour shows the main task, and each of its steps has the shown result.
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { Home, type Ended } from "../support/program.ts";
+import { beforeAll, expect, it } from "vitest";
+import { type Ended } from "../support/program.ts";
+import { homeOfFile } from "../support/service.ts";
 import { Session } from "../terminal/session.ts";
 
-let at: Home;
+const at = homeOfFile();
 let tour: Ended;
 let watched: Session;
 
 beforeAll(async () => {
-  at = new Home();
   tour = await at.integ(["sandbox", "tour"]);
   watched = new Session(["sandbox", "tour", "--yes"], { home: at, columns: 80, isReadWhole: true });
   await watched.ended;
 });
-
-afterAll(() => at.remove());
 
 it("succeeds, and leaves nothing in the user's own folders", async () => {
   expect(tour).toMatchObject({ code: 0, stderr: "" });
