@@ -3,12 +3,12 @@
 // signals come from kill(); in test/terminal/, from a terminal.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
 import { ended, type Ended, Home } from "../support/program.ts";
-import { type RecordingRelay, startRecordingRelay } from "../support/recording-relay.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { relayOfFile } from "../support/recording-relay.ts";
+import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
 type Signal = "SIGINT" | "SIGTERM" | "SIGHUP";
 const signals: readonly [Signal, number][] = [
@@ -21,30 +21,20 @@ const first = signals.slice(0, 1);
 
 const service = await serviceOfFile();
 const account = new Account(service);
-let relay: RecordingRelay;
+const relay = await relayOfFile(service.us.base_url);
 let home: Home;
 
-beforeAll(async () => {
-  relay = await startRecordingRelay(service.us.base_url);
-});
-
 afterEach(async () => {
-  home.remove();
   relay.calm();
   await account.clear();
 });
 
-afterAll(async () => {
-  await relay.close();
-});
-
 /** Opens the home of the test, whose requests pass the relay. */
 function openHome(env: Readonly<Record<string, string>> = {}): Home {
-  home = new Home({
-    ...service.env,
+  home = homeOfTest({
+    ...tokenEnv(service),
     INTEG_BASE_URL: relay.through(service.us.base_url),
     INTEG_TOKEN_ENDPOINT: relay.through(service.us.token_endpoint),
-    INTEG_ACCESS_TOKEN: service.us.access_token,
     ...env,
   });
   return home;
@@ -70,8 +60,7 @@ function start(words: readonly string[]): Running {
 }
 
 function createWords(...more: string[]): string[] {
-  const words = `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read --json`;
-  return [...words.split(" "), "--secret-file", "a.secret", ...more];
+  return creationWords(service, "--json", "--secret-file", "a.secret", ...more);
 }
 
 function entries(): ReadEntry[] {

@@ -5,7 +5,7 @@ import { Account } from "../support/account.ts";
 import { Home, type Ended } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { startRecordingRelay } from "../support/recording-relay.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 const account = new Account(service);
@@ -20,8 +20,7 @@ async function homeWithClient(
   const at = homeOfTest();
   const words = ["profiles", "add", "p", "--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
   await integHere(at, [...words, ...endpoint], { input: service.us.api_key });
-  const create = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
-  const created = await integHere(at, [...create, "--scope", "entity:read", "--secret-file", "old.secret", "--json"]);
+  const created = await integHere(at, creationWords(service, "--secret-file", "old.secret", "--json"));
   return { at, id: (JSON.parse(created.stdout) as { id: string }).id };
 }
 
@@ -235,15 +234,8 @@ describe("oauth-clients rotate", () => {
 
   it("at 20 of 20 slots nothing is revoked, and exit 5 names clients to revoke", async () => {
     const { at, id } = await homeWithClient();
-    const create = [
-      "oauth-clients",
-      "create",
-      "--service-account",
-      service.us.service_account_id,
-      "--scope",
-      "entity:read",
-    ];
-    for (let i = 1; i < 20; i++) expect((await at.integ([...create, "--secret-file", `s${i}`])).code).toBe(0);
+    for (let i = 1; i < 20; i++)
+      expect((await at.integ(creationWords(service, "--secret-file", `s${i}`))).code).toBe(0);
     const full = await rotate(at, id, "--secret-file", "new.secret");
     expect(full.code).toBe(5);
     expect(full.stderr).toMatch(/oauth-clients revoke oac_/);
@@ -255,7 +247,7 @@ describe("oauth-clients rotate", () => {
     expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
     const expired = (await live())[3]!;
     await service.control("POST", `/oauth_clients/${expired}`, { status: "expired" });
-    const more = await at.integ([...create, "--secret-file", "more", "--json"]);
+    const more = await at.integ(creationWords(service, "--secret-file", "more", "--json"));
     const { error } = JSON.parse(more.stderr.trim().split("\n").at(-1)!) as { error: Record<string, string> };
     expect([more.code, error.next_command]).toEqual([5, `integ oauth-clients revoke ${expired}`]);
     expect(more.stderr).not.toContain(id);
