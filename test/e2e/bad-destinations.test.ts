@@ -1,31 +1,26 @@
 // Every command that yields a secret refuses a destination that cannot take it: exit 2 or 3, and no change is sent.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { gitHubOfFile } from "../support/github-server.ts";
 import { readJournal } from "../support/journal-file.ts";
 import { type Ended, Home, stayInThisProcess } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { isFull } from "../support/sample.ts";
-import { startService, type Service } from "../support/service.ts";
-import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
+import { vaultOfFile } from "../support/vault-server.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
 // Hundreds of commands fail on their input: they need no processes of their own.
 stayInThisProcess();
 
-let service: Service;
-let account: Account;
-let desk: KeysDesk;
-let vault: VaultServer;
-let github: GitHubServer;
+const service = await serviceOfFile();
+const account = new Account(service);
+const desk = new KeysDesk(service);
+const vault = await vaultOfFile();
+const github = await gitHubOfFile();
 
-beforeAll(async () => {
-  [service, vault, github] = await Promise.all([startService(), startVault(), startGitHub()]);
-  account = new Account(service);
-  desk = new KeysDesk(service);
-});
 afterEach(async () => {
   vault.calm();
   vault.isSealed = false;
@@ -35,9 +30,6 @@ afterEach(async () => {
   await service.calm();
   await account.clear();
   desk.clear();
-});
-afterAll(async () => {
-  await Promise.all([service.stop(), vault.close(), github.close()]);
 });
 
 interface BadDestination {
@@ -183,8 +175,7 @@ interface Yielding {
   arrange(at: Home): Promise<readonly string[]>;
 }
 
-const creation = (): string[] =>
-  `oauth-clients create --service-account ${service.us.service_account_id} --scope entity:read`.split(" ");
+const creation = (): string[] => creationWords(service);
 
 const yielding: readonly Yielding[] = [
   { name: "oauth-clients create", arrange: async () => creation() },
@@ -288,10 +279,9 @@ function journalOf(at: Home): string {
 
 it("a read-only folder is detected before anything is sent", async (test) => {
   if (process.getuid?.() === 0) return test.skip();
-  const at = new Home(service.env);
+  const at = homeOfTest(service.env);
   mkdirSync(at.path("closed"));
   chmodSync(at.path("closed"), 0o500);
   expect((await run(at, [...creation(), "--secret-file", "closed/a"])).code).toBe(2);
   expect(await changes()).toEqual([]);
-  at.remove();
 });

@@ -2,25 +2,25 @@
 // environments of children for the stores' tokens and the delivered secrets. None may be outside its place.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type GitHubServer, startGitHub } from "../support/github-server.ts";
+import { gitHubOfFile } from "../support/github-server.ts";
 import { journalOf } from "../support/journal-file.ts";
 import { briefKubectl, type KubernetesServer, startKubernetes } from "../support/kubernetes-server.ts";
 import type { Home } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
+import { creationWords } from "../support/service.ts";
 import type { StoreServer } from "../support/store-server.ts";
-import { startVault, type VaultServer } from "../support/vault-server.ts";
+import { vaultOfFile } from "../support/vault-server.ts";
 import { canariesOfTests, type CanaryWorld } from "./canary-world.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const tests = canariesOfTests("stores");
 let world: CanaryWorld;
-let vault: VaultServer;
-let github: GitHubServer;
+const vault = await vaultOfFile();
+const github = await gitHubOfFile();
 let cluster: KubernetesServer | undefined;
 
 beforeAll(async () => {
   ({ world } = tests);
-  [vault, github] = await Promise.all([startVault(), startGitHub()]);
   if (!isMissing("kubectl", "openssl")) cluster = await startKubernetes();
   for (const token of [vault.root, github.token, cluster?.token]) if (token) world.canaries.add("store token", token);
 });
@@ -28,7 +28,7 @@ afterEach(() => {
   for (const server of [vault, github, cluster]) server?.calm();
   vault.isSealed = false;
 });
-afterAll(() => Promise.all([vault.close(), github.close(), cluster?.close()]));
+afterAll(() => cluster?.close());
 
 /** A store, its environment, and the pattern of its write requests. */
 interface Row {
@@ -70,10 +70,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
-const creation = (...more: string[]): string[] => {
-  const account = world.service.us.service_account_id;
-  return ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json", ...more];
-};
+const creation = (...more: string[]): string[] => creationWords(world.service, "--json", ...more);
 
 function homeFor({ env }: Row): Home {
   return world.home({ ...world.env, ...env() });

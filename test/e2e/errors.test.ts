@@ -43,6 +43,7 @@ interface Case {
 function errorCases(): readonly Case[] {
   const { service_account_id: sa, poor_service_account_id: poor } = service.us;
   const create = creationWords(service);
+  const tooMuch = ["--scope", "service_account:manage", "--secret-file", "x1"];
   const nothing = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
   const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
   return [
@@ -111,9 +112,7 @@ function errorCases(): readonly Case[] {
     { what: "a secret to an unknown profile", words: [...create, "--secret-profile", "nobody"] },
     {
       what: "a service account that holds too little",
-      words: `oauth-clients create --service-account ${poor} --scope service_account:manage --secret-file x1`.split(
-        " ",
-      ),
+      words: ["oauth-clients", "create", "--service-account", poor, ...tooMuch],
     },
     {
       what: "an unknown service account",

@@ -4,7 +4,7 @@ import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
-import { serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 afterEach(() => service.calm());
@@ -66,8 +66,7 @@ const changes: Readonly<Record<string, (at: Home, as: readonly string[]) => Prom
 };
 
 function createWords(): string[] {
-  const { service_account_id: account } = service.us;
-  return ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--retry-for", "0"];
+  return creationWords(service, "--retry-for", "0");
 }
 
 function keyWords(name: string): string[] {
@@ -195,7 +194,7 @@ describe("items of a policy", () => {
   ].join("\n");
 
   it("name the credential that they need, count as no failure, and stop no other item", async () => {
-    const at = new Home({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+    const at = homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
     writeFileSync(at.path("integ.yaml"), policy);
     const env = { INTEG_API_KEY: "" };
     const errorOf = ({ stderr }: Ended) =>
@@ -232,7 +231,6 @@ describe("items of a policy", () => {
       ]),
     );
     expect((await integHere(at, ["apply", "--yes"])).code).toBe(0);
-    at.remove();
   });
 });
 

@@ -1,11 +1,11 @@
 // Proxies and private certificate authorities through the usual variables, against a real CONNECT proxy and TLS server:
 // which requests use the proxy, which values never leak, and the effect of a failure on a change.
 import { mkdirSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";
 import { type ConnectProxy, startConnectProxy, startTlsFront, type TlsFront } from "../support/connect-proxy.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { startService, type Service } from "../support/service.ts";
+import { type Service, creationWords, homeOfTest, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let service: Service;
@@ -37,15 +37,13 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  at = new Home();
+  at = homeOfTest();
   if (proxy) {
     proxy.behaviour = "tunnel";
     proxy.asked.length = 0;
     proxy.plain.length = 0;
   }
 });
-
-afterEach(() => at.remove());
 
 afterAll(async () => {
   place.remove();
@@ -57,8 +55,7 @@ afterAll(async () => {
 const list = ["entities", "list", "--json", "--retry-for", "0", "--timeout", "5s"];
 
 function create(): string[] {
-  const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
-  return [...words, "--scope", "entity:read", "--secret-file", "secret", "--retry-for", "0", "--timeout", "5s"];
+  return creationWords(service, "--secret-file", "secret", "--retry-for", "0", "--timeout", "5s");
 }
 
 const proxied = (more: Record<string, string> = {}): Record<string, string> => ({

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Account } from "../support/account.ts";
 import { Home } from "../support/program.ts";
-import { homeOfTest } from "../support/service.ts";
+import { creationWords, homeOfTest } from "../support/service.ts";
 import { integHere } from "../support/program-here.ts";
 import { KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
@@ -89,8 +89,7 @@ describe("a pending creation whose secret goes to a command", () => {
   it("reports each time that the command is needed, and finishes with it", async () => {
     const at = oauthHome();
     await desk.service.fault("POST /v1/oauth_clients pending=1 secret=replay times=1");
-    const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
-    const created = await at.integ([...words, "--scope", "entity:read", "--secret-command", store, "--wait", "0s"]);
+    const created = await at.integ(creationWords(desk.service, "--secret-command", store, "--wait", "0s"));
     expect(created.code).toBe(8);
     for (let round = 0; round < 2; round += 1) {
       const { code, stdout, stderr } = await at.integ(["journal", "recover", "--wait", "0s"]);
@@ -110,8 +109,7 @@ describe("a creation that was killed while its command ran", () => {
   it("has lost nothing: the secret is kept, and no client that may be in use is revoked", async () => {
     const at = oauthHome();
     const slow = "cat > store; echo > taken; sleep 30";
-    const words = ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id];
-    const child = at.start([...words, "--scope", "entity:read", "--secret-command", slow]);
+    const child = at.start(creationWords(desk.service, "--secret-command", slow));
     await vi.waitUntil(() => existsSync(at.path("taken")), { timeout: 30_000 });
     child.kill("SIGKILL");
     await once(child, "close");

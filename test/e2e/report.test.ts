@@ -12,7 +12,7 @@ import { actorOf } from "../../src/journal/actor.ts";
 import { html } from "../../src/output/formats/html.ts";
 import { pageOf } from "../../src/output/row-page.ts";
 import { Home, root } from "../support/program.ts";
-import { homeOfTest, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { fillDisk, mountSmallDisk } from "../support/small-disk.ts";
 
 const service = await serviceOfFile();
@@ -25,9 +25,7 @@ type Row = Readonly<Record<"kind" | "id", string> & Partial<Record<"name" | "not
 const rowsIn = (text: string): Row[] => (JSON.parse(text) as { data: Row[] }).data;
 
 async function withClient(at: Home, file = "client.secret"): Promise<string> {
-  const account = service.us.service_account_id;
-  const words = ["oauth-clients", "create", "--service-account", account, "--scope", "entity:read", "--json"];
-  const created = await at.integ([...words, "--secret-file", file, "--new"]);
+  const created = await at.integ(creationWords(service, "--json", "--secret-file", file, "--new"));
   return (JSON.parse(created.stdout) as { id: string }).id;
 }
 

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
+import { creationWords } from "../support/service.ts";
 import { deskOfTests, entries, type KeysDesk, unfinishedEntries } from "./keys-desk.ts";
 
 let desk: KeysDesk;
@@ -20,19 +21,15 @@ async function clientHome(): Promise<{ at: Home; id: string }> {
 }
 
 async function client(at: Home): Promise<{ id: string }> {
-  const created = await integHere(at, [...creation(), "--secret-file", "old.secret", "--json"]);
+  const created = await integHere(at, [...creationWords(desk.service), "--secret-file", "old.secret", "--json"]);
   return JSON.parse(created.stdout) as { id: string };
-}
-
-function creation(): string[] {
-  return ["oauth-clients", "create", "--service-account", desk.service.us.service_account_id, "--scope", "entity:read"];
 }
 
 const changes = [
   {
     work: "oauth-clients create",
     path: "/v1/oauth_clients",
-    words: async () => ({ at: withApiKey(), words: creation() }),
+    words: async () => ({ at: withApiKey(), words: creationWords(desk.service) }),
   },
   {
     work: "oauth-clients rotate",
