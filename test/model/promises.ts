@@ -151,7 +151,7 @@ export class Promises {
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
-    if (isPartlyDelivered(after)) this.#partlyDelivered.add(after.id);
+    if (isPartlyDelivered(after) || after.detail.secret_claimed === true) this.#partlyDelivered.add(after.id);
     // A restored journal may not know the credentials that its entries created.
     if (before.state === after.state || this.#isJournalChanged) return;
     const made = this.#madeBy(after);
