@@ -100,8 +100,8 @@ integ journal recover
 |---|---|
 ${exitCodes.map(({ code, when }) => `| ${code} | ${when} |`).join("\n")}
 
-An error is one JSON object on standard error: \`kind\`, \`message\`, \`next_command\` (run it as it is, unless it has a flag
-listed under Consent: then ask first) and \`hint\` (for a person). No \`next_command\` has \`--yes\`: if a person has to agree, \`hint\` says so.
+An error is one JSON object, the last line of standard error. Read \`error.kind\`, \`error.message\`, \`error.next_command\` (run it
+as it is, unless it has a flag listed under Consent: then ask first) and \`error.hint\` (for a person); absent fields do not apply. No \`next_command\` has \`--yes\`: if a person has to agree, \`hint\` says so.
 
 ## Commands
 

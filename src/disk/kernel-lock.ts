@@ -51,8 +51,8 @@ export function loadKernelLock(): KernelLock | undefined {
 }
 
 /**
- * A held lock. Its release is safe to repeat and never fails, so that it cannot change the outcome of the work. If a part
- * of the release fails, the process's end completes it.
+ * A held lock. `release` may be called again and never throws, so that it cannot change the outcome of the work. If a step
+ * of it fails, the lock ends with the process.
  */
 export interface HeldLock {
   release(): void;

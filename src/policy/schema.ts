@@ -146,6 +146,5 @@ export type DestinationFile = z.infer<typeof destination>;
 /** The schema as JSON Schema (2020-12). */
 export function policyJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(policySchema, { io: "input" });
-  const description = "A policy: which clients and keys should exist, and when they are rotated.";
-  return { ...schema, $id: "urn:integ:schema:policy:1", title: "integ policy, version 1", description };
+  return { ...schema, $id: "urn:integ:schema:policy:1", title: "integ policy, version 1" };
 }

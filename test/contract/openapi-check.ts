@@ -87,7 +87,7 @@ export class OpenApiCheck {
     this.#documents = documents.map(prepared);
   }
 
-  /** Violations of the documents. Outside of any operation, only the error object is valid (§7). */
+  /** How a response violates the OpenAPI documents. Outside their operations it must be such a document or an error (§7). */
   complaintsAbout(played: Played): string[] {
     for (const read of this.#documents)
       for (const { method, path, pattern, operation } of read.operations)

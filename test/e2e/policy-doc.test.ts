@@ -57,6 +57,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       "secrets.INTEG_API_KEY": service.us.api_key,
       "secrets.INTEG_JOURNAL_PASSWORD": role.password,
       "secrets.INTEG_JOURNAL_KEY": teamAccess.INTEG_JOURNAL_KEY,
+      "vars.INTEG_ESCROW": "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
       "secrets.SECRET_WRITER_TOKEN": github.token,
     };
     const filled = Object.entries(step!.env!).map(([name, value]) => [

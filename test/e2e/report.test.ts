@@ -150,7 +150,7 @@ describe("integ report", () => {
     };
     expect(await refused("--out", "r.html")).toContain("--out r-2.html");
     expect(await refused("-o", "csv", "--out", "s.html")).toContain("does not fit");
-    expect(await refused("-o", "md")).toContain("Write -o markdown.");
+    expect(await refused("-o", "md")).toContain("Did you mean markdown?");
     for (const words of [["report"], ["status"], ["doctor"], ["keys", "audit"]])
       expect((await at.integ([...words, "--fields", "nope"], { env })).stderr).toMatch(/^Error: .*no field "nope"/);
     expect(readFileSync(at.path("r.html"))).toEqual(before);

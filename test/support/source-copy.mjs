@@ -43,14 +43,14 @@ export function sourceCopy(name) {
   }
 
   /**
-   * Replaces a text that occurs once in a file.
-   * @param {readonly [file: string, now: string, before: string]} change
+   * Replaces a text, which must occur exactly once in the file, with a defect.
+   * @param {readonly [file: string, text: string, defect: string]} change
    * @returns {() => void} restores the file
    */
-  const put = ([file, now, before]) =>
-    rewrite(file, (text) => {
-      if (text.split(now).length !== 2) throw new Error(`${file} does not have this once: ${now}`);
-      return text.replace(now, () => before);
+  const put = ([file, text, defect]) =>
+    rewrite(file, (content) => {
+      if (content.split(text).length !== 2) throw new Error(`${file} does not have this once: ${text}`);
+      return content.replace(text, () => defect);
     });
   return { folder, rewrite, put, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

@@ -121,8 +121,11 @@ function proxyError(message: string): NetworkError {
       detail: "the proxy requires a user and password (407)",
       hint: "Give its user and password with its address: HTTPS_PROXY=http://<user>:<password>@<proxy>:<port>.",
     };
-  const why = status === undefined ? message : `it responded with status ${status}`;
-  return { reason: "proxy", detail: `the proxy did not connect: ${why}` };
+  const detail =
+    status === undefined
+      ? `cannot connect to the proxy: ${message}`
+      : `the proxy did not connect: it responded with status ${status}`;
+  return { reason: "proxy", detail };
 }
 
 /** Node's codes for an unknown certificate authority. */
