@@ -236,7 +236,7 @@ interface JsonSchema {
 }
 
 function schemaAt(path: Path): JsonSchema[] {
-  let schemas: JsonSchema[] = [policyJsonSchema()];
+  let schemas: JsonSchema[] = [{ ...policyJsonSchema(), description: "a map with version: 1" }];
   for (const step of path)
     schemas = schemas
       .flatMap(formsOf)

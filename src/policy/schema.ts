@@ -104,41 +104,39 @@ const name = z
     z.describe("a name of letters, digits, dots, underscores and hyphens, at most 100 characters"),
   );
 
-export const policySchema = z
-  .strictObject({
-    $schema: z.optional(text("the address of this schema, for editors")),
-    version: z.literal(1).check(z.describe("1")),
-    id: z.optional(
-      z
-        .string()
-        .check(
-          z.regex(policyId),
-          z.describe("a random id of 8 to 64 letters and digits, which integ policy init writes"),
+export const policySchema = z.strictObject({
+  $schema: z.optional(text("the address of this schema, for editors")),
+  version: z.literal(1).check(z.describe("1")),
+  id: z.optional(
+    z
+      .string()
+      .check(
+        z.regex(policyId),
+        z.describe("a random id of 8 to 64 letters and digits, which integ policy init writes"),
+      ),
+  ),
+  profile: z.optional(text("the name of the profile that the items belong to")),
+  defaults: z.optional(
+    z
+      .strictObject({ overlap: overlapByUse, window, max_failures: failures, unknown_age: unknownAge })
+      .check(z.describe("overlap, window, max_failures and unknown_age")),
+  ),
+  limits: z.optional(
+    z
+      .strictObject({
+        changes_per_run: z.optional(
+          z.int().check(z.minimum(1), z.maximum(1000), z.describe("a whole number from 1 to 1000")),
         ),
-    ),
-    profile: z.optional(text("the name of the profile that the items belong to")),
-    defaults: z.optional(
-      z
-        .strictObject({ overlap: overlapByUse, window, max_failures: failures, unknown_age: unknownAge })
-        .check(z.describe("overlap, window, max_failures and unknown_age")),
-    ),
-    limits: z.optional(
-      z
-        .strictObject({
-          changes_per_run: z.optional(
-            z.int().check(z.minimum(1), z.maximum(1000), z.describe("a whole number from 1 to 1000")),
-          ),
-          keep_free_slots: z.optional(
-            z.int().check(z.minimum(0), z.maximum(19), z.describe("a whole number from 0 to 19")),
-          ),
-        })
-        .check(z.describe("changes_per_run and keep_free_slots")),
-    ),
-    oauth_clients: z.optional(z.record(name, client).check(z.describe("OAuth clients by their names"))),
-    access_keys: z.optional(z.record(name, key).check(z.describe("access keys by their names"))),
-    unmanaged: z.optional(z.enum(["report", "ignore"]).check(z.describe("report (the default) or ignore"))),
-  })
-  .check(z.describe("a map with version: 1"));
+        keep_free_slots: z.optional(
+          z.int().check(z.minimum(0), z.maximum(19), z.describe("a whole number from 0 to 19")),
+        ),
+      })
+      .check(z.describe("changes_per_run and keep_free_slots")),
+  ),
+  oauth_clients: z.optional(z.record(name, client).check(z.describe("OAuth clients by their names"))),
+  access_keys: z.optional(z.record(name, key).check(z.describe("access keys by their names"))),
+  unmanaged: z.optional(z.enum(["report", "ignore"]).check(z.describe("report (the default) or ignore"))),
+});
 
 export type PolicyFile = z.infer<typeof policySchema>;
 export type DestinationFile = z.infer<typeof destination>;
@@ -146,5 +144,6 @@ export type DestinationFile = z.infer<typeof destination>;
 /** The schema as JSON Schema (2020-12). */
 export function policyJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(policySchema, { io: "input" });
-  return { ...schema, $id: "urn:integ:schema:policy:1", title: "integ policy, version 1" };
+  const description = "A policy: which clients and keys should exist, and when they are rotated.";
+  return { ...schema, $id: "urn:integ:schema:policy:1", title: "integ policy, version 1", description };
 }
