@@ -105,6 +105,9 @@ describe("a secret that could not be delivered", () => {
     expect(entry).toMatchObject({ state: "undelivered", next_step: `integ journal claim ${entry!.id}` });
     expect(broken.stderr).toContain(entry!.next_step);
     expect((await at.integ(["journal", "recover"])).code).toBe(12);
+    writeFileSync(at.path("taken"), "mine");
+    const refused = await at.integ(["journal", "claim", entry!.id, "--secret-file", "taken"]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("The secret is still kept.")]);
     const claimed = await at.integ(["journal", "claim", entry!.id, "--secret-file", "claimed.secret"]);
     expect(claimed.code).toBe(0);
     const secret = readFileSync(at.path("claimed.secret"), "utf8").trim();

@@ -48,7 +48,10 @@ export const command = defineVerb({
       const destination = await context.secrets.destination(secretOptions, (receipt) => show(context, receipt, kept));
       const secrets = { ...bench.secrets, readKept: () => Promise.resolve(kept) };
       const work = { bench: { ...bench, secrets }, lease, destination, claimedBy: "person" } as const;
-      const isThere = (await continueDelivery(work))?.secret === undefined;
+      const delivery = await continueDelivery(work).catch((error: unknown) => {
+        throw secrets.isKept(entry.id) ? stillKept(error) : error;
+      });
+      const isThere = delivery?.secret === undefined;
       if (isThere && lease.entry.destination?.kind !== "several")
         context.output.note(`The secret is in ${namesOf(destination.record)} already.`);
       const isShown = destination.isStdout && !isThere;
@@ -56,6 +59,13 @@ export const command = defineVerb({
     });
   },
 });
+
+/** The failure of a claim, which also says that the secret is kept. */
+function stillKept(error: unknown): unknown {
+  if (!(error instanceof Failure) || error.kind === "undelivered") return error;
+  const meaning = `${error.details.meaning ?? ""} The secret is still kept.`.trim();
+  return new Failure(error.kind, error.message, { ...error.details, meaning });
+}
 
 async function showClaim(context: Context, entry: Entry, typed: SecretOptions): Promise<void> {
   await readKeptSecret(context, entry);
