@@ -389,7 +389,7 @@ function refused({ creation, oldId }: Rotation, id: string, error: Failure | und
 }
 
 export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<Entry, "detail"> {
-  const until = isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
+  const until = detail.overlap_until ?? isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
