@@ -20,17 +20,16 @@ export async function settledRotations(journal: Entries, of: AnyRotation): Promi
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
-/** Id of the client or key that replaced this one in a finished rotation; undefined without one, or without a readable journal. */
-export async function rotatedTo(journal: Entries, id: string): Promise<string | undefined> {
+/** The finished rotation that replaced this client or key; undefined without one, or without a readable journal. */
+export async function rotationFrom(journal: Entries, id: string): Promise<Entry | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
     throw error;
   });
-  const by = done.find(
+  return done.find(
     ({ operation, detail, resource_id }) =>
       operation.endsWith(".rotate") && (detail.old_client ?? detail.old_key) === id && resource_id !== id,
   );
-  return by?.resource_id ?? undefined;
 }
 
 /** States of an entry that has not changed any credential in use. */

@@ -7,7 +7,7 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import {
   type Concurrency,
   currentChild,
-  rotatedTo,
+  rotationFrom,
   precedingRotation,
   settledRotations,
 } from "../journal/rotations.ts";
@@ -23,7 +23,7 @@ import {
 } from "../secrets/destination.ts";
 import { type AskedCreation, admitPart, type CreationContract, finishCreation, type Made } from "./creation.ts";
 import { next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
-import { assertTrusted, seenAt } from "./acts/overwrite.ts";
+import { assertTrusted, isSameHere, seenAt } from "./acts/overwrite.ts";
 import { revokes, type Successor } from "./acts/revoke.ts";
 import { assertAsAsked, releaseReserved, rereadSecret, type SecretDelivery } from "./secret-delivery.ts";
 import { admitTo, wait } from "./sending.ts";
@@ -281,7 +281,7 @@ async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   }
   // An overlap is continued hours later, and someone may have acted meanwhile.
   if (made.secret !== undefined || !detail.overlap_ms) return false;
-  await assertWorks(rotation, idOf(made));
+  await workingOne(rotation, made.entry);
   return isOldRevoked();
 }
 
@@ -383,8 +383,7 @@ function refused({ creation, oldId }: Rotation, id: string, error: Failure | und
   return new Failure("pending", error === undefined ? `${message}.` : withReason(message, error), {
     cause: error,
     problem: error?.details.problem,
-    meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for you, revoke the old ${noun}.`,
-    nextCommand: revokes(noun, oldId),
+    meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for all programs, revoke the old ${noun} yourself: ${revokes(noun, oldId)}`,
   });
 }
 
@@ -395,17 +394,14 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
 
 /** A proof speaks of its own moment: since then someone may have revoked the new one, or the service disabled it. */
 async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
-  const { entry: child } = made;
-  const id = idOf(made);
-  assertProfileHasIt(rotation, child);
+  assertProfileHasIt(rotation, made.entry);
   const { detail } = rotation.lease.entry;
-  const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
   const isFresh = made.kind === "delivered" && !detail.overlap_ms;
-  if (!isFresh) {
-    await assertWorks(rotation, id);
-    if (proofIn(detail) !== undefined) await prove(rotation, made);
-  }
-  return { id, proof: proofIn(detail), missing, gone: await goneFrom(rotation, child, isFresh) };
+  const child = isFresh ? made.entry : await workingOne(rotation, made.entry);
+  const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
+  if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current);
+  const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
+  return { id: idOf(current), proof: proofIn(detail), missing, gone: await goneFrom(rotation, child, isFresh) };
 }
 
 /** @throws Failure `pending` if the secret went elsewhere than to the profile whose credential it replaces */
@@ -450,29 +446,45 @@ async function goneFrom(
   return names.gone;
 }
 
-/** @throws Failure `unusable` if the service says that the new one does not work */
-async function assertWorks({ bench, oldId, creation }: Rotation, newId: string): Promise<void> {
+/** @returns the new one, or the one that replaced it everywhere. @throws Failure `unusable` if the service says that it does not work */
+async function workingOne(rotation: Rotation, child: Entry): Promise<Entry> {
+  const { bench, oldId, creation } = rotation;
   const { noun } = creation;
+  const newId = child.resource_id ?? "";
   const status = await creation.statusOf(bench, newId);
-  if (status === undefined || status === "active") return;
+  if (status === undefined || status === "active") return child;
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
-  const after = await rotatedTo(bench.journal, newId);
+  const later = status === "revoked" ? await rotationFrom(bench.journal, newId) : undefined;
+  const next = later && (await currentChild(bench.journal, later));
+  if (later && next && replacesEverywhere(next, child)) {
+    await assertTrusted(bench, [later.id, next.id]);
+    return workingOne(rotation, next);
+  }
+  const after = later?.resource_id;
   // A later rotation created a working successor: another one would be one too many.
-  const meaning = after
-    ? `It was rotated, and ${after} followed. If nothing uses ${oldId} any more, revoke it.`
-    : `Another rotation makes another new ${noun}.`;
+  const meaning = after ? `It was rotated, and ${after} followed.` : `Another rotation makes another new ${noun}.`;
   const again =
     noun === "key"
       ? shell`integ keys rotate ${oldId} ${flags.byReplacement}`
       : shell`integ oauth-clients rotate ${oldId}`;
   throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
     meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. ${meaning}`,
-    nextCommand: after ? revokes(noun, oldId) : again,
+    ...(after
+      ? { hint: `Revoke the old ${noun} yourself if no program uses it any more: ${revokes(noun, oldId)}` as const }
+      : { nextCommand: again }),
   });
 }
 
+/** True if the later secret went to each place of the earlier one, so that programs that read those places have it. */
+function replacesEverywhere(later: Entry, earlier: Entry): boolean {
+  const places = placesOf(later.destination);
+  return placesOf(earlier.destination).every(
+    (place) => place.kind !== "stdout" && places.some((one) => isSameHere(one, place)),
+  );
+}
+
 /** Ends a rotation with the state of its creation. @param made the new credential, if its secret was delivered */
-async function unfinished({ bench, lease, creation, oldId }: Rotation, error: unknown, made?: Made): Promise<never> {
+async function unfinished({ bench, lease, creation }: Rotation, error: unknown, made?: Made): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
   // A journal that cannot be read says nothing new: the outcome of the work does not change.
@@ -488,10 +500,7 @@ async function unfinished({ bench, lease, creation, oldId }: Rotation, error: un
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
   // The advice of the failed step comes first, as does a key that a person has to look for in the list.
-  const isNamed =
-    recovers === entry.id ||
-    nextCommand === revokes(noun, oldId) ||
-    (noun === "key" && (hint ?? nextCommand) !== undefined);
+  const isNamed = recovers === entry.id || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const isResumed = !isSettled(state) && !isNamed;
   // A credential that is missing or refused comes first: the recovery alone would end the same way again.
   const resumed =

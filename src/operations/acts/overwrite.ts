@@ -220,7 +220,8 @@ async function assertFirst({ journal }: Overwriting, entry: Entry, places: reado
   });
 }
 
-function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
+/** True if both records name the same place of the same machine. */
+export function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
   if (!isSamePlace(one, other)) return false;
   const [here, there] = [one, other].map((place) => ("machine" in place ? place.machine : undefined));
   return here === undefined || there === undefined || here === there;

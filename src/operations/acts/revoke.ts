@@ -57,12 +57,11 @@ export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
 ): Promise<R> {
-  const typed = revokes(change === "revoke key" ? "key" : "client", id);
   const startedAt = bench.clock.elapsed();
   await untilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
-    await assertGrounds(grounds, lease.entry, typed).catch((error: unknown) => {
+    await assertGrounds(grounds, lease.entry).catch((error: unknown) => {
       if (!(error instanceof Failure) || earlier.every(isWithoutEffect)) throw error;
       const meaning = "An earlier request may have revoked the old credential. integ does not send it again.";
       throw new Failure(error.kind, error.message, { ...error.details, meaning });
@@ -104,7 +103,7 @@ export const revokes = (noun: "client" | "key", id: string): NextCommand =>
   noun === "key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
 
 /** @throws Failure if there are no grounds: what works stays */
-async function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: NextCommand): Promise<void> {
+async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<void> {
   if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);
   if (grounds.kind !== "replaced") return;
   const { id, proof, missing, gone } = await grounds.look();
@@ -120,9 +119,8 @@ async function assertGrounds(grounds: RevocationGrounds, entry: Entry, typed: Ne
       "pending",
       `The secret of ${id} was delivered to ${gone.join(", ")}, and is not there now, or no longer works.`,
       {
-        meaning: "The old credential is not revoked: programs that read this destination may still use it.",
-        hint: "Put the new secret back, or revoke the old credential if no program uses it any more.",
-        nextCommand: typed,
+        meaning:
+          "The old credential is not revoked: programs that read this destination may still use it. Put the new secret back before you continue, or revoke the old credential yourself if no program uses it any more.",
       },
     );
 }

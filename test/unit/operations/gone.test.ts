@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
+import { severalDestinations } from "../../../src/secrets/several.ts";
 import type { AWorld, DestinationKind } from "./a-world.ts";
 import { perform, operations, worldFor } from "./every-operation.ts";
 
@@ -130,4 +131,39 @@ it.each(["active", "revoked"] as const)("a later client of the item that is %s",
   expect([await endOverlap(world), statusOfOld(world)]).toEqual(
     status === "active" ? ["done,done", "revoked"] : ["pending,unusable", "active"],
   );
+});
+
+describe("the new client was rotated again without an overlap before the first overlap ends", () => {
+  it.each([
+    ["to the same destination", "store", ["store"], "done", "revoked"],
+    ["to the same and another destination", "store", ["store", "command"], "done", "revoked"],
+    ["to the same command", "command", ["command"], "done", "revoked"],
+    ["to another destination", "store", ["command"], "unusable", "active"],
+    ["to one of its destinations", "three", ["store"], "unusable", "active"],
+    ["to standard output", "stdout", ["stdout"], "unusable", "active"],
+  ] as const)("%s", async (_what, first, second, end, status) => {
+    const world = await rotated("a client's rotation with an overlap", first);
+    const { id } = world.account.live("client").at(-1)!;
+    world.revocable.add(id);
+    const old = { id, service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
+    const [place] = second;
+    const several = () => severalDestinations(second.map((kind) => world.single(kind)));
+    const destination = second.length > 1 ? several() : world.single(place);
+    const options = { mayRevokeUnproven: async () => true, destination };
+    const ended = await world.run((bench) => rotateOAuthClient(bench, { old, overlapMs: 0, keepOld: false }, options));
+    expect(ended.kind, ended.failure?.message).toBe("done");
+    expect([await endOverlap(world), statusOfOld(world)]).toEqual([end, status]);
+  });
+
+  it("and its secret is no longer at the common destination", async () => {
+    const world = await rotated("a client's rotation with an overlap", "store");
+    const { id } = world.account.live("client").at(-1)!;
+    world.revocable.add(id);
+    const old = { id, service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
+    const options = { mayRevokeUnproven: async () => true, destination: world.destination() };
+    await world.run((bench) => rotateOAuthClient(bench, { old, overlapMs: 0, keepOld: false }, options));
+    const stored = world.stored as string[];
+    stored.push(stored.at(-2)!);
+    expect([await endOverlap(world), statusOfOld(world)]).toEqual(["pending", "active"]);
+  });
 });
