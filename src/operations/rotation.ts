@@ -511,7 +511,10 @@ async function unfinished({ bench, lease, creation }: Rotation, error: unknown, 
   const left = noun === "key" && state === "pending" ? "The old key was not revoked." : undefined;
   const details = {
     ...error.details,
-    meaning: error.details.meaning ?? (isInterruption(error) && isDelivered ? neither : left),
+    meaning:
+      made !== undefined && error.kind === "outcome_unknown"
+        ? `The secret of the new ${noun} is delivered. Whether the old ${noun} still works is not known.`
+        : (error.details.meaning ?? (isInterruption(error) && isDelivered ? neither : left)),
     ...(isResumed ? resumed : {}),
   };
   if (!isDelivered || !saysNothingWasDone(error)) throw entryFailure(entry, error.kind, error.message, details);

@@ -76,7 +76,7 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
       if (env.GITHUB_ACTIONS === "true") await checkMask(stderrFd);
       return { kind: "stdout" };
     }
-    throw new Failure("usage", `The secret would be lost: standard output ${trouble}.`, {
+    throw new Failure("usage", `The secret cannot go to standard output, which ${trouble}.`, {
       meaning: "Nothing was sent. A secret is shown once.",
       hint: `Keep it in a file: add ${flags.secretFile} <path>.`,
     });

@@ -179,6 +179,18 @@ describe("oauth-clients rotate", () => {
     expect(await live()).not.toContain(successor);
   });
 
+  it("says which secret stands if the response to the revocation is lost", async () => {
+    const { at, id } = await homeWithClient();
+    await service.fault("DELETE /v1/oauth_clients/* status=503 times=1");
+    const ended = await rotate(at, id, "--secret-file", "new.secret", "--retry-for", "0");
+    expect([ended.code, ended.stderr]).toEqual([
+      7,
+      expect.stringContaining("The secret of the new client is delivered."),
+    ]);
+    expect((await integHere(at, ["journal", "recover"])).code).toBe(0);
+    expect(await live()).not.toContain(id);
+  });
+
   it("never revokes the old client if the new one cannot be proven", async () => {
     const { at, id } = await homeWithClient();
     await service.fault("POST /oauth/token status=401");

@@ -76,7 +76,7 @@ describe.runIf(process.platform === "linux")("standard output", () => {
     for (const work of ["check", "prepare"] as const) {
       const failure = await refusalOf(runStep(destination(fd), work));
       expect(failure.kind).toBe("usage");
-      expect(failure.message).toBe(`The secret would be lost: standard output ${trouble}.`);
+      expect(failure.message).toBe(`The secret cannot go to standard output, which ${trouble}.`);
       expect(failure.details).toEqual({
         meaning: "Nothing was sent. A secret is shown once.",
         hint: "Keep it in a file: add --secret-file <path>.",

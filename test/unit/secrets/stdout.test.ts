@@ -62,7 +62,7 @@ describe("standard output before the request", () => {
     ["is a pipe whose reader has exited", "$D check 300 2>err | true", "a pipe whose reader has exited"],
   ])("that %s: exit 2 with an alternative", (_what, line, words) => {
     const text = underShell(line);
-    expect(text).toContain("usage: The secret would be lost: standard output ");
+    expect(text).toContain("usage: The secret cannot go to standard output, which ");
     expect(text).toContain(words);
   });
 
