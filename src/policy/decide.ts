@@ -171,6 +171,11 @@ interface Situation {
 }
 
 function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { observed, options }: Situation): Decision {
+  // Another one would be one too many as soon as the service completes this one.
+  if (last?.status === "pending") {
+    const reason = `${last.id} is pending: the service has not completed its creation`;
+    return { item, current: last, action: "wait", reason, state: "pending", step: nothing };
+  }
   // A secret at the item's destination is better evidence than a name.
   const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
   const similar = needsName ? adoptableAs(item, observed, options) : [];

@@ -397,6 +397,14 @@ describe("one item", () => {
       "it belongs to sb, and the file says sa",
     ],
     ["that someone revoked", a, known({ status: "revoked" }), "create", "revoked", "oc_1 is revoked"],
+    [
+      "that the service has not completed",
+      a,
+      known({ status: "pending" }),
+      "wait",
+      "pending",
+      "oc_1 is pending: the service has not completed its creation",
+    ],
     ["unknown to the service", a, { entries: [created("a", "oc_1")] }, "create", "absent", "oc_1 is not found"],
     [
       "whose creation is unfinished",
