@@ -1,11 +1,11 @@
-// Runs histories of one-seed.ts and nights.ts, in one process for each core.
+// Plays histories of one-seed.ts and nights.ts in one process for each core.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 
-/** Runs the histories of the seeds from `first` on. @param root the tree whose sources are tested */
+/** Plays `count` seeds from `first` on. @param root the tree whose sources are tested */
 export async function liveHistories(root, { first, count, shown = 60, kind = "any" }) {
   const folder = mkdtempSync(join(tmpdir(), "integ-histories-"));
   const file = join(folder, "driver.mjs");

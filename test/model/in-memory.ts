@@ -1,5 +1,5 @@
-// A machine in memory for one process: a journal, kept secrets and destinations. A simulated world (`Watch`) schedules each
-// call, observes it and can make it fail.
+// A machine in memory, as one process sees it: its journal, kept secrets and destinations. Each call goes through `Watch`,
+// with which a simulated world schedules it, observes it and can make it fail.
 import { Failure } from "../../src/errors.ts";
 import {
   assertNoSecretLost,
@@ -39,23 +39,23 @@ import { parseSecret } from "../../src/secrets/secret-format.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
-/** A machine: the common state of its processes, which survives crashes. `by` is the process that created a reserve. */
+/** The state that the processes of one machine share. It survives their kills. In a reserve, `by` is its process. */
 export interface Machine {
   readonly name: string;
-  /** The current host name, and the random id of the state folder. */
+  /** `host` is the host name, and `id` the random id of the state folder. */
   host: string;
   id: string;
   readonly entries: Entry[];
   readonly leases: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
-  /** Reserves for files, with the content written so far. */
+  /** By the reserve's own path: its content so far and its process. */
   readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: object }>;
-  /** Kept secrets, and empty reserves for them, by folder and entry. */
+  /** By `keptName`, the kept secrets and the processes that reserved space for them. */
   readonly kept: Map<string, OneTimeSecret>;
   readonly keptReserves: Map<string, object>;
-  /** Entries changed by someone without a key of the journal. */
+  /** Ids of entries that someone without the journal's key changed. */
   readonly tampered: Set<string>;
-  /** Stored profiles by name, and their secrets by `ref`. */
+  /** Profiles by name, and their stored secrets by `ref`. */
   readonly profiles: Map<string, Profile>;
   readonly credentials: Map<string, string>;
   readonly ids: { readonly prefix: string; last: number };
@@ -80,7 +80,7 @@ export function newMachine(name: string, team?: Machine): Machine {
   };
 }
 
-/** Places that all machines share: the texts of each store, oldest first, profiles by name, and printed secrets. */
+/** Places that all machines share. The texts of a store are from oldest to newest. */
 export interface Outside {
   readonly stores: Map<string, string[]>;
   readonly profiles: Map<string, { readonly id: string; readonly secret: string }>;
@@ -92,31 +92,28 @@ export interface Watch {
   readonly by: object;
   /** Runs a call, or lets it fail. @param entry the entry of the record or reserve */
   call<T>(what: string, effect: () => T, entry?: string): Promise<T>;
-  /** Waits for an entry that another process holds. */
+  /** Waits for a turn of the process in which `mayGoOn` is true. */
   waitFor(what: string, mayGoOn?: () => boolean): Promise<void>;
-  /** The time of a record. */
+  /** The time on the machine's clock (ISO 8601). */
   at(): string;
   readonly isShared: boolean;
   isFree(id: string): boolean;
   /** Called by `tryLease`. @returns true if the entry is free */
   mayTry(id: string): boolean;
-  /** Entries that other processes have leased. */
+  /** Ids of the entries that other processes have leased. */
   holders(): Iterable<string>;
-  /** Called when an entry is leased. */
+  /** Called before an entry is leased. */
   taking(id: string): void;
   /** Called before the journal is read. @throws to simulate an unreadable journal */
   reading(): void;
   /** Called before an entry changes. @throws to simulate an ended lease */
   recording(before: Entry, after: Entry): void;
-  /** Called before a kept secret is destroyed. */
   destroying(entry: string): void;
-  /** The machine and folder that store kept secrets. */
+  /** The host name and folder of kept secrets, `<host>:<folder>`. */
   readonly place: string;
-  /** The name of an entry's kept secret. */
   keptName(entry: string): string;
-  /** Called before a secret overwrites a destination. */
   delivering?(place: string, before: string | undefined, secret: string): void;
-  /** The machine's stored profiles, if it has any besides the target. */
+  /** The machine's stored profiles. Without them, only the profile `target` exists. */
   readonly profiles?: ProfileStores;
 }
 
@@ -215,7 +212,7 @@ export class InMemory {
     const { entries, leases, tampered } = this.#machine;
     const { call, recording, at, by } = this.#watch;
     const stored = (): Entry => entries.find((entry) => entry.id === id)!;
-    // A note is lost with the process, unless a later step is recorded.
+    // A note reaches the journal only with the next record: a kill loses it.
     let noted: Partial<EntryProgress> = {};
     return {
       get entry() {
@@ -324,7 +321,6 @@ export class InMemory {
 
   readonly #machineId: MachineId = { find: () => this.#machine.id, make: () => this.#machine.id };
 
-  /** Reports that a secret is about to replace the content of a place: in a store, or on this machine. */
   #reportDelivery(place: string, before: string | undefined, secret: string): void {
     const name = place.startsWith("store:") ? place : `${this.#machine.name}:${place}`;
     this.#watch.delivering?.(name, before, secret);
@@ -365,7 +361,6 @@ export class InMemory {
     return rememberedStore(record, { open: async () => target, digests: plainDigests });
   }
 
-  /** A store, as typed or as recorded in an entry. */
   store(address: string, before: Pick<StoreTarget, "facts" | "consent" | "force"> = {}): SingleDestinationPlace {
     return storeDestination({ ...this.#target(address.replace("memory:", "")), ...before }, this.#knowledge);
   }
@@ -374,7 +369,6 @@ export class InMemory {
     return this.#watch.profiles;
   }
 
-  /** The destinations of a command's options, or of an entry. */
   async destination({ to, remembered, force, mayBeOwn, yields }: SecretOptions): Promise<Destination> {
     const one = (option: DestinationOption): SingleDestinationPlace => {
       if (option.kind === "command") return this.withoutReserve("command", commandMark(option));
@@ -484,7 +478,6 @@ export class InMemory {
     };
   }
 
-  /** A destination without a reserve: standard output, a command, or a profile. */
   withoutReserve(kind: "stdout" | "command" | "profile", mark?: string): SingleDestinationPlace {
     const { call, delivering } = this.#watch;
     const { printed, profiles } = this.#outside;
@@ -519,7 +512,6 @@ export class InMemory {
   }
 }
 
-/** True if a secret is at its destination. */
 export function isDelivered(
   secret: string,
   { stores, profiles, printed }: Outside,
@@ -534,7 +526,7 @@ export function isDelivered(
   );
 }
 
-/** True if a secret is kept, or complete in a reserve that does not have its file's name yet. */
+/** A reserve with the complete secret also counts: only its file's name is missing. */
 export function isKept(secret: string, machines: readonly Machine[]): boolean {
   return machines.some(({ reserves, kept }) =>
     [...reserves.values(), ...kept.values()].some((one) => one.secret === secret),

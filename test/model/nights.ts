@@ -1,4 +1,4 @@
-// A history of nights on one or two machines, which a seed determines: processes apply policies, people type commands, and other
+// A seed determines a history of nights on one or two machines: processes apply policies, people type commands, and other
 // actors act between the nights (other-actors.ts). reliance.ts checks that integ breaks nothing that others need.
 import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
@@ -31,7 +31,7 @@ import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
 
-/** An item's destinations as typed, and their places on each machine. */
+/** An item's destinations as the policy names them, and the same places in the form of `Reliance`. */
 interface Destinations {
   readonly items: readonly ItemDestination[];
   readonly places: (machine: Machine) => string[];
@@ -173,7 +173,6 @@ class Nights {
     };
   }
 
-  /** Runs the commands of one night at the same time. */
   async #night(round: number): Promise<void> {
     const chance = this.#chance;
     const { machines } = this.#world;
@@ -193,7 +192,6 @@ class Nights {
     if (!this.#backups.has(machine)) this.#backups.set(machine, this.#backupOf(machine));
   }
 
-  /** Backs up a machine's kept secrets, and its journal if it is not a team's. @returns a function that restores them */
   #backupOf(machine: Machine): () => void {
     const { entries, kept, tampered, id } = machine;
     const [before, keptBefore, tamperedBefore] = [[...entries], [...kept], [...tampered]];
@@ -334,10 +332,9 @@ class Nights {
     return { ...seen, vanished, elsewhere, untrusted };
   }
 
-  /** Starts a command that creates a client or key. */
   #type(machine: Machine): void {
     const chance = this.#chance;
-    // Names often repeat. In hostile histories a name can be that of a policy's destination: the policy then cannot be applied.
+    // Names often repeat. In a hostile history a typed name can be a policy item's destination, which makes `apply` fail.
     const to = chance.pick(this.#isHostile ? typedKinds : typedKinds.slice(0, -1));
     const taken = this.#isHostile ? "pol_first-reporting" : "typed";
     const name = chance.pick(["typed", taken, `typed-${this.#processes}`]);
@@ -386,7 +383,6 @@ class Nights {
     );
   }
 
-  /** Starts `journal recover --yes`, sometimes followed by a claim. */
   #recover(machine: Machine): void {
     const isClaimed = this.#chance.is(0.5);
     this.#start("recover", machine, async (context, process) => {
@@ -433,7 +429,7 @@ class Nights {
     }
   }
 
-  /** True if another machine's command may have received the item's secret: only that machine or a person can finish it. */
+  /** True if another machine's command may have the secret, so that only that machine or a person can finish. */
   #needsOthers({ destinations: [to] }: PolicyItem): boolean {
     const isMoved = this.#world.machines.some(
       (machine) => machine.host !== machine.name || this.#folders.get(machine) !== "/state",
@@ -441,7 +437,6 @@ class Nights {
     return to !== undefined && "command" in to && (this.#world.isTeam || isMoved);
   }
 
-  /** Checks a history without hostile actors: every item is as its policy says, and no person was needed. */
   #audit(): void {
     const { broken } = this.#world;
     broken.push(...this.#failures.map((what) => `a person was needed: ${what}`));
@@ -452,7 +447,7 @@ class Nights {
         const isWaiting = own.some(({ state }) => state === "waiting");
         for (const { id, state } of own.filter((one) => !isSettled(one.state) && one.state !== "waiting"))
           broken.push(`${id} is still ${state}`);
-        // During an overlap the old and the new credential work.
+        // During an overlap both the old and the new credential work.
         const live = this.#reliance.live(itemKey(item));
         if (live.length !== (isWaiting ? 2 : 1))
           broken.push(`${itemKey(item)} has ${live.length} that work: ${live.join(", ")}`);

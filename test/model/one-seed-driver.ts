@@ -1,5 +1,5 @@
-// Runs histories in its own process: every nth seed, until a history breaks a promise. The kind names the actors besides the
-// commands of one machine: none, benign or hostile.
+// Plays every nth seed in a process of its own until a history breaks a promise. The kind `alone` has no other actors,
+// `benign` and `hostile` have those of other-actors.ts.
 import { liveThroughNights } from "./nights.ts";
 import { liveThrough } from "./one-seed.ts";
 

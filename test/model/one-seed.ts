@@ -1,4 +1,4 @@
-// A history, which a seed determines: people's commands on some machines, their interleaving and their failures. At its end
+// A seed determines a history: people's commands on some machines, the order of their steps, and their failures. At the end
 // `History` checks the promises of docs/design.
 import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
@@ -18,25 +18,22 @@ import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
 
-/** A person's goal, for which they type one command or more. */
 interface Wish {
   readonly noun: "client" | "key";
   readonly verb: "create" | "rotate" | "rotate in place" | "revoke";
-  /** The client or key to rotate or revoke. */
   readonly old?: string;
-  /** The scope of a created client, which identifies the wish's entries. */
+  /** The scope of a created client, by which `#typedEntries` finds the wish's entries. */
   readonly scope?: string;
   readonly name?: string;
   readonly key?: string;
 }
 
-/** One typed command for a wish. */
 interface Typed {
   readonly wish: Wish;
   readonly keepOld: boolean;
   readonly overlapMs: number;
   readonly path: string;
-  /** `--new`, for a rotation of a key. */
+  /** True with `--new`, an option of a key's rotation. */
   readonly fresh: boolean;
 }
 
@@ -56,7 +53,6 @@ export interface Outcome {
   readonly processes: number;
   readonly kills: number;
   readonly entries: readonly Entry[];
-  /** Items that `apply` left or failed in the last night, which has no faults. */
   readonly refusals?: number;
 }
 
@@ -67,15 +63,15 @@ class History {
   readonly #isSimultaneous: boolean;
   readonly #home: Machine;
   readonly #lie: Readonly<Record<string, unknown>> | undefined;
-  /** True if later commands may run in other surroundings. */
+  /** True if commands after the first round may have other surroundings (`#around`), such as another folder. */
   readonly #isElsewhere: boolean;
   readonly #skewMs: number;
   /** The probability that someone revokes a credential by hand after a round. */
   readonly #handRate: number;
-  /** True if recoveries run at the same time as typed commands, whose work may be in progress. */
+  /** True if recoveries run at the same time as the typed commands of the second round. */
   readonly #recoversDuringWork: boolean;
   readonly #theme: Theme | undefined;
-  /** Separate random numbers for newer variations, so that the rest of each history stays the same. */
+  /** A second random sequence for variations added later: the seeds' histories otherwise stay the same. */
   readonly #later: Chance;
   readonly #kinds = new Map<Wish, Wanted["kind"]>();
   #processes = 0;
@@ -114,7 +110,7 @@ class History {
     const wishes = this.#wishes();
     const unfinished: Wish[] = [];
     world.weather = this.#weather;
-    // False receipts end before the final recoveries.
+    // The service stops lying before the final recoveries.
     world.lie = this.#lie;
     world.isLiar = this.#lie !== undefined;
     for (let round = 0; round < 2; round += 1) {
@@ -169,13 +165,11 @@ class History {
     if (this.#theme === "keys of one name") return [all[4]!, all[4]!];
     const some = all.filter(() => chance.is(0.35));
     const key = some.find(({ old }) => old === "old-key");
-    // Rotate the same key in both ways.
     if (key !== undefined && this.#later.is(0.15))
       some.push({ ...key, verb: key.verb === "rotate" ? "rotate in place" : "rotate" });
     return some.length > 0 ? some : [chance.pick(all)];
   }
 
-  /** The surroundings of a command in the first round, or of a later one. */
   #around(isLater: boolean): Surroundings {
     const chance = this.#chance;
     const isOther = isLater && this.#isElsewhere;
@@ -189,7 +183,6 @@ class History {
     };
   }
 
-  /** Starts a process for a typed command. */
   #type(wish: Wish, round: number): void {
     this.#processes += 1;
     const chance = this.#chance;
@@ -226,7 +219,6 @@ class History {
         key: wish.key,
         waitMs: 60_000,
         destination,
-        // Consent to replace a lost secret, as `--yes` does.
         mayReplace: async (entry) => keepOld && agreeing.mayReplace(entry),
       });
     }
@@ -235,7 +227,7 @@ class History {
       return rotateOAuthClient(bench, { old: before, ...request }, rotation);
     }
     if (wish.verb === "create")
-      // Only a team's journal has leases that can be lost, and marked names.
+      // Only a team's journal has leases that can be lost and marks in the names of keys.
       return createAccessKey(
         bench,
         { request: { name: wish.name ?? "ci" }, marked: this.#weather.lostLeases > 0 },
@@ -247,7 +239,6 @@ class History {
     return replaceAccessKey(bench, { oldId: old, creation, overlapMs, updateProfile: false }, { ...rotation, fresh });
   }
 
-  /** The kind of destination of a wish's secret, the same for each of its commands. */
   #kindOf(wish: Wish): Wanted["kind"] {
     const kind = this.#kinds.get(wish) ?? this.#later.pick(["stdout", "file", "file", "store", "both"]);
     this.#kinds.set(wish, kind);
@@ -260,7 +251,6 @@ class History {
     await this.#world.live();
   }
 
-  /** Starts one `journal recover` on each machine, or two, each followed by `journal claim` of kept secrets. */
   #startRecoveries(round: number): void {
     const world = this.#world;
     for (let index = 0; index < (round >= 0 && this.#chance.is(0.3) ? 2 : 1); index += 1) {
@@ -305,14 +295,13 @@ class History {
     return this.#world.all().find((made) => made.id === id);
   }
 
-  /** Checks that a command that succeeded had its effect. */
   #auditEnd(
     { wish, keepOld }: Typed,
     { value, failure }: { readonly value?: unknown; readonly failure?: Failure },
   ): void {
     const { broken, revokedByHand } = this.#world;
     if (failure !== undefined || wish.old === undefined || this.#isSimultaneous || revokedByHand.has(wish.old)) return;
-    // During the overlap the old credential must work.
+    // During an overlap the old credential must work.
     if (value !== null && typeof value === "object" && "dueAt" in value && value.dueAt !== undefined) return;
     const status = this.#find(wish.old)?.status;
     if (wish.verb === "revoke" && status !== "revoked")
@@ -324,7 +313,6 @@ class History {
     }
   }
 
-  /** Checks the promises at the end of the history. */
   #audit(unfinished: readonly Wish[]): void {
     const { broken, machines } = this.#world;
     const entries = machines.flatMap((machine) => machine.entries.map((entry) => ({ machine, entry })));
@@ -359,7 +347,7 @@ class History {
     if (isCalm) for (const { entry } of entries) this.#auditSettled(entry);
   }
 
-  /** True if an unsettled entry with the same request records the key as its own. */
+  /** True if an unfinished entry with the same request records the key as its own. */
   #isOfSameRequest(id: string, { operation, request_text, base_url }: Entry): boolean {
     if (operation !== "access_key.create") return false;
     return this.#world.machines.some(({ entries }) =>
@@ -374,7 +362,6 @@ class History {
     );
   }
 
-  /** Checks that a lost credential has at most one working replacement. */
   #auditReplacements(entries: readonly Entry[]): void {
     for (const { id } of entries) {
       const made = entries.filter(({ replaces }) => replaces === id).flatMap((entry) => this.#madeBy(entry));
@@ -382,15 +369,14 @@ class History {
     }
   }
 
-  /** The working client or key of an entry. */
   #madeBy({ id }: Entry): string[] {
     const made = [...this.#world.makers].filter(([, maker]) => maker.entry === id).map(([name]) => name);
     return made.filter((name) => this.#find(name)?.status === "active");
   }
 
-  /** Checks that `journal prune` of all entries would remove no entry of a working credential. */
+  /** Checks that `journal prune` would remove no entry of a working credential, however old. */
   #auditPrune({ entries }: Machine): void {
-    // Skip services that lie about status or id: prune trusts a reported revocation, and no entry names a credential with a false id.
+    // `prune` trusts a service that falsely reports a revocation, and no entry names a credential whose reported id is false.
     if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
     const { removable } = prunable(entries, { before: "2030-01-01T00:00:00.000Z", leased: new Set() });
     for (const [id, { entry }] of this.#world.makers)
@@ -406,7 +392,7 @@ class History {
     return this.#world.isSafe(secret);
   }
 
-  /** Checks after a history with only faults and kills: an entry that needs no person is settled. */
+  /** Checks that an entry which needs no person is finished. */
   #auditSettled({ id, operation, state, last_error }: Entry): void {
     const needsPerson = state === "pending" || state === "secret_lost" || operation.startsWith("access_key");
     if (isSettled(state) || needsPerson) return;
@@ -444,7 +430,6 @@ class History {
         broken.push(`${id} says that nothing was done, and ${resource_id} is revoked`);
   }
 
-  /** The entries of a wish's typed creations, without their replacements. */
   #typedEntries(wish: Wish): Entry[] {
     return this.#home.entries.filter(
       ({ operation, parent, replaces, request_text }) =>
@@ -461,7 +446,7 @@ class History {
   }
 }
 
-/** True for an entry other than `but` that revoked, or may have revoked, the same credential. */
+/** True for another entry that revoked, or may have revoked, the same credential. */
 function isRevocation({ id, operation, state, resource_id }: Entry, but: string, resource: string | null): boolean {
   return id !== but && operation.endsWith(".revoke") && resource_id === resource && state !== "refused";
 }

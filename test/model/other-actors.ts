@@ -1,4 +1,4 @@
-// Actions of actors other than integ between two commands. After a benign turn all work must finish without a person. After a
+// What actors other than integ do between two commands. After a benign turn all work must finish without a person. After a
 // hostile turn integ may refuse to continue.
 import type { Entry } from "../../src/journal/entry.ts";
 import { isSettled } from "../../src/journal/entry.ts";
@@ -11,7 +11,7 @@ export interface Others {
   readonly world: World;
   readonly chance: Chance;
   readonly machine: Machine;
-  /** Folder of the machine's kept secrets, which may move. */
+  /** The current folder of each machine's kept secrets. */
   readonly folders: Map<Machine, string>;
   readonly backups: Map<Machine, () => void>;
 }
@@ -37,7 +37,6 @@ function someMade({ world, chance }: Others, status: string) {
   return all.length > 0 ? chance.pick(all) : undefined;
 }
 
-/** A text to put in place of a secret: the secret of another working credential, or a person's own text. */
 function anotherSecret(others: Others): string {
   const { chance } = others;
   return (chance.is(0.5) ? someMade(others, "active")?.secret : undefined) ?? personalText;
@@ -56,7 +55,7 @@ function targetProfile({ machine, chance }: Others) {
   return chance.pick([...machine.profiles.values()].filter(({ name }) => name !== actingProfile));
 }
 
-/** Changes an entry, mostly an unfinished one, as someone with write access to the journal. @returns false without entries */
+/** Edits an entry, mostly an unfinished one, without the journal's key. @returns false if there are no entries */
 function editEntry(others: Others, change: (entry: Entry) => Entry): boolean {
   const { machine, chance } = others;
   const open = machine.entries.filter(({ state }) => !isSettled(state));
@@ -180,7 +179,7 @@ export const turns: readonly Turn[] = [
       const { machine, world, chance } = others;
       const profile = targetProfile(others);
       const made = world.account.clients.at(-1);
-      // A profile that names a client does not always have that client's secret.
+      // A wrong secret must not count as that client's secret.
       const credential = {
         kind: "client_credentials",
         client_id: made?.clientId ?? "cid_0",
@@ -283,7 +282,6 @@ export const turns: readonly Turn[] = [
   },
 ];
 
-/** Performs a random turn of a class, and adds it to the history. */
 export function takeTurn(others: Others, of: Turn["class"]): void {
   const { world, chance } = others;
   const turn = chance.pick(turns.filter((one) => one.class === of));

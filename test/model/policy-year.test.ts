@@ -1,5 +1,5 @@
-// A year of nightly runs with a moved clock: every credential works at every moment, none exceeds its age limit by more than a
-// night, none is lost or doubled; without faults there are exactly the calculated rotations.
+// A year of nightly `apply` runs with a moved clock: every credential works at every moment, none exceeds its age limit by
+// more than a night, and none is lost or created twice. Without faults the number of rotations is the calculated number.
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { expectedRotations, simulateYear, type YearFigures, type YearItem } from "../support/policy-year.ts";
@@ -10,7 +10,7 @@ import { startVault, type VaultServer } from "../support/vault-server.ts";
 import { recordFigure } from "../support/figures.mjs";
 
 const nights = isFull ? 365 : 5;
-/** A sample has short limits, so that rotations occur. */
+/** Divides the age limits in a sample, so that rotations are due within its few nights. */
 const scale = isFull ? 1 : 16;
 
 const items: readonly YearItem[] = [
@@ -40,7 +40,6 @@ const faults = [
   "* /* probability=0.1 drop=before",
 ];
 
-/** Pseudo-random numbers that follow from a seed. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -70,7 +69,6 @@ function report(what: string, figures: YearFigures): void {
   if (troubles.length > 0) console.log(troubles.slice(0, 20).join("\n"));
 }
 
-/** The newest version of `vault:secret/app#key`. */
 function vaultField({ secrets }: VaultServer): string | undefined {
   return secrets.get("secret/app")?.at(-1)?.fields.key as string | undefined;
 }

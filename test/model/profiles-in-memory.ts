@@ -1,9 +1,7 @@
-// The stored profiles of one machine, and their secrets, with the interface of src/profiles/.
 import type { ProfileStores } from "../../src/profiles/configure.ts";
 import { type Profile, secretSourceOf } from "../../src/profiles/profile.ts";
 import type { Machine } from "./in-memory.ts";
 
-/** @param delivering called before an edited profile with a secret is stored */
 export function profilesOf(
   { profiles, credentials }: Machine,
   delivering: (name: string, before: string | undefined, secret: string) => void,
@@ -33,7 +31,7 @@ export function profilesOf(
   return { store, credentials: kept } as unknown as ProfileStores;
 }
 
-/** A profile's secret; if a command or file provides the secret, the command or path. */
+/** The stored secret, or the command or path that provides it. */
 export function secretIn({ credential }: Profile, credentials: ReadonlyMap<string, string>): string | undefined {
   if (credential === null) return undefined;
   const source = secretSourceOf(credential);

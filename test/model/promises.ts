@@ -1,5 +1,5 @@
-// integ's promises about the order of its steps. The simulated world reports every request, response, record, kept copy and end
-// of a process as it happens; `broken` collects the violations.
+// integ's promises about the order of its steps. The simulated world reports each request, response, record, kept copy and
+// end of a process; `broken` collects the violations.
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { isPartlyDelivered, missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";
@@ -8,10 +8,8 @@ import type { Machine } from "./in-memory.ts";
 import type { Surroundings, World } from "./simulated-world.ts";
 import type { Process } from "./turns.ts";
 
-/** A request that changes the account. */
 export type Change = Extract<Request, "create" | "rotate" | "revoke">;
 
-/** A request about to be sent. */
 export interface Sending {
   readonly what: Change;
   readonly id?: string;
@@ -19,7 +17,7 @@ export interface Sending {
   readonly key?: string;
 }
 
-/** A request under an idempotency key, as the service first received it. */
+/** The first request under an idempotency key. */
 interface Sent {
   readonly body: string;
   readonly version: string;
@@ -32,40 +30,40 @@ export class Promises {
   readonly broken: string[] = [];
   readonly #world: World;
   readonly #sent = new Map<string, Sent>();
-  /** How often the request of an entry was sent. */
+  /** By entry, how often its request was sent. */
   readonly #sendings = new Map<string, number>();
   /** Entries without an idempotency key whose request may have arrived. */
   readonly #mayHaveArrived = new Set<string>();
-  /** Entries for which a person agreed to replace a lost secret, to send again, or to revoke without a proof. */
+  /** Entries for which a person agreed to replace a lost secret, to repeat a request, or to revoke without a proof. */
   readonly #agreed = new Set<string>();
-  /** By request: the time before which no process may repeat it. */
+  /** By request, the time before which no process may repeat it. */
   readonly #notBefore = new Map<string, number>();
-  /** By process: the entry of its last response, and the time before which it may not repeat the request. */
+  /** By process, the entry of its last response, and the time before which the process may not repeat that request. */
   readonly #ownNotBefore = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
-  /** Entries that were once recorded as delivered to some of several destinations. */
+  /** Entries that the journal recorded as partly delivered, or whose secret a person claimed. */
   readonly #partlyDelivered = new Set<string>();
-  /** By process: the work for which it has sent a change. */
+  /** By process, the work for which it sent a change (see `workOf`). */
   readonly #changing = new Map<Process, Set<string>>();
-  /** By process: the work whose disk failed after a change. */
+  /** By process, the work for which the disk failed after a change. */
   readonly #failed = new Map<Process, Set<string>>();
-  /** By process: how many changes it sent after it was interrupted. */
+  /** By process, how many changes it sent after an interruption. */
   readonly #afterInterruption = new Map<Process, number>();
-  /** The idempotency key of a creation whose last response was 429, by machine and request. */
+  /** By machine and request, the idempotency key of a creation whose last response was 429. */
   readonly #tooEarly = new Map<string, string>();
-  /** By access key: the process, entry and time of its last rotation in place. */
+  /** By access key, its last rotation in place. `at` counts moments. */
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
   #isJournalChanged = false;
-  /** Processes with the option to end an overlap now. */
+  /** Processes that end an overlap early, as `--end-overlap` does. */
   readonly endsOverlap = new Set<Process>();
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** Forgets all earlier events, after a journal was restored or lost entries. */
+  /** Called after a journal was restored or lost entries: it no longer knows what happened before. */
   forget(): void {
     this.#isJournalChanged = true;
     for (const known of [this.#sent, this.#sendings, this.#mayHaveArrived, this.#notBefore, this.#tooEarly])
@@ -77,7 +75,7 @@ export class Promises {
     this.#agreed.add(id);
   }
 
-  /** Called before a change is sent. @returns its entry */
+  /** Called before a change is sent. @returns the entry of the change */
   sending(process: Process, around: Surroundings, request: Sending, version: string): Entry | undefined {
     const entry = this.#entryOf(process, around.machine, request);
     const { what } = request;
@@ -98,7 +96,6 @@ export class Promises {
     return entry;
   }
 
-  /** Called when a process knows the outcome of its request. */
   answered(process: Process, entry: Entry | undefined, answer: Attempt<unknown>): void {
     if (entry === undefined) return;
     if (answer.kind === "refused" || answer.kind === "not_sent") this.#mayHaveArrived.delete(entry.id);
@@ -107,13 +104,12 @@ export class Promises {
     this.#ownNotBefore.set(process, { entry, until: this.#world.now + seconds * 1000 });
   }
 
-  /** Makes the wait after a process's last response apply to all processes, because the journal now records the wait. */
   shareWait(process: Process): void {
     const { entry, until = 0 } = this.#ownNotBefore.get(process) ?? {};
     if (entry !== undefined) this.#notBefore.set(requestOf(entry), until);
   }
 
-  /** Called after a process ended or was killed. */
+  /** Called after a process ends or is killed. */
   ended(process: Process, machines: readonly Machine[]): void {
     if (process.isDead) return;
     this.shareWait(process);
@@ -129,7 +125,7 @@ export class Promises {
     }
   }
 
-  /** Called after a disk call failed. @param id the entry that could not be recorded, or whose reserve could not be freed */
+  /** @param id the entry of the failed disk call */
   diskFailed(process: Process, id: string | undefined): void {
     const works = this.#failed.get(process) ?? new Set();
     this.#failed.set(process, works);
@@ -137,13 +133,12 @@ export class Promises {
     if (this.#changing.get(process)?.has(work) === true) works.add(work);
   }
 
-  /** Called if a step of an entry could not be recorded, so that later processes do not know of it. */
+  /** Called if a step of an entry could not be recorded: later processes do not know of that step. */
   unrecorded(process: Process, id: string): void {
     this.#unrecorded.add(id);
     if (this.#ownNotBefore.get(process)?.entry.id === id) this.#ownNotBefore.delete(process);
   }
 
-  /** Called before an entry changes. */
   recorded(process: Process, around: Surroundings, before: Entry, after: Entry): void {
     const { broken } = this;
     if (this.#ownNotBefore.get(process)?.entry.id === after.id) this.shareWait(process);
@@ -152,7 +147,7 @@ export class Promises {
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
     if (after.attempts > before.attempts + 1) broken.push(`${after.id} counts ${after.attempts} attempts at once`);
     if (isPartlyDelivered(after) || after.detail.secret_claimed === true) this.#partlyDelivered.add(after.id);
-    // A restored journal may not know the credentials that its entries created.
+    // A restored journal does not have the receipts of credentials that were created after its backup.
     if (before.state === after.state || this.#isJournalChanged) return;
     const made = this.#madeBy(after);
     if (after.state === "done")
@@ -176,7 +171,6 @@ export class Promises {
           broken.push(`${after.id} calls the secret of ${id} lost, and one of its destinations has it`);
   }
 
-  /** Called before a kept copy is destroyed. */
   destroying(around: Surroundings, id: string): void {
     const kept = around.machine.kept.get(keptName(around, id));
     const entry = this.#find(id);
@@ -189,7 +183,7 @@ export class Promises {
       this.broken.push(`the kept secret of ${made.id} was destroyed before it was delivered`);
   }
 
-  /** Checks that a working credential is revoked only if a person named it, its secret is lost, or a working one replaces it. */
+  /** A working credential may be revoked only if a person named it, its secret is lost, or a working one replaces it. */
   checkRevocation({ entries }: Machine, id: string): void {
     const going = this.#world.all().find((made) => made.id === id);
     if (going?.status !== "active") return;
@@ -210,7 +204,7 @@ export class Promises {
       this.broken.push(`${id} was revoked, and nothing that works is in its place`);
   }
 
-  /** Checks that a creation that is typed again after 429 is sent with the same key. @returns a callback for the response */
+  /** A creation that a person types again after 429 must have the same key. @returns a callback for the response */
   tooEarly(
     machine: Machine,
     { idempotency_key: key, parent, replaces, request_text }: Entry,
@@ -227,7 +221,7 @@ export class Promises {
     };
   }
 
-  /** Called before a rotation in place invalidates the key's secret. @returns a callback; pass it true if a new secret arrived */
+  /** Called before a rotation in place. @returns a callback, which takes true if a new secret arrived */
   rotating(id: string, by: { readonly process: Process; readonly entry: string }, secret: string | undefined) {
     const last = this.#rotated.get(id);
     const isSafe = secret !== undefined && this.#world.isSafe(secret);
@@ -235,17 +229,17 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // Without a new secret, a later rotation cannot invalidate a secret: forget this rotation.
+      // Without a new secret, no later rotation can invalidate it.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };
   }
 
-  /** Checks that only a later command invalidates a secret that another process has, or receives at this moment. */
+  /** Only a command that starts later may invalidate the secret that another process has received or is receiving. */
   stopsWorking(id: string, { process, isSafe }: { readonly process: Process; readonly isSafe: boolean }): void {
     const last = this.#rotated.get(id);
     if (last === undefined || last.process === process) return;
-    // With `--new`, a rotation runs beside a replacement that revokes the key at its end.
+    // A rotation with `--new` may run beside a replacement, which revokes the key at its end.
     if (last.process.name.includes("--new")) return;
     const isUnderWay = !last.process.isDead && !last.process.isEnded;
     if (isUnderWay || (isSafe && this.#startedAt.get(process)! < last.at))
@@ -256,7 +250,7 @@ export class Promises {
     this.#startedAt.set(process, (this.#moments += 1));
   }
 
-  /** The entry of a request. A creation and its replacement send the same request: the later entry is the replacement. */
+  /** A creation and its replacement send the same request: the later entry is the replacement. */
   #entryOf(process: Process, { entries, leases }: Machine, { what, id, body, key }: Sending): Entry | undefined {
     const own = entries.filter((entry) => leases.get(entry.id) === process);
     if (what === "create")
@@ -274,7 +268,7 @@ export class Promises {
     );
   }
 
-  /** Checks that no change is sent for work whose disk failed, and at most one after an interruption. */
+  /** After a disk failure no change may be sent for the same work, and after an interruption at most one change. */
   #checkAfterFailure(process: Process, entry: Entry, what: Change): void {
     if (this.#failed.get(process)?.has(workOf(entry)) === true)
       this.broken.push(`${what} was sent for ${entry.id} after the disk had failed`);
@@ -284,25 +278,24 @@ export class Promises {
     if (count > 1) this.broken.push(`${process.name} sent ${count} changes after it was interrupted`);
   }
 
-  /** Checks that no request is sent before the end of a Retry-After that this process received or the journal records. */
+  /** No request may be sent before the end of a Retry-After that this process received or that the journal records. */
   #checkRetryAfter(process: Process, entry: Entry): void {
     const last = this.#ownNotBefore.get(process);
     const own = last !== undefined && requestOf(last.entry) === requestOf(entry) ? last.until : 0;
-    // With a wrong clock the recorded time is unreliable, and two simultaneous revocations are two entries.
+    // The recorded time is unreliable with a wrong clock, and two simultaneous revocations are two entries.
     const isExempt = this.#world.isSkewed || (this.#world.isSimultaneous && entry.operation.endsWith(".revoke"));
     const others = isExempt ? 0 : (this.#notBefore.get(requestOf(entry)) ?? 0);
     const early = Math.max(own, others) - this.#world.now;
     if (early > 0) this.broken.push(`${entry.id} was sent ${early} ms before the end of Retry-After`);
   }
 
-  /** Checks that each attempt is on disk before it is sent. */
   #checkAttempt({ id, attempts }: Entry): void {
     const before = this.#sendings.get(id) ?? 0;
     this.#sendings.set(id, before + 1);
     if (attempts <= before) this.broken.push(`${id} was sent ${before + 1} times, and ${attempts} are on disk`);
   }
 
-  /** Checks that requests with one idempotency key have the same bytes, version and organization. */
+  /** Requests with one idempotency key must have the same body, version and organization (§4.2). */
   #checkKey({ machine, organizationId }: Surroundings, entry: Entry, { body, key }: Sending, version: string): void {
     if (key === undefined) return;
     const others = machine.entries.filter(({ id, idempotency_key }) => idempotency_key === key && id !== entry.id);
@@ -316,7 +309,7 @@ export class Promises {
         this.broken.push(`${key} was sent with ${name} ${before[name]}, then ${now[name]}`);
   }
 
-  /** Checks that a request without a key that may have arrived is repeated only with consent. */
+  /** A request without an idempotency key that may have arrived must not be repeated without a person's consent. */
   #checkRepetition({ id, idempotency_key }: Entry): void {
     if (idempotency_key !== null) return;
     if (this.#mayHaveArrived.has(id) && !this.#agreed.has(id))
@@ -324,12 +317,12 @@ export class Promises {
     this.#mayHaveArrived.add(id);
   }
 
-  /** Checks that a destination and a reserve for a secret exist, and are in the journal, before a request may return it. */
+  /** Before a request can return a secret, its destination and its reserve must exist and be in the journal. */
   #checkReserves(around: Surroundings, { id, destination, detail, state }: Entry): void {
     const { machine, folder } = around;
     if (detail.attempted_at?.includes(`${machine.host}:${folder}`) !== true)
       this.broken.push(`${id} was sent, and the journal does not say that its secret may be here`);
-    // A process that lost its lease frees the reserve of the process that now has the lease.
+    // A process that lost its lease may free the reserve of the process that has the lease.
     if (this.#world.weather.lostLeases > 0) return;
     if (
       isSettled(state) ||
@@ -338,7 +331,7 @@ export class Promises {
     )
       return;
     const room = keptName(around, id);
-    // Once a secret is kept, destinations that cannot be reached may receive it later.
+    // If the secret is already kept, its destinations may be unreachable.
     if (machine.kept.has(room)) return;
     if (!machine.keptReserves.has(room)) this.broken.push(`${id} was sent without room to keep its secret`);
     if (destination === null) this.broken.push(`${id} was sent, and the journal does not say where its secret goes`);
@@ -364,7 +357,7 @@ export class Promises {
     } else if (detail.revoking !== true) this.broken.push(`${id} was revoked as lost, and the journal does not say so`);
   }
 
-  /** Checks that a new credential exists, is delivered, works, and the overlap is over before the old one is revoked. */
+  /** Before a rotation revokes the old credential, the new one must be delivered and proven, and the overlap over. */
   #checkReplaced(process: Process, machine: Machine, rotation: Entry, id: string): void {
     const { id: entry, detail } = rotation;
     const wrong = (what: string): void => void this.broken.push(`${id} was revoked for ${entry} ${what}`);
@@ -393,7 +386,6 @@ export class Promises {
     return this.#world.entries().find((entry) => entry.id === id);
   }
 
-  /** The active clients and keys that an entry's requests created. */
   #madeBy({ id }: Pick<Entry, "id">): Made[] {
     return this.#world
       .all()
@@ -409,12 +401,11 @@ export class Promises {
   }
 }
 
-/** A text that identifies a request: revocations of one credential are the same request, even in different entries. */
+/** Revocations of one credential are the same request, even in different entries. */
 function requestOf({ id, operation, request_text, service_version, organization_id }: Entry): string {
   return operation.endsWith(".revoke") ? JSON.stringify([request_text, service_version, organization_id]) : id;
 }
 
-/** The id of the larger work that an entry is a part of. */
 function workOf(entry: Entry | undefined): string {
   return entry?.parent ?? entry?.id ?? "";
 }

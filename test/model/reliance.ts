@@ -1,5 +1,5 @@
-// Tracks who relies on which secret when people, policies and machines act side by side: the secret of each place, who
-// requested it there, and the owner of its client or key. It checks only integ's acts, not damage by a person.
+// Tracks who relies on which secret when people, policies and machines act side by side: the secret at each place, the owner
+// that wants a secret there, and the owner of its client or key. It checks only integ's acts, not damage by a person.
 import type { Entry } from "../../src/journal/entry.ts";
 import { withoutLastNewline } from "../../src/secrets/destination.ts";
 import type { Made } from "../unit/operations/an-account.ts";
@@ -8,23 +8,23 @@ import { secretIn } from "./profiles-in-memory.ts";
 import type { World } from "./simulated-world.ts";
 import type { Process } from "./turns.ts";
 
-/** The name of the acting profile: `--force` is not consent to replace its credential. */
+/** The name of the acting profile, whose credential not even `--force` may replace. */
 export const actingProfile = "p";
 
 export class Reliance {
   readonly #world: World;
-  /** The owner of a client or key: a policy's item, a command, or a person in the console. */
+  /** By client or key, its owner: a policy's item, or a typed command. */
   readonly #owners = new Map<string, string>();
   readonly #ownersOfWork = new Map<string, string>();
-  /** The places where each owner wants secrets. */
   readonly #places = new Map<string, Set<string>>();
-  /** The secrets that integ wrote to each place. */
+  /** One line `<place>
+  <secret>` for each secret that integ wrote. */
   readonly #written = new Set<string>();
-  /** The contents of places that a command with `--force`, or a policy with a new profile, may replace. */
+  /** Contents that may be replaced, in the form of `consentTo`. */
   readonly #consents = new Set<string>();
   readonly #forced = new Map<Process, readonly string[]>();
   readonly #secrets = new Map<string, Made>();
-  /** When each process last looked at a destination, and when each place was last replaced with `--force`. */
+  /** By process, its last look at a destination; by place, its last replacement with `--force`. Both count moments. */
   readonly #looks = new Map<Process, number>();
   readonly #forcedAt = new Map<string, number>();
   #moments = 0;
@@ -37,12 +37,12 @@ export class Reliance {
     this.#places.set(owner, new Set([...(this.#places.get(owner) ?? []), ...places]));
   }
 
-  /** True if the item's policy has `accept_unproven`, because a command's secret cannot be read again after a crash. */
+  /** An item with a command accepts an unproven secret: after a crash, the command's secret cannot be read again. */
   acceptsUnproven(rotation: Entry): boolean {
     return this.#places.get(this.#ownerOf(rotation))?.has("command") === true;
   }
 
-  /** Notes that a command may replace the current content of these places. */
+  /** Records a person's consent to replace the current content of these places. */
   addConsents(process: Process, places: readonly string[]): void {
     this.#forced.set(process, places);
     for (const place of places) this.#consents.add(consentTo(place, this.contentOf(place)));
@@ -52,7 +52,6 @@ export class Reliance {
     this.#owners.set(id, this.#ownerOf(entry));
   }
 
-  /** Called before a secret overwrites the content of a place. */
   delivering(about: {
     readonly process: Process;
     readonly place: string;
@@ -83,12 +82,11 @@ export class Reliance {
     if (this.#consents.has(consentTo(place, before)) || this.#isOfReplaced(place, made)) return true;
     const old = this.#madeWith(text);
     if (old === undefined) return false;
-    // A secret of the same owner may be replaced, whoever wrote it.
+    // The owner may replace its own secret, no matter who wrote it.
     if (this.#owners.get(old.id) === this.#owners.get(made.id)) return true;
     return this.#written.has(`${place}\n${text}`) && (old.status === "revoked" || old.secret !== text);
   }
 
-  /** True if the place is a profile of the client or key that the new credential replaces. */
   #isOfReplaced(place: string, made: Made): boolean {
     const [where, kind, name = ""] = place.split(":");
     const machine = this.#world.machines.find((one) => one.name === where);
@@ -102,28 +100,25 @@ export class Reliance {
     this.#looks.set(process, (this.#moments += 1));
   }
 
-  /** True if someone replaced the place with `--force` after the process's last look. */
   #isForcedAfterLook(process: Process, place: string): boolean {
     return (this.#forcedAt.get(place) ?? 0) > (this.#looks.get(process) ?? Infinity);
   }
 
-  /** True if a machine can read a place. It cannot read a command, another machine, or the places of a lost state folder. */
+  /** A machine cannot read what a command received, other machines' places, or the places of a lost state folder. */
   #canLookAt(machine: Machine, place: string): boolean {
     return place.startsWith("store:") || (machine.id === machine.name && place.startsWith(`${machine.name}:`));
   }
 
-  /** True if a machine can read the secret at a destination. */
   isReadableBy(machine: Machine, secret: string): boolean {
     return this.#placesWith(secret).some((place) => this.#canLookAt(machine, place));
   }
 
-  /** True if a process could not detect that a secret is missing at a place where integ wrote it. */
+  /** True if a process cannot notice that a secret is missing at a place to which integ wrote it. */
   couldNotSee(process: Process, machine: Machine, secret: string): boolean {
     const places = [...this.#written].flatMap((line) => (line.endsWith(`\n${secret}`) ? line.split("\n")[0]! : []));
     return places.some((place) => !this.#canLookAt(machine, place) || this.#isForcedAfterLook(process, place));
   }
 
-  /** Called before a credential is revoked for an entry. */
   revoking(process: Process, machine: Machine, id: string, entry: Entry | undefined): void {
     const going = this.#all().find((made) => made.id === id);
     if (going?.status !== "active" || entry === undefined || entry.operation.endsWith(".revoke")) return;
@@ -145,13 +140,11 @@ export class Reliance {
     }
   }
 
-  /** An owner's working credential at a place. */
   #workingAt(place: string, owner: string): Made | undefined {
     const made = this.#madeWith(withoutLastNewline(this.contentOf(place) ?? ""));
     return made?.status === "active" && this.#owners.get(made.id) === owner ? made : undefined;
   }
 
-  /** The places where an owner has no working secret at the end. */
   lacks(owner: string): string[] {
     return [...(this.#places.get(owner) ?? [])]
       .filter((place) => place !== "command")
@@ -172,7 +165,6 @@ export class Reliance {
     return profile && secretIn(profile, machine!.credentials);
   }
 
-  /** The places that still contain a secret that integ wrote. */
   #placesWith(secret: string): string[] {
     return [...this.#written]
       .map((line) => line.split("\n"))
@@ -185,7 +177,7 @@ export class Reliance {
     return this.#secrets.get(secret);
   }
 
-  /** Keeps the owners of entries before someone removes some of them. */
+  /** Called before someone removes entries, whose owners cannot be derived afterwards. */
   keepOwners(entries: readonly Entry[]): void {
     for (const entry of entries) this.#ownersOfWork.set(entry.id, this.#ownerOf(entry));
   }
@@ -215,7 +207,6 @@ export class Reliance {
   }
 }
 
-/** Identifies a place with its content, ignoring a trailing newline. */
 function consentTo(place: string, content: string | undefined): string {
   return `${place}\n${withoutLastNewline(content ?? "")}`;
 }

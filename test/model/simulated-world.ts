@@ -1,5 +1,5 @@
-// The in-memory world of one seed: an account, machines with their journals and disks, a clock, and processes that take turns.
-// promises.ts checks every request and every step.
+// The simulated world of one seed: an account, machines with their journals and disks, a clock, and processes that take
+// turns. promises.ts checks every request and every step.
 import { DiskHealth } from "../../src/disk/disk-health.ts";
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { accountOf } from "../../src/commands/running/change.ts";
@@ -24,20 +24,19 @@ import type { Reliance } from "./reliance.ts";
 import { keptName, Promises, type Sending } from "./promises.ts";
 import { type Chance, Process, Turns } from "./turns.ts";
 
-/** The surroundings of one process. */
 export interface Surroundings {
   readonly machine: Machine;
   readonly serviceVersion: string | undefined;
   readonly organizationId: string | undefined;
-  /** True if the profile or the environment has a token endpoint. */
+  /** True if a token endpoint is known, so that a new client can be proven. */
   readonly proves: boolean;
-  /** How far this machine's clock is ahead. */
+  /** How many milliseconds this machine's clock is ahead. */
   readonly skewMs: number;
-  /** Folder of kept secrets. */
+  /** The folder of kept secrets. */
   readonly folder: string;
 }
 
-/** The destination that a person named for a secret. */
+/** The destination that a person names for a secret. */
 export interface Wanted {
   readonly kind: "stdout" | "file" | "store" | "both";
   readonly path: string;
@@ -92,31 +91,30 @@ export class World {
   readonly promises = new Promises(this);
   readonly broken = this.promises.broken;
   readonly outside: Outside = { stores: new Map(), profiles: new Map(), printed: new Set() };
-  /** Random numbers for failing disks and stores, and for interruptions. */
+  /** A second random sequence, for failing disks and stores and for interruptions. */
   readonly #dice: Chance;
-  /** Ids of credentials that a rotation may revoke although their secret is in use. */
+  /** Ids of credentials that integ did not create, which a rotation may revoke although their secret is in use. */
   readonly mayBeRevoked = new Set<string>();
-  /** Secrets that were proven by an exchange. */
+  /** Secrets that a token exchange proved. */
   readonly proven = new Set<string>();
-  /** By id of a client or key: the machine and entry whose request created it. */
+  /** By client or key, the machine and entry whose request created it. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
-  /** Entries whose receipt differs from their request. */
   readonly lied = new Set<string>();
-  /** Credentials that someone revoked without integ. */
+  /** Ids of credentials that someone revoked without integ. */
   readonly revokedByHand = new Set<string>();
-  /** Entries whose client or key was revoked by hand after its secret was lost: they must not be replaced. */
+  /** Entries whose credential was revoked by hand after its secret was lost. integ must not replace that credential. */
   readonly endedByHand = new Set<string>();
-  /** True if two processes may perform the same step simultaneously. */
+  /** True if two processes may perform the same step at the same time. */
   isSimultaneous = false;
-  /** True if a machine's clock was wrong at some time, so that times in the journal are unreliable. */
+  /** True if a clock was wrong at some time, which makes the times in the journal unreliable. */
   isSkewed = false;
   /** True in a history with false receipts, in which no person consents to skip a proof. */
   isLiar = false;
-  /** The current false values of receipts. */
+  /** The fields of receipts that are false at this moment. */
   lie: Readonly<Record<string, unknown>> | undefined;
-  /** Tracks who relies on which secret, in a history with other actors. */
+  /** Present only in a history with other actors. */
   reliance: Reliance | undefined;
-  /** True if the service may be slow and unreliable, but refuses nothing permanently. */
+  /** True if the service may be slow and unreliable, but refuses no request permanently. */
   isBenign = false;
   /** True if the machines share a journal. */
   isTeam = false;
@@ -138,7 +136,6 @@ export class World {
     return made;
   }
 
-  /** Starts a process; its result is passed to `ended`. */
   start(
     name: string,
     around: Surroundings,
@@ -178,12 +175,10 @@ export class World {
     for (const { leases } of this.machines) leases.clear();
   }
 
-  /** True if a secret is at its destination, or kept. */
   isSafe(secret: string): boolean {
     return this.isDelivered(secret) || isKept(secret, this.machines);
   }
 
-  /** True if a secret is at its destination. */
   isDelivered(secret: string): boolean {
     return isDelivered(secret, this.outside, this.machines);
   }
@@ -192,7 +187,7 @@ export class World {
     return this.machines.flatMap(({ entries }) => entries);
   }
 
-  /** Runs a disk or store call in its turn, or lets it fail, with or without its effect. */
+  /** A failing disk or store call may fail before or after its effect. A failing record never has an effect. */
   async #call<T>(process: Process, what: string, effect: () => T, entry?: string): Promise<T> {
     await this.turns.turn(process, what);
     if (/^(?:read store|complete delivery|reread)$/.test(what)) this.reliance?.noteLook(process);
@@ -240,7 +235,7 @@ export class World {
     };
   }
 
-  /** The account as the commands build it from profile, environment and flags, for new work or for an entry. */
+  /** The account as a command builds it from its surroundings, for new work or for an entry. */
   async #account(process: Process, around: Surroundings, entry?: Entry): Promise<Workbench["account"]> {
     const account = await accountOf(this.context(process, around), entry);
     return {
@@ -259,7 +254,6 @@ export class World {
     if (address !== endpoint) this.broken.push(`a new secret went to ${address}`);
   }
 
-  /** The parts of a command's context that the operations use. */
   context(process: Process, around: Surroundings): Context {
     const here = this.#on(process, around);
     const keeping = here.secrets();
@@ -412,7 +406,6 @@ export class World {
     return this.all().find((made) => made.id === id);
   }
 
-  /** Revokes a working credential without integ. */
   revokeByHand(id: string): void {
     const going = this.all().find((made) => made.id === id && made.status === "active");
     if (!going) return;
@@ -425,7 +418,7 @@ export class World {
           if (!entries.some((other) => other.replaces === entry || replaces === other.id)) this.endedByHand.add(entry);
   }
 
-  /** The false values of an entry's receipt. integ can detect a false id only if it is the id of the old credential. */
+  /** The false fields of an entry's receipt. integ can detect a false id only if it is the id of the old credential. */
   #lieTo({ entries }: Machine, entry: Entry | undefined): Readonly<Record<string, unknown>> {
     if (this.lie?.id === undefined) return this.lie ?? {};
     const { detail } = entries.find(({ id }) => id === entry?.parent) ?? {};
@@ -438,7 +431,6 @@ export class World {
     return answer;
   }
 
-  /** The machine as a process sees it. */
   #on(process: Process, around: Surroundings): InMemory {
     const { machine, skewMs, folder } = around;
     const { leases } = machine;
@@ -476,7 +468,6 @@ export class World {
     });
   }
 
-  /** The named destination: standard output, a file, a store, or a file and a store. */
   destination(process: Process, around: Surroundings, { kind, path }: Wanted): Destination {
     const here = this.#on(process, around);
     if (kind === "stdout") return here.withoutReserve("stdout");
@@ -484,7 +475,7 @@ export class World {
     return kind === "store" ? here.store(path) : severalDestinations([here.file(path), here.store(path)]);
   }
 
-  /** The missing destinations of an entry, or a file named for it. */
+  /** The destination named for an entry, or the destinations that do not have its secret yet. */
   async #remembered(
     here: InMemory,
     { id, destination: record }: Pick<Entry, "id" | "destination">,
@@ -499,7 +490,7 @@ export class World {
     return named[0] ?? one(record ?? { kind: "stdout" });
   }
 
-  /** Options of one command's recovery: each destination takes one secret, and each entry is finished with its own account. */
+  /** The options of one `journal recover`, in which no destination takes two secrets. */
   recovering(process: Process, around: Surroundings, bench: Workbench) {
     const taken = new TakenPlaces();
     const here = this.#on(process, around);
@@ -513,7 +504,6 @@ export class World {
     return {
       destinationOf: async (entry: Entry): Promise<Destination> =>
         taken.exclusive(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
-      // Consent, as with `--yes`.
       mayReplace: async (entry: Entry) =>
         answer(entry, agrees && !mayBeMadeElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
       mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),

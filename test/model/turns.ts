@@ -1,6 +1,5 @@
 // Lets the processes of a simulated world take turns: at each await the seed chooses the process that runs next.
 
-/** Reproducible numbers from a seed. */
 export class Chance {
   #state: number;
 
@@ -8,7 +7,7 @@ export class Chance {
     this.#state = seed | 0;
   }
 
-  /** 0 ≤ x < 1 (mulberry32) */
+  /** Returns a number 0 ≤ x < 1 (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -33,9 +32,9 @@ export class Process {
   readonly name: string;
   isDead = false;
   isEnded = false;
-  /** Resumes the process; undefined while it runs, and after its end. */
+  /** Resumes the process, and is undefined while the process runs and after its end. */
   resume: (() => void) | undefined;
-  /** The next step, before which the process waits. */
+  /** The name of the step before which the process waits. */
   at = "";
   mayGoOn: () => boolean = () => true;
   readonly interruption = new AbortController();
@@ -51,7 +50,7 @@ export class Process {
 
 export class Turns {
   readonly processes: Process[] = [];
-  /** Every step so far, to read after a failure. */
+  /** Every step of the world, for the report of a failure. */
   readonly history: string[] = [];
   readonly #chance: Chance;
   #handBack: () => void = () => {};
@@ -60,7 +59,7 @@ export class Turns {
     this.#chance = chance;
   }
 
-  /** Waits for the process's turn; forever if the process is killed. */
+  /** Waits for the process's turn. The wait of a killed process never ends. */
   turn(process: Process, at: string, mayGoOn: () => boolean = () => true): Promise<void> {
     return new Promise((go) => {
       process.at = at;
@@ -80,17 +79,13 @@ export class Turns {
       });
   }
 
-  /**
-   * Runs all processes to their end, or until no process can continue.
-   * @param killRate the probability that a process is killed in place of its turn
-   * @param onTurn called before each turn with its process
-   */
+  /** Runs all processes until each has ended or no process can continue. @param killRate the probability at each turn */
   async live(killRate: number, onKill: (process: Process) => void, onTurn: (process: Process) => void): Promise<void> {
     for (;;) {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
       );
-      // Stop after 20,000 steps: a process is in an endless loop.
+      // More than 20,000 steps mean an endless loop.
       if (ready.length === 0 || this.history.length > 20_000) return;
       const process = this.#chance.pick(ready);
       const { resume, at } = process;
