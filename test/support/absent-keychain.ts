@@ -1,6 +1,6 @@
-// Caches keychain probes. Adding a profile starts a process that probes the keychain; on a machine without a keychain, commands
-// in the test's process reuse the first result of the test file, except with a message bus or if the test replaces
-// `ChildProcess.spawn`. e2e/keychain.test.ts tests the keychain itself.
+// Adding a profile starts a process that probes the keychain. On a machine without a keychain, commands in the test's process
+// reuse the first result of the test file, except with a message bus or if the test replaces `ChildProcess.spawn`.
+// e2e/keychain.test.ts tests the keychain itself.
 import childProcess, { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
@@ -31,7 +31,6 @@ function recordAbsence(child: ChildProcess, file: string | undefined): ChildProc
   return child;
 }
 
-/** A fake process that prints a text and succeeds. */
 function fakeProcess(text: string): ChildProcess {
   const [stdin, stdout] = [new PassThrough().resume(), new PassThrough()];
   const child = Object.assign(new EventEmitter(), { stdin, stdout, kill: () => true });
@@ -40,7 +39,7 @@ function fakeProcess(text: string): ChildProcess {
   return child as unknown as ChildProcess;
 }
 
-/** Runs a command in this process with cached keychain probes, except in a full run. */
+/** In a full run each command probes the keychain. */
 export async function probingOnce<T>(command: () => Promise<T>): Promise<T> {
   if (isFull) return command();
   const probeOnce: Spawn = (file, words, options) => {

@@ -1,7 +1,6 @@
 // Reads the account's state from the service, to compare it with the program's reports.
 import type { Service } from "./service.ts";
 
-/** An OAuth client as the sandbox's control address shows it. */
 export interface ListedClient {
   readonly id: string;
   readonly status: string;
@@ -11,7 +10,6 @@ export interface ListedClient {
   readonly idempotency_key: string | null;
 }
 
-/** A request as the service received it. */
 export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
@@ -42,7 +40,6 @@ export class Account {
     return (await this.service.control("GET", "/oauth_clients")) as ListedClient[];
   }
 
-  /** Active and pending clients. */
   async live(): Promise<ListedClient[]> {
     return (await this.clients()).filter(({ status }) => status === "active" || status === "pending");
   }
@@ -51,7 +48,6 @@ export class Account {
     return ((await this.service.control("GET")) as { requests: ReceivedRequest[] }).requests;
   }
 
-  /** Creations that the service received, whatever its response. */
   async creations(): Promise<ReceivedRequest[]> {
     return (await this.requests()).filter(({ method, path }) => method === "POST" && path === "/v1/oauth_clients");
   }
@@ -64,7 +60,7 @@ export class Account {
         await this.service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
   }
 
-  /** Creates a client without the program, and returns its secret. */
+  /** Creates a client without the program. */
   async make(scopes: readonly string[]): Promise<CreatedClient> {
     const { us } = this.service;
     const answer = await fetch(`${us.base_url}/v1/oauth_clients`, {

@@ -25,21 +25,18 @@ export class Team {
     this.#service = service;
   }
 
-  /** Creates a team with a new journal. */
   static async of(server: PostgresServer, service: Service): Promise<Team> {
     const team = new Team({ server, service, schema: `team_${process.pid}_${(schemas += 1)}` });
     expect((await team.home().integ(["journal", "init"])).code).toBe(0);
     return team;
   }
 
-  /** A machine without a profile, removed after the test. */
   home(env: Readonly<Record<string, string>> = {}): Home {
     const home = new Home({ INTEG_JOURNAL: this.#server.address(this.schema), ...teamAccess, ...env });
     onTestFinished(() => home.remove());
     return home;
   }
 
-  /** A machine with one profile. */
   async administrator(account: ProfileOptions = {}): Promise<Home> {
     const home = this.home();
     await this.addProfile(home, account);

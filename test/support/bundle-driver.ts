@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 
 const cache = join(import.meta.dirname, "../../node_modules/.cache");
 
-/** Bundles `file` into one program. @returns its path, and a function that removes it */
+/** @returns the path of the bundled program, and a function that removes it */
 export async function bundleDriver(file: string): Promise<{ path: string; remove: () => void }> {
   await mkdir(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "integ-driver-"));
@@ -22,7 +22,6 @@ export async function bundleDriver(file: string): Promise<{ path: string; remove
   return { path: join(folder, name), remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Creates a folder, and removes it after the current test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(process.env.TMPDIR ?? "/tmp", "integ-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

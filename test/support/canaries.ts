@@ -3,7 +3,6 @@
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
-/** A secret found in a place. */
 export interface Sighting {
   readonly role: string;
   readonly secret: string;
@@ -16,7 +15,7 @@ interface Form {
   readonly bytes: Buffer;
 }
 
-/** The encodings to search for. Base64 at three offsets finds a secret within any longer encoded text (Basic, a dump). */
+/** Base64 at three offsets finds a secret within any longer encoded text, such as Basic credentials. */
 function formsOf(secret: string): Form[] {
   const raw = Buffer.from(secret);
   const inBase64 = [0, 1, 2].map((offset) => {
@@ -54,7 +53,7 @@ export class Canaries {
     return this.#forms.size;
   }
 
-  /** Number of texts and files searched so far. */
+  /** The number of texts and files searched so far. */
   get places(): number {
     return this.#places;
   }
@@ -90,7 +89,6 @@ export class Canaries {
   }
 }
 
-/** @returns the files that the group or other users can access */
 export function readableByOthers(folder: string, files: readonly string[]): string[] {
   return files.filter((file) => (lstatSync(join(folder, file)).mode & 0o077) !== 0);
 }

@@ -9,7 +9,7 @@ export interface Certificate {
 }
 
 export interface Authority {
-  /** Path of the authority's own certificate, for NODE_EXTRA_CA_CERTS. */
+  /** The path of the authority's own certificate, for NODE_EXTRA_CA_CERTS. */
   readonly path: string;
   /** @param names as the certificate lists them, such as `DNS:localhost` */
   sign(names: readonly string[], options?: { readonly isExpired?: boolean }): Certificate;

@@ -7,10 +7,9 @@ import type { Said } from "./record-steps.ts";
 
 const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
-/** How many values were compared with each schema. */
+/** By schema, how many values were compared with it. */
 export const seen = new Map<string, number>();
 
-/** @returns the error, or undefined */
 function faultOf(name: string, value: unknown): string | undefined {
   seen.set(name, (seen.get(name) ?? 0) + 1);
   const validate = ajv.getSchema(name) ?? ajv.addSchema(outputJsonSchema(name)!, name).getSchema(name)!;
@@ -25,7 +24,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The names of the schemas of a command's output. @param isService include the service's own objects */
+/** @param isService true to include the service's own objects */
 function namesOf(
   words: readonly string[],
   isService: boolean,
@@ -71,7 +70,6 @@ export function outputFaults(
   return [...found, isError ? faultOf("error", error) : undefined].filter((fault) => fault !== undefined);
 }
 
-/** @throws Error for an output that does not match its schema */
 export function checkOutput(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

@@ -7,7 +7,6 @@ import { root } from "./program.ts";
 /** Folders that npm, the build and the tools create. */
 const expected = /^(node_modules|dist|build|coverage|\.vitest)\//;
 
-/** Files and folders that are not in git, including ignored ones. */
 function untrackedFiles(): string[] {
   const words = ["status", "--porcelain", "--ignored"];
   const status = execFileSync("git", words, { cwd: root, encoding: "utf8" });

@@ -1,4 +1,4 @@
-// A real HTTP CONNECT proxy that follows the test's instructions, and a TLS front for a plain service.
+// An HTTP CONNECT proxy that behaves as a test asks, and a TLS front for a plain service.
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server as TcpServer, type Socket } from "node:net";
@@ -7,19 +7,19 @@ import type { Duplex } from "node:stream";
 import type { Certificate } from "./certificates.ts";
 
 /**
- * `tunnel`: opens the tunnel; a number: a response with this status; `close`: the connection ends without a response; `hang`:
- * no response; `cut`: the tunnel ends at the first byte of a response.
+ * `tunnel` opens the tunnel, a number is the status of the response, `close` ends the connection without a response, `hang`
+ * sends no response, and `cut` ends the tunnel at the first byte of a response.
  */
 export type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
 
 export interface ConnectProxy {
   readonly port: number;
-  /** The request line and headers of each CONNECT. */
+  /** The target and headers of each CONNECT. */
   readonly asked: {
     readonly target: string;
     readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   }[];
-  /** Requests that were not CONNECT. */
+  /** Method and URL of each request that was not CONNECT. */
   readonly plain: string[];
   behaviour: Behaviour;
   close(): Promise<void>;
@@ -52,7 +52,7 @@ export async function startConnectProxy(certificate?: Certificate): Promise<Conn
   return Object.assign(proxy, { port, close: () => end(server, open) });
 }
 
-/** @param isCut close both sides when the first response starts */
+/** @param isCut true to close both sides when the first response starts */
 function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
   const [host = "", port = ""] = target.split(/:(?=\d+$)/);
   const far = connect(Number(port), host, () => {
@@ -66,7 +66,6 @@ function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
   return far;
 }
 
-/** Forwards the handshake, and closes both sides when the first response starts. */
 function cutAtFirstResponse(near: Duplex, far: Socket): void {
   let isRequestSent = false;
   // TLS record type 23 is application data. In TLS 1.2, which the test's front uses, the first such record is the request.
@@ -79,12 +78,11 @@ function cutAtFirstResponse(near: Duplex, far: Socket): void {
 
 export interface TlsFront {
   readonly port: number;
-  /** The number of completed handshakes. */
   readonly handshakes: () => number;
   close(): Promise<void>;
 }
 
-/** @param target port of the plain service behind it */
+/** @param target the port of the plain service */
 export async function startTlsFront(target: number, options: TlsOptions): Promise<TlsFront> {
   let handshakes = 0;
   const server = createTlsFront(options, (near) => {

@@ -1,5 +1,5 @@
-// A relay between the program and both PostgreSQL and the service. It counts messages, so that a test can end the connection
-// before any message, or do something while the message waits.
+// A relay between the program and both PostgreSQL and the service. It counts messages, so that a test can cut the connection
+// before any message, or act while the message waits.
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
@@ -10,7 +10,7 @@ export interface Passage {
   readonly side: Side;
 }
 
-/** `cut`: the connection ends before the message; `pass`: the message is forwarded. */
+/** `cut` ends the connection before the message; `pass` forwards the message. */
 export type Verdict = "cut" | "pass";
 
 interface Plan {
@@ -25,7 +25,6 @@ export class Crossing {
   #passages: Passage[] = [];
   #plan: Plan | undefined;
 
-  /** Opens a local port that forwards to `port`. */
   async portTo(link: Passage["link"], port: number): Promise<number> {
     const name = `${link}:${port}`;
     const there = this.#servers.get(name);
@@ -36,12 +35,11 @@ export class Crossing {
     return (server.address() as AddressInfo).port;
   }
 
-  /** A local origin that forwards to the service's origin. */
   readonly through = async (origin: string): Promise<string> =>
     `http://127.0.0.1:${await this.portTo("service", Number(new URL(origin).port))}`;
 
   /**
-   * Restarts the count.
+   * Resets the count.
    * @param options.byMessage on new connections, count each message of PostgreSQL's protocol, not each change of direction
    */
   watch({

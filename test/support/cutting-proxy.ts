@@ -1,4 +1,4 @@
-// A small TCP proxy between the program and a service that cuts a connection after an exact number of bytes.
+// A TCP proxy between the program and a service that cuts a connection after an exact number of bytes.
 import { connect, createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { spread } from "./strace.ts";
@@ -6,7 +6,7 @@ import { spread } from "./strace.ts";
 export interface Cut {
   /** The side whose bytes are counted. */
   readonly of: "request" | "response";
-  /** How many bytes pass before the connection ends. */
+  /** The number of bytes that pass before the connection ends. */
   readonly after: number;
   /** `close`: a normal end; `reset`: a TCP reset. */
   readonly how: "close" | "reset";
@@ -18,7 +18,7 @@ export interface PlannedCut extends Cut {
 }
 
 /**
- * One cut by close and one by reset after each byte. A sample cuts once, by close or reset, at about `sample` evenly
+ * Plans one cut by close and one by reset after each byte. A sample has one cut, by close or reset, at about `sample` evenly
  * distributed places and at the last two: a response that lacks only its end can still be readable.
  * @param whole bytes of the request or response
  */
@@ -37,9 +37,9 @@ export interface CuttingProxy {
   readonly origin: string;
   /** Passes the next `skip` matching connections, and cuts the `times` after them; other connections pass completely. */
   cut(cut: Cut | undefined, times?: number, skip?: number): void;
-  /** Bytes of the last matching connection that passed completely. */
+  /** The number of bytes of the last matching connection that passed completely. */
   readonly passed: { request: number; response: number };
-  /** Matching connections since `cut` was called. */
+  /** The number of matching connections since `cut` was called. */
   readonly matched: number;
   close(): Promise<void>;
 }

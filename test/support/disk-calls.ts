@@ -26,7 +26,7 @@ const names = [
 ] as const;
 
 export interface DiskCall {
-  /** The system's name: `open`, `fsync`. */
+  /** The name of the system call: `open`, `fsync`. */
   readonly call: string;
   /** The last part of the opened path, without random parts of names. */
   readonly file: string;
@@ -41,7 +41,6 @@ export interface DiskWork<T> {
   readonly open: readonly string[];
 }
 
-/** A disk error, as Node throws it. */
 export function diskError(code: string, call: string): Error {
   const errno = -(constants.errno as Record<string, number>)[code]!;
   return Object.assign(new Error(`${code}: failed, ${call}`), { code, errno, syscall: call });
@@ -98,7 +97,6 @@ export async function onDisk<T>(work: () => T | Promise<T>, answer: Answer = () 
   }
 }
 
-/** The calls with the wanted names in short form: `open x`, `fsync x`. */
 export function wordsOf(calls: readonly DiskCall[], wanted: readonly string[]): string[] {
   return calls.filter(({ call }) => wanted.includes(call)).map(({ call, file }) => `${call} ${file}`);
 }

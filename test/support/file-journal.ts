@@ -1,4 +1,3 @@
-// A journal in files, for tests: with its own clock, actor, locks and limits.
 import type { Actor } from "../../src/journal/actor.ts";
 import { FileStore } from "../../src/journal/file/file-store.ts";
 import type { LockMeans } from "../../src/disk/process-lock.ts";
@@ -13,7 +12,6 @@ interface FileJournalParts {
   readonly keys?: Keys;
 }
 
-/** The key ring of a machine, which signs each record. */
 export const testKeys = keyRing({ read: () => ["a-key-of-a-machine-in-the-tests-0123456789"] });
 
 export function fileJournal(

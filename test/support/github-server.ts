@@ -1,5 +1,5 @@
 // GitHub's REST API for Actions secrets, written from its public description: repositories, environments, a public key that
-// changes, write-only secrets. The test has the private key, and libsodium decrypts the values.
+// changes, and write-only secrets. The server has the private key, with which libsodium decrypts the values.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { afterAll } from "vitest";
 import { type Box, openSealed } from "./sodium.ts";
@@ -21,7 +21,6 @@ export interface GitHubServer extends StoreServer {
   rotateKey(): void;
   /** The value of `CLIENT_SECRET` or `<environment>#CLIENT_SECRET`; undefined if it does not exist. */
   secret(name: string): string | undefined;
-  /** How often a secret was written. */
   changes(name: string): number;
   forgetSecrets(): void;
   /** Which repositories may use a secret of the organization acme. */
@@ -42,7 +41,6 @@ interface OrganizationRequest {
   readonly body: unknown;
 }
 
-/** The repositories of acme, with their ids. */
 const selectable: ReadonlyMap<string, number> = new Map([
   ["api", 11],
   ["web", 12],
@@ -56,7 +54,6 @@ function keyPair(): Omit<Box, "sealed"> & { readonly id: string } {
   return { public: base64(x), secret: base64(d), id: String(BigInt(`0x${randomBytes(7).toString("hex")}`)) };
 }
 
-/** Starts the server of a test file, and closes it after the file's tests. */
 export async function gitHubOfFile(): Promise<GitHubServer> {
   const github = await startGitHub();
   afterAll(() => github.close());
@@ -103,7 +100,7 @@ export async function startGitHub(): Promise<GitHubServer> {
     return put(path, body);
   }
 
-  /** Secrets of the organization acme: each write sets their visibility. */
+  /** Answers requests for secrets of the organization acme: each write sets the secret's visibility. */
   function answerOfOrganization({ method, authorization, path, body }: OrganizationRequest): StoreResponse {
     const [organization, , , name, repositories] = path;
     if (organization !== "acme") return notFound;

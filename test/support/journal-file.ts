@@ -1,5 +1,5 @@
-// An independent reader of the journal: of a file with a record per line, in which an entry's last valid record counts, or of a
-// team's tables. It shares no code with the program, so that it cannot share a mistake.
+// Reads a journal file, or a team's tables, without the program's code, so that both cannot have the same mistake. A file has
+// one record per line, and an entry's last valid record counts.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { askPsql } from "./postgres.ts";
@@ -21,7 +21,6 @@ export interface ReadEntry {
   readonly destination: { readonly kind: string; readonly path?: string } | null;
 }
 
-/** The entries of a journal file, oldest first; empty without a file. */
 export function readJournal(path: string): ReadEntry[] {
   if (!existsSync(path)) return [];
   const entries = new Map<string, ReadEntry>();
@@ -33,11 +32,10 @@ export function readJournal(path: string): ReadEntry[] {
   return [...entries.values()];
 }
 
-/** The entries of a home's journal, oldest first. */
 export function journalOf(at: Pick<Home, "env" | "path">): ReadEntry[] {
   const { INTEG_JOURNAL: address = "", PGPASSWORD: password = "" } = at.env;
   if (!address.startsWith("postgresql:")) return readJournal(at.path("state", "journal.ndjson"));
-  // JSON contains no raw newline, so that each line is one row.
+  // JSON has no raw newline: each line is one row.
   const lines = askPsql(address, { password, text: "SELECT content FROM integ_entries ORDER BY id" }).split("\n");
   return lines.filter(Boolean).map((line) => {
     const { id, state, intent, now } = JSON.parse(`{${line}}`) as {

@@ -7,13 +7,11 @@ import { join } from "node:path";
 export interface Keyring {
   /** The environment of processes in the session. */
   readonly env: Readonly<Record<string, string>>;
-  /** The number of stored secrets. */
   items(): number;
   /** The secret stored for an account of a service, read by another process. */
   secret(service: string, account: string): string;
   /** Locks the keyring; later access needs its password. */
   lock(): void;
-  /** Ends the session with the bus and the keyring. */
   end(): Promise<void>;
 }
 
@@ -31,7 +29,7 @@ const reading = `const [library, service, account] = process.argv.slice(1);
 const { Entry } = require(library);
 process.stdout.write(new Entry(service, account, { linux: { store: "secret-service" } }).getPassword());`;
 
-/** @param home a person's home, which keeps the keyring's secrets for later sessions */
+/** @param home a home folder, which keeps the keyring's secrets for later sessions */
 export async function startKeyring(home: string): Promise<Keyring> {
   const runtime = join(home, "runtime");
   mkdirSync(runtime, { recursive: true, mode: 0o700 });

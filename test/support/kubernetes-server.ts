@@ -4,13 +4,13 @@ import { randomBytes } from "node:crypto";
 import { startTlsFront } from "./tls-front.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
 
-/** Each kubectl is one short process, which needs neither threads nor garbage collection. */
+/** Each kubectl is a short process, which needs neither threads nor garbage collection. */
 export const briefKubectl = { GOMAXPROCS: "1", GOGC: "off" } as const;
 
 interface StoredSecret {
-  /** Base64, by key. */
+  /** By key, the value in Base64. */
   readonly data: Record<string, string>;
-  /** The field manager of each key. */
+  /** By key, its field manager. */
   readonly owners: Record<string, string>;
   isImmutable: boolean;
 }

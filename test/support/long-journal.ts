@@ -14,13 +14,12 @@ export function idAt(number: number): string {
 }
 
 interface LongJournalOptions {
-  /** True to finish every entry, without delayed steps. */
+  /** True to finish every entry, and to write its steps without delay. */
   readonly isSettled?: boolean;
-  /** Text in each entry's last record, for a long file with few records. */
+  /** A text in each entry's last record, for a long file with few records. */
   readonly padding?: string;
 }
 
-/** The steps of entry `number` after it was added. */
 function stepsOf(number: number, { isSettled, padding }: LongJournalOptions): Partial<EntryProgress>[] {
   const detail = { client_id: `cid_${number}`, ...(padding && { differs: padding }) };
   const made = { resource_id: `oac_${number}`, detail };

@@ -4,7 +4,6 @@ import { join, resolve } from "node:path";
 import { Readable, Writable } from "node:stream";
 
 export interface Run {
-  /** The folder of the built program. */
   readonly dist: string;
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -31,7 +30,7 @@ function collect(): Collected {
   const chunks: Buffer[] = [];
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      // Copied, because the program reuses its buffers.
+      // The program reuses its buffers.
       chunks.push(Buffer.from(chunk));
       done();
     },
@@ -39,7 +38,7 @@ function collect(): Collected {
   return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
 }
 
-/** Runs one command to its end in this process. Only one command may run at a time. */
+/** Only one command may run at a time in a process. */
 export async function runMain({ dist, words, env, input = "", cwd, limitMs, columns }: Run): Promise<RunEnd> {
   const file = join(dist, "main.cjs");
   const { main } = createRequire(file)(file) as typeof import("../../src/main.ts");

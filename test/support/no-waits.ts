@@ -1,4 +1,4 @@
-// Shortens every wait to 2 ms, for a test file with thousands of commands in this process.
+// Shortens every wait to 2 ms, for test files that run thousands of commands in this process.
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { afterAll, beforeAll } from "vitest";

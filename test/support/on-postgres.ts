@@ -1,5 +1,5 @@
-// Setup of each test file of the project `team`: homes have their journals in PostgreSQL. Unless the run is full or has
-// INTEG_TEST_ENGINE=postgres, it runs every fourth test, always the same ones.
+// Gives each home of the project `team` a journal in PostgreSQL. Only every fourth test runs, always the same ones, unless the
+// run is full or has INTEG_TEST_ENGINE=postgres.
 import { beforeEach, inject } from "vitest";
 import { isFull } from "./sample.ts";
 import { keepJournalsIn } from "./team-journal.ts";

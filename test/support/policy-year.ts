@@ -1,5 +1,5 @@
-// A year of nights: a policy applied each night with a moved clock, while consumers use every credential. Program and sandbox
-// run in this process and share the clock.
+// Simulates a year in which a policy is applied each night, while consumers use every credential. The program and the sandbox
+// run in this process and share a moved clock.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { runHere } from "./program-here.ts";
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** Replaces this process's clock: only `set` changes the time. */
+/** Replaces this process's clock, which only `set` then moves. */
 export class MovableClock {
   #now: number;
   readonly #real = globalThis.Date;
@@ -53,12 +53,12 @@ export class MovableClock {
 export interface YearItem {
   readonly name: string;
   readonly kind: "oauth_client" | "access_key";
-  /** Clients: `every`; keys: `expires_in` minus `before_expiry`. */
+  /** The age limit: `every` of a client, or `expires_in` minus `before_expiry` of a key. */
   readonly everyDays: number;
   readonly overlapHours: number;
-  /** Its destination, as in a policy; by default a JSON file. */
+  /** The destination, as in a policy. By default it is a JSON file. */
   readonly to?: string;
-  /** Reads the current secret at the destination; by default from the file. */
+  /** Reads the current secret at the destination, by default from the file. */
   readonly secret?: (home: Home) => string | undefined;
 }
 
@@ -66,15 +66,15 @@ export interface YearFigures {
   nights: number;
   runs: number;
   polls: number;
-  /** Polls in which a consumer had no working credential. */
+  /** How often a consumer had no working credential when it polled. */
   withoutWorking: number;
-  /** How often an item was older than its limit plus a day after a night. */
+  /** How often an item was more than a day older than its limit after a night. */
   tooOld: number;
-  /** Secrets that did not work at the end. */
+  /** The number of items whose secret did not work at the end. */
   lost: number;
-  /** Live clients and keys at the end beyond one per item. */
+  /** The number of live clients and keys at the end, beyond one per item. */
   doubled: number;
-  /** Moments with more than 20 clients of the service account. */
+  /** How often the service account had more than 20 clients. */
   aboveSlots: number;
   rotations: number;
   failedRuns: number;
@@ -92,13 +92,10 @@ interface ListedCredential {
 export interface YearOptions {
   readonly nights: number;
   readonly items: readonly YearItem[];
-  /** The fault of a night; undefined for none. */
   readonly faultOf: (night: number) => string | undefined;
-  /** Further variables of the job's environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A key is due this many days before it expires. */
 const beforeExpiryDays = 14;
 
 function policyOf(items: readonly YearItem[], account: string): string {
@@ -131,7 +128,7 @@ function policyOf(items: readonly YearItem[], account: string): string {
   ].join("\n");
 }
 
-/** Rotations of an item in nights without faults: created in the first night, due in the first night in which it is too old. */
+/** An item is created in the first night, and rotated in the first night in which it exceeds its limit. */
 export function expectedRotations({ everyDays }: YearItem, nights: number): number {
   return Math.floor((nights - 1) / (everyDays + 1));
 }
@@ -165,7 +162,7 @@ class Consumer {
         this.#loaded = deployedAt(home, this.item);
         this.#loadedAt = nowMs;
       } catch {
-        // Not delivered yet.
+        // The secret is not delivered yet.
       }
     }
     return this.#loaded;
@@ -245,7 +242,7 @@ class Year {
     writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id!));
   }
 
-  /** One night: the job runs, and again an hour later if it failed. */
+  /** If the job fails, it runs again an hour later. */
   async night(fault: string | undefined, night: number): Promise<void> {
     const { clock, figures } = this.#parts;
     const begun = clock.now;
@@ -269,7 +266,6 @@ class Year {
     const typed = ["apply", "--yes", "-o", "json", "-q", "--retry-for", "3s", "--wait", "2s", ...words];
     const running = runHere(home, typed, { env })!.finally(() => (job.isOver = true));
     if (night === 0) return running;
-    // Consumers poll while the job runs.
     do {
       await this.pollAll(`night ${night}, during the run`);
       await new Promise((done) => setTimeout(done, 5));
@@ -294,7 +290,6 @@ class Year {
     if (length > 20) figures.aboveSlots += 1;
   }
 
-  /** True if the credential gets a token. */
   async #works(deployed: Deployed): Promise<boolean> {
     if (deployed.client_id !== undefined || deployed.client_secret === undefined) return this.#getsToken(deployed);
     // A raw secret does not name its client.
@@ -305,7 +300,7 @@ class Year {
 
   async #getsToken({ client_id, client_secret, secret }: Deployed): Promise<boolean> {
     const { us } = this.#parts;
-    // Retry, because a consumer's own problems with the service are not measured.
+    // Problems between a consumer and the service are not measured.
     for (let attempt = 0; ; attempt += 1) {
       const answer = await fetch(
         client_secret === undefined ? us.access_token_endpoint! : us.token_endpoint!,
@@ -349,7 +344,7 @@ class Year {
     await this.#apply(1);
     const rows = (await this.#rows(["plan", "--json", "-q"])) as { name: string; action: string }[];
     const waiting = rows.filter(({ action }) => action === "wait").map(({ name }) => name);
-    // Consumers do not poll while overlaps are ended early.
+    // An overlap that ends early can interrupt consumers, which therefore do not poll here.
     if (waiting.length > 0) await this.#apply(0, ["--finish", ...waiting]);
     const live = await this.#ownLive();
     figures.doubled = live.length - items.length;

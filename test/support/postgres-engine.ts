@@ -1,4 +1,4 @@
-// Starts the PostgreSQL server with the journals of the project `team`.
+// Starts the PostgreSQL server that has the journals of the project `team`.
 import type { TestProject } from "vitest/node";
 import { PostgresServer, role } from "./postgres.ts";
 import type { TeamServer } from "./team-journal.ts";

@@ -1,5 +1,5 @@
-// Creates a folder for the initial data of a run's PostgreSQL servers, because initialization takes longer than most tests. The
-// first process that starts a server fills the folder (postgres.ts).
+// Creates an empty folder for the initial data of a run's PostgreSQL servers, whose initialization takes longer than most
+// tests. The first process that starts a server fills the folder (postgres.ts).
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { databasesFolder } from "./databases-folder.ts";

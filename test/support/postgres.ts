@@ -24,7 +24,7 @@ import { databasesFolder } from "./databases-folder.ts";
 /** The role of the tests. Its password is valid only on servers in temporary folders. */
 export const role = { name: "integ", password: "of-a-test" } as const;
 
-/** Environment variables of a team's machine, without the journal's address. */
+/** The environment variables of a team's machine, except INTEG_JOURNAL. */
 export const teamAccess = { PGPASSWORD: role.password, INTEG_JOURNAL_KEY: teamKey } as const;
 
 function newestBinaries(): string | undefined {
@@ -37,7 +37,6 @@ function newestBinaries(): string | undefined {
 const binaries = newestBinaries();
 const isRoot = process.geteuid?.() === 0;
 
-/** The output of `psql` for a query, one row per line. */
 export function askPsql(
   address: string,
   { password, text }: { readonly password: string; readonly text: string },
@@ -46,7 +45,7 @@ export function askPsql(
   return execFileSync(join(binaries!, "psql"), ["-X", "-A", "-t", "-c", text, address], { encoding: "utf8", env });
 }
 
-/** PostgreSQL refuses to run as root: root starts it as the user `postgres`. */
+/** PostgreSQL refuses to run as root: a test run by root starts it as the user `postgres`. */
 const account = isRoot ? accountOf("postgres") : undefined;
 
 function accountOf(name: string): { readonly uid: number; readonly gid: number } | undefined {
@@ -83,7 +82,7 @@ function run(words: readonly [string, ...string[]], env: Readonly<Record<string,
 }
 
 export interface PostgresOptions {
-  /** Further lines of postgresql.conf. */
+  /** More lines of postgresql.conf. */
   readonly settings?: readonly string[];
   /** The primary, if this server is a standby. */
   readonly standbyOf?: PostgresServer;
@@ -114,14 +113,14 @@ export class PostgresServer {
   }
 
   static async #inNewFolder(): Promise<PostgresServer> {
-    // In memory if possible, because the speed of syncs is not tested.
+    // The folder is in memory if possible, because the speed of syncs is not tested.
     const folder = mkdtempSync(join(databasesFolder(), "integ-pg-"));
     chmodSync(folder, 0o755);
     giveToServer(folder);
     return new PostgresServer(folder, await freePort());
   }
 
-  /** The initial state of most servers: created once per run (postgres-template.ts), with the tests' role and database. */
+  /** The initial data of most servers, with the tests' role and database. The first process of a run creates it. */
   static async #template(): Promise<string> {
     const data = join(process.env.INTEG_TEST_POSTGRES!, "data");
     if (existsSync(data)) return data;
@@ -135,7 +134,7 @@ export class PostgresServer {
     try {
       renameSync(server.data, data);
     } catch {
-      // Another process of the run was first.
+      // Another process of the run has created the folder first.
     }
     await server.remove();
     return data;
@@ -154,7 +153,7 @@ export class PostgresServer {
       "max_connections = 200",
       "shared_buffers = 32MB",
       "logging_collector = off",
-      // Keep shared memory in the server's folder, so that a killed server leaves none elsewhere.
+      // Shared memory is in the server's folder, so that a killed server leaves none elsewhere.
       "dynamic_shared_memory_type = mmap",
       ...settings,
     ];
@@ -172,7 +171,6 @@ export class PostgresServer {
     return join(this.folder, "data");
   }
 
-  /** Starts the server and waits until it responds. */
   async up(): Promise<void> {
     const child = spawn(join(binaries!, "postgres"), ["-D", this.data], {
       stdio: ["ignore", "ignore", "pipe"],
@@ -197,7 +195,7 @@ export class PostgresServer {
     throw new Error(`postgres does not answer: ${stderr}`);
   }
 
-  /** Kills every process of the server, as a crash of its machine would. */
+  /** Kills every process of the server. */
   async kill(): Promise<void> {
     const child = this.#process;
     if (child?.pid === undefined) return;
@@ -207,7 +205,7 @@ export class PostgresServer {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It has already ended.
+        // The process has already ended.
       }
     }
     await ended;
@@ -229,7 +227,6 @@ export class PostgresServer {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Changes a file's owner to the server's user. */
   give(path: string): void {
     giveToServer(path);
   }
@@ -238,7 +235,6 @@ export class PostgresServer {
     await this.sql("SELECT pg_promote()");
   }
 
-  /** Queries the server as its superuser. */
   async sql(text: string, database = "postgres"): Promise<readonly Record<string, unknown>[]> {
     const client = new Client({
       host: this.folder,
@@ -260,13 +256,13 @@ export class PostgresServer {
     }
   }
 
-  /** The address of the tests' database over loopback; its password is in PGPASSWORD. */
+  /** The address of the tests' database over loopback, without the password. */
   address(schema?: string): string {
     return addressAt(`127.0.0.1:${this.port}`, schema);
   }
 }
 
-/** @param hosts one or more, with their ports */
+/** @param hosts one or more hosts with their ports, separated by commas */
 export function addressAt(hosts: string, schema?: string): string {
   const query = schema === undefined ? "" : `?options=-csearch_path%3D${schema}`;
   return `postgresql://${role.name}@${hosts}/${role.name}${query}`;
@@ -285,7 +281,7 @@ export class Bouncer {
     this.#folder = folder;
   }
 
-  /** Starts PgBouncer, by default in transaction mode, in which each transaction can use a different server connection. */
+  /** The default is transaction mode, in which each transaction can use a different server connection. */
   static async start(server: PostgresServer, mode: PoolMode = "transaction"): Promise<Bouncer> {
     const folder = mkdtempSync(join(tmpdir(), "integ-bouncer-"));
     chmodSync(folder, 0o755);

@@ -9,7 +9,7 @@ const dist = resolve(import.meta.dirname, "../../dist");
 
 let isBusy = false;
 
-/** `home.integ` with only the options that a command in this process supports. */
+/** `home.integ` with only the options that commands in this process support. */
 export function integHere(home: Home, words: readonly string[], options: Options = {}): Promise<Ended> {
   return home.integ(words, options);
 }
@@ -19,7 +19,7 @@ interface Options extends Pick<RunOptions, "env" | "input" | "cwd" | "columns"> 
   readonly limitMs?: number;
 }
 
-/** Runs one command to its end in this process. @returns undefined if another command is running here */
+/** @returns undefined if another command is running in this process */
 export function runHere(home: Home, words: readonly string[], options: Options): Promise<Ended> | undefined {
   if (isBusy) return undefined;
   isBusy = true;
@@ -31,7 +31,7 @@ export function runHere(home: Home, words: readonly string[], options: Options):
     .finally(() => (isBusy = false));
 }
 
-/** Changes this process's folder during the action, because a command's children start there. */
+/** A command's children start in the process's current folder. */
 async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T> {
   const before = process.cwd();
   process.chdir(folder);

@@ -1,4 +1,4 @@
-// Runs the built program like a user: with its own process and folders, and a clean environment.
+// Runs the built program as a user does, with its own folders and a clean environment.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,30 +15,25 @@ export const root = resolve(import.meta.dirname, "../..");
 /** The binary to test instead of the built package; the package is then not built. */
 export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resolve(process.env.INTEG_TEST_BINARY);
 
-/** The program under test: its file and its first arguments. */
 export const program: readonly [file: string, ...words: string[]] = binary
   ? [binary]
   : [process.execPath, join(root, "bin", "integ.js")];
 
-/** The program under test, quoted for a POSIX shell. */
 export const shellProgram: string = program.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
 
-/** Warns that `what` is not tested with another binary. @returns true if the test must be skipped */
+/** @param what what another binary leaves untested, for a warning. @returns true if the test must be skipped */
 export function isOtherBinary(what: string): boolean {
   if (binary) console.warn(`skipped with INTEG_TEST_BINARY: ${what}`);
   return binary !== undefined;
 }
 
-/** Makes every process record the responses of its sandbox, see recorded-answers.ts. */
+/** The sandbox of every process records its responses (recorded-answers.ts). */
 const { INTEG_TEST_ANSWERS: answers } = process.env;
 const recording: Readonly<Record<string, string>> = answers
   ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
   : {};
 
-/**
- * Node's variables in every process of a test. The compile cache is off: the first process of each home would fill it, with
- * calls that tests count.
- */
+/** Without this variable, the first process of each home fills the compile cache, with calls that tests count. */
 const ofNode: Readonly<Record<string, string>> = { ...recording, NODE_DISABLE_COMPILE_CACHE: "1" };
 
 export interface Ended {
@@ -66,11 +61,10 @@ export function stayInThisProcess(): void {
   staysHere = true;
 }
 
-/** A home for the program: configuration, state and a working folder. */
 export class Home {
   readonly folder: string;
   readonly env: Record<string, string>;
-  /** True if the tables of the home's journal do not exist yet. */
+  /** True if the home's journal is in PostgreSQL and its tables do not exist yet. */
   #isWithoutTables: boolean;
 
   constructor(env: Readonly<Record<string, string>> = {}) {
@@ -93,12 +87,11 @@ export class Home {
     return join(this.folder, ...names);
   }
 
-  /** Starts the program. @returns its process */
   start(words: readonly string[], options: RunOptions = {}): ReturnType<typeof spawn> {
     this.#makeTables();
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
-    // A preloaded recorder would add calls to the counted ones; only a sandbox needs it.
+    // A preloaded recorder adds calls to the counted ones, and only a sandbox needs it.
     const isCounted = options.under !== undefined && !words.some((word) => word.startsWith("sandbox"));
     if (isCounted && env.NODE_OPTIONS === recording.NODE_OPTIONS) delete env.NODE_OPTIONS;
     return spawn(first, rest, {
@@ -109,8 +102,8 @@ export class Home {
   }
 
   /**
-   * Runs one command to its end: in this process if that gives the same result, else in its own. In a full run, and with another
-   * binary, every command has its own process.
+   * Runs a command in this process if that gives the same result, else in its own. In a full run, and with another binary, every
+   * command has its own process.
    */
   async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (this.#isWithoutTables) {
@@ -126,7 +119,6 @@ export class Home {
     return here;
   }
 
-  /** Runs one command to its end in its own process. */
   async spawned(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const end = await ended(this.start(words, options), { ...options, words });
     if (end.code !== null) checkOutput(words, { ...this.env, ...options.env }, end);
@@ -141,7 +133,7 @@ export class Home {
     execFileSync(file, [...words, "journal", "init"], { env: this.env, stdio: "pipe" });
   }
 
-  /** Adds a folder with `integ` to PATH. @returns the folder */
+  /** @returns the added folder, which contains a script `integ` */
   addToPath(): string {
     const folder = this.path("bin");
     mkdirSync(folder, { recursive: true });
@@ -156,7 +148,7 @@ export class Home {
   }
 }
 
-/** True if a command needs its own process: it is traced, timed or about a sandbox, or Node or pgpass reads its variables. */
+/** A command needs its own process if it is traced or timed, runs a sandbox, or has variables that Node or pgpass reads. */
 function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }: RunOptions): boolean {
   const isOwn = noun === "--version" || noun === "-V" || noun === "sandbox";
   const isNode = Object.keys(env).some((name) => name.startsWith("NODE_") && env[name] !== ofNode[name]);
@@ -164,10 +156,10 @@ function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }:
   return isOwn || isNode || isPgpass || under !== undefined || timeoutMs !== undefined;
 }
 
-/** Longer in a full run, whose commands wait for a processor of a shared machine. */
+/** A full run is slower: its commands wait for a processor of a shared machine. */
 const longestMs = isFull ? 900_000 : 50_000;
 
-/** Waits for a process; kills it after a timeout, so that a hang fails the test and does not block the run. */
+/** Kills the process after a timeout, so that a hang fails the test and does not block the run. */
 export function ended(
   child: ReturnType<typeof spawn>,
   options: RunOptions & { readonly words?: readonly string[] } = {},

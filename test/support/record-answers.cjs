@@ -1,11 +1,11 @@
-// Preloaded (`node --require`) into every process that may run a sandbox: writes each of its responses, as sent to the socket,
-// next to this file. Plain CommonJS without further modules, because Node reads it first. The globalSetup of
-// recorded-answers.ts copies it into a separate folder and checks the records.
+// Is preloaded (`node --require`) into every process that may run a sandbox, and writes each of its responses, as sent to the
+// socket, next to this file. The file is CommonJS and requires only modules of Node. recorded-answers.ts copies it into a
+// separate folder and checks the records.
 const { subscribe } = require("node:diagnostics_channel");
 const { openSync, writeSync } = require("node:fs");
 const { join } = require("node:path");
 
-/** Faults that make the body incomplete or wrong: such a response cannot be checked. */
+/** Faults that make the body incomplete or wrong, so that it cannot be checked. */
 const uncheckable = ["drop", "cut", "body"];
 
 let file;

@@ -1,9 +1,9 @@
-// Records every next step that a tested program prints. After the test, typed-steps.ts types it where it was printed; after the
-// run, recorded-steps.ts parses it with a shell and with the program's own parser.
+// Records every next step that a tested program prints. After the test, typed-steps.ts types it where it was printed. After
+// the run, recorded-steps.ts parses it with a shell and with the program's own parser.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A command to paste, and the command that printed it. */
+/** A printed next step, and the command that printed it. */
 export interface Step {
   readonly typed: readonly string[];
   readonly code: number | null;
@@ -19,7 +19,7 @@ export interface Said {
 const { INTEG_TEST_STEPS: folder } = process.env;
 const known = new Set<string>();
 
-/** @returns a text that is equal for steps that differ only in ids, folders and ports */
+/** @returns the same text for steps that differ only in ids, folders and ports */
 export function kindOf({ code, next }: Pick<Step, "code" | "next">): string {
   return `${code} ${withoutNames(next)}`;
 }
@@ -28,14 +28,13 @@ export function withoutNames(text: string): string {
   return text.replaceAll(/[\w./:-]*\d[\w./:-]*/g, "#");
 }
 
-/** The next steps in a command's output: in its error, rows and notes. */
 export function stepsIn({ stdout, stderr }: Said): string[] {
   const printed = [...stderr.matchAll(/^ *Next: (.+)$/gm), ...stdout.matchAll(/^ *Next: (.+)$/gm)];
   const inJson = [...`${stderr}\n${stdout}`.matchAll(/"(?:next_command|next_step)": ?("(?:[^"\\]|\\.)*")/g)];
   return [...printed.map(([, text = ""]) => text), ...inJson.map(([, text = '""']) => JSON.parse(text) as string)];
 }
 
-/** Records the next steps in a command's output, one of each kind. */
+/** Records one step of each kind. */
 export function recordSteps(typed: readonly string[], said: Said): void {
   if (!folder) return;
   for (const next of stepsIn(said)) {

@@ -1,6 +1,5 @@
-// Checks every sandbox response of the run against the published OpenAPI documents. A copy of the recorder is preloaded into the
-// processes that tests start (program.ts) and into the test processes (record-here.ts), and writes next to itself. The check
-// reads all records after the run.
+// Checks every sandbox response of the run against the published OpenAPI documents. program.ts and record-here.ts preload a
+// copy of record-answers.cjs, which writes the responses next to itself. The check reads them after the run.
 import { copyFileSync, createReadStream, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,12 +8,11 @@ import { AnswersCheck, type RecordedAnswer } from "../contract/answers-check.ts"
 import { readDocuments } from "../contract/openapi-check.ts";
 import { startWorld } from "../contract/world.ts";
 
-/** How many kinds of wrong responses are printed in full. */
 const mostPrinted = 10;
 
-/** Creates a folder for responses before the first test. @returns a function that checks all responses after the last test */
+/** Runs before the first test. @returns a function to run after the last test, which checks all responses */
 export default function recordAnswers(): (() => Promise<void>) | undefined {
-  // Each project of the run calls this; all use the folder of the first call.
+  // Each project of the run calls this function, and all use the folder of the first call.
   if (process.env.INTEG_TEST_ANSWERS) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "integ-answers-"));
   copyFileSync(join(import.meta.dirname, "record-answers.cjs"), join(folder, "record-answers.cjs"));
@@ -28,14 +26,14 @@ export default function recordAnswers(): (() => Promise<void>) | undefined {
   };
 }
 
-/** Every response recorded in `folder` so far, except a last line that a kill truncated. */
+/** Skips a last line that a kill truncated. */
 export async function* answersIn(folder: string): AsyncGenerator<RecordedAnswer> {
   for (const name of readdirSync(folder).filter((one) => one.endsWith(".ndjson")))
     for await (const line of createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity }))
       if (line.endsWith("}")) yield JSON.parse(line);
 }
 
-/** @throws Error with the first wrong responses, which fails the run */
+/** @throws Error with one wrong response of each kind, to fail the run */
 async function checkAll(folder: string): Promise<void> {
   const startMs = performance.now();
   const world = await startWorld();

@@ -1,5 +1,5 @@
 // Checks every next step that the run printed: a POSIX shell can split it, the program's own parser accepts its command, flags
-// and arguments, and it is not the command that just failed permanently. typed-steps.ts also types steps.
+// and arguments, and it is not the command that just failed permanently. typed-steps.ts also types some of the steps.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { kindOf, type Step } from "./record-steps.ts";
 /** Exit codes of errors that a repetition cannot change: usage, not found, conflict, unusable. */
 const permanentCodes: ReadonlySet<number | null> = new Set([2, 4, 5, 13]);
 
-/** Creates a folder for the steps before the first test. @returns a function that parses each step after the last test */
+/** Runs before the first test. @returns a function to run after the last test, which checks each step */
 export default function recordSteps(): (() => Promise<void>) | undefined {
   if (process.env.INTEG_TEST_STEPS) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "integ-steps-"));
@@ -66,7 +66,7 @@ function linesOf<T>(path: string): T[] {
 export async function stepError({ typed, code, next }: Step): Promise<string | undefined> {
   if (!next.startsWith("integ"))
     return spawnSync("/bin/sh", ["-nc", next]).status === 0 ? undefined : "a shell cannot read it";
-  // The shell fails if a step contains an unquoted variable or command.
+  // With `set -u` and an empty PATH the shell fails for an unquoted variable or command.
   const { stdout, stderr, status } = spawnSync("/bin/sh", ["-c", `set -u; integ() { printf '%s\\0' "$@"; }; ${next}`], {
     encoding: "utf8",
     env: { PATH: "" },

@@ -1,5 +1,5 @@
-// A relay between the program and a service. It records every passing secret, so that a test knows all secrets, even
-// undelivered secrets. It can also send hostile responses in the service's place.
+// A relay between the program and a service that records every passing secret, so that a test also knows the secrets that were
+// not delivered. It can also send hostile responses in the service's place.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll } from "vitest";
@@ -10,7 +10,6 @@ export interface Exchange {
   readonly path: string;
   /** The request's secrets, and its Basic credential in encoded form. */
   readonly credentials: readonly string[];
-  /** The service's own response. */
   readonly answer: string;
 }
 
@@ -40,7 +39,6 @@ export interface RecordingRelay {
   close(): Promise<void>;
 }
 
-/** Starts the relay of a test file, and closes it after the file's tests. */
 export async function relayOfFile(target: string): Promise<RecordingRelay> {
   const relay = await startRecordingRelay(target);
   afterAll(() => relay.close());

@@ -1,5 +1,5 @@
-// A service in this process that can be restored to any moment of a recorded run: to its state when a request had arrived, and
-// to the requests that it had received by then.
+// A service in this process that can be restored to any moment of a recorded run, with the state and the received requests of
+// that moment.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
 import { type RegionDescription, type Service, settleMs } from "./service.ts";
 
-/** The service when the nth request of a run had arrived; the first moment is before all requests. */
+/** The service when the nth request of a run had arrived. The first moment is before all requests. */
 export interface Moment {
   readonly state: string;
   readonly received: readonly unknown[];
@@ -29,9 +29,8 @@ export class RewindableService implements Service {
   readonly env: Readonly<Record<string, string>>;
   readonly #sandbox: RunningSandbox;
   readonly #folder: string;
-  /** How far the service's clock is ahead of the machine's. */
+  /** How many milliseconds the service's clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
-  /** Requests before the restored moment. */
   #received: readonly unknown[] = [];
 
   static async start(): Promise<RewindableService> {
@@ -56,7 +55,6 @@ export class RewindableService implements Service {
     };
   }
 
-  /** Records every moment of a run. */
   async record<T>(run: () => Promise<T>): Promise<{ readonly value: T; readonly moments: readonly Moment[] }> {
     const states = [{ state: this.#state(), requestId: undefined as string | undefined }];
     const take = (message: unknown): void => {
@@ -83,7 +81,6 @@ export class RewindableService implements Service {
     }
   }
 
-  /** The current state. */
   moment(): Moment {
     return { state: this.#state(), received: this.#received };
   }

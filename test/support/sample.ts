@@ -1,10 +1,7 @@
-// How many cases a run has: `npm run test:full` has all of them, any other run a quick sample.
+// Chooses the cases of a run: `npm run test:full` has all of them, any other run a sample.
 export const isFull = process.env.INTEG_TEST_FULL === "1";
 
-/**
- * The part of a long run that `INTEG_TEST_PART` names, such as `2/6`: every sixth case, from the second on; all cases by
- * default. Together the parts of a run have each case once.
- */
+/** The part of a long run that `INTEG_TEST_PART` names: `2/6` is every sixth case, from the second on. The default is all. */
 export function partOf<T>(all: readonly T[]): readonly T[] {
   const { INTEG_TEST_PART: named } = process.env;
   if (named === undefined) return all;
@@ -13,7 +10,7 @@ export function partOf<T>(all: readonly T[]): readonly T[] {
   return all.filter((_, index) => index % parts === part - 1);
 }
 
-/** @param count how many a full run plays; a sample plays a quarter */
+/** @param count the number of cases in a full run; a sample has a quarter of them */
 export function sampled(count: number): number {
   return isFull ? count : Math.ceil(count / 4);
 }

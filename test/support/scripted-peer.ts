@@ -1,14 +1,13 @@
-// A server whose every byte a test decides: it reads a complete request and sends the test's response, valid or not.
+// A server that reads a complete request and sends the bytes that a test chooses, valid or not.
 import { createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface ScriptedPeer {
   readonly origin: string;
-  /** Complete requests, unchanged. */
   readonly requests: string[];
   close(): Promise<void>;
 }
 
-/** @param answer raw bytes for a complete request; the connection is closed after them */
+/** @param answer the bytes of the response to a complete request, after which the connection is closed */
 export async function startScriptedPeer(answer: (request: string) => Buffer): Promise<ScriptedPeer> {
   const requests: string[] = [];
   const open = new Set<Socket>();

@@ -1,4 +1,4 @@
-// A sandbox process, started with the command that users type, with its control address for faults and for inspection.
+// A sandbox process, started with the user's command, with its control address for faults and inspection.
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, expect, onTestFinished } from "vitest";
@@ -6,10 +6,10 @@ import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
 import { watchService } from "./typed-steps.ts";
 
-/** Milliseconds after which a list proves that a key is missing: recovery waits for it unless the test moves the clock. */
+/** Only a list that is this many milliseconds later than a request proves that its key is missing. */
 export const settleMs = 16_000;
 
-/** False for a binary, which may ignore Node's variables, and in a full run, which waits in real time. */
+/** Another binary may ignore Node's variables, and a full run waits in real time. */
 const hasMovableClock = !isFull && binary === undefined;
 const movableClock = `"--require=${join(import.meta.dirname, "movable-clock.cjs")}"`;
 
@@ -46,45 +46,40 @@ export interface Service {
   readonly env: Readonly<Record<string, string>>;
   fault(spec: string): Promise<void>;
   calm(): Promise<void>;
-  /** Sends a request to a path below the control address. */
   control(method: string, path?: string, body?: unknown): Promise<unknown>;
-  /** Advances its clock by `settleMs`, or waits that long: then a list proves that a key is missing. */
+  /** Advances the sandbox's clock by `settleMs`, or waits that long. A list then proves that a key is missing. */
   settle(): Promise<void>;
   stop(): Promise<Ended["code"]>;
 }
 
-/** Starts the sandbox of a test file, and stops it after the file's tests. */
 export async function serviceOfFile(words: readonly string[] = []): Promise<Service> {
   const service = await startService(words);
   afterAll(async () => expect(await service.stop()).toBe(0));
   return service;
 }
 
-/** A home that is removed after the file's tests. */
 export function homeOfFile(env: Readonly<Record<string, string>> = {}): Home {
   const home = new Home(env);
   afterAll(() => home.remove());
   return home;
 }
 
-/** A home that is removed after the current test. */
 export function homeOfTest(env: Readonly<Record<string, string>> = {}): Home {
   const home = new Home(env);
   onTestFinished(() => home.remove());
   return home;
 }
 
-/** A service's variables, with a bearer token and the endpoint that exchanges a client's secret for one. */
+/** The variables of a service, with a bearer token and the endpoint that exchanges a client's secret for a bearer token. */
 export function tokenEnv({ us, env }: Service): Readonly<Record<string, string>> {
   return { ...env, INTEG_ACCESS_TOKEN: us.access_token, INTEG_TOKEN_ENDPOINT: us.token_endpoint };
 }
 
-/** The words that create a client of the service's account, with one scope and more options. */
 export function creationWords({ us }: Pick<Service, "us">, ...more: readonly string[]): string[] {
   return ["oauth-clients", "create", "--service-account", us.service_account_id, "--scope", "entity:read", ...more];
 }
 
-/** @param words further arguments of `sandbox start` */
+/** @param words more arguments of `sandbox start` */
 export async function startService(words: readonly string[] = []): Promise<Service> {
   const home = new Home();
   if (hasMovableClock) {

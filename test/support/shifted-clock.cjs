@@ -1,4 +1,4 @@
-// Preloaded into a program: shifts its clock by INTEG_TEST_SHIFT milliseconds. Monotonic time is unchanged.
+// Is preloaded into a program, and shifts its clock by INTEG_TEST_SHIFT milliseconds. Monotonic time is unchanged.
 const shift = Number(process.env.INTEG_TEST_SHIFT);
 const now = Date.now.bind(Date);
 Date.now = () => now() + shift;

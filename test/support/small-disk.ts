@@ -1,4 +1,4 @@
-// A disk that is really full: a tmpfs of a few pages, if the machine allows a mount.
+// Mounts a tmpfs of a few pages, which can be filled completely.
 import { spawnSync } from "node:child_process";
 import { closeSync, ftruncateSync, fstatSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { onTestFinished, type TestContext } from "vitest";
 import { errorCode } from "../../src/disk/error-words.ts";
 import { temporaryFolder } from "./bundle-driver.ts";
 
-/** Mounts a disk of `kilobytes`; skips the test with a message if that is not allowed. */
+/** Skips the test if this user may not mount. */
 export function mountSmallDisk(kilobytes: number, context: Pick<TestContext, "skip">): string {
   const folder = temporaryFolder();
   const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${kilobytes}k,mode=0700`, "tmpfs", folder]);
@@ -17,7 +17,7 @@ export function mountSmallDisk(kilobytes: number, context: Pick<TestContext, "sk
   return folder;
 }
 
-/** Fills a disk and leaves exactly `free` bytes (whole pages of 4096). */
+/** @param free the bytes to leave, a multiple of the page size 4096 */
 export function fillDisk(folder: string, free: number): void {
   const fd = openSync(join(folder, "filling"), "w");
   try {

@@ -1,8 +1,8 @@
-// Decrypts secrets that integ encrypted with an independent implementation: libsodium, through Python.
+// Decrypts the sealed boxes that integ makes with an independent implementation, libsodium, through Python.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
-/** The system's Python if it exists: `python3` in PATH may be a version manager's slow wrapper script. */
+/** The system's Python is preferred: `python3` in PATH may be the slow wrapper script of a version manager. */
 export const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 
 const script = `
@@ -25,7 +25,7 @@ export interface Box {
   readonly secret: string;
 }
 
-/** @returns the messages of sealed boxes (all base64); undefined for a box that its key does not open */
+/** @returns the messages of the boxes (all in base64), or undefined for a box that its key does not open */
 export function openSealed(boxes: readonly Box[]): (string | undefined)[] {
   const { status, stdout, stderr } = spawnSync(python, ["-c", script], {
     input: JSON.stringify(boxes),

@@ -1,4 +1,4 @@
-// Copies the project, without build results, so that a script can break its sources. The copy uses the same installed packages.
+// Copies the project without its build, so that a script can change the sources. The copy uses the same installed packages.
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -22,14 +22,14 @@ const parts = [
   "vitest.config.mts",
 ];
 
-/** @param {string} name purpose of the copy, a part of its folder's name */
+/** @param {string} name the purpose of the copy, for its folder's name */
 export function sourceCopy(name) {
   const folder = mkdtempSync(join(tmpdir(), `integ-${name}-`));
   for (const part of parts) cpSync(join(root, part), join(folder, part), { recursive: true });
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
 
   /**
-   * @param {string} file below `src/`; below the project if it begins with `/`
+   * @param {string} file a path below `src/`, or below the project if it begins with `/`
    * @param {(text: string) => string} change
    * @returns {() => void} restores the file
    */

@@ -1,19 +1,18 @@
-// Simulated time: a wait records its length, advances the time and ends immediately.
+// Simulates time: a wait records its length, advances the clock and ends immediately.
 import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
 
-/** More waits than any tested function needs. */
+/** No tested function waits this often. */
 const mostWaits = 200;
 
 export interface StoppedTime {
   /** The length of each wait, in milliseconds. */
   readonly waits: number[];
-  /** Advances the time. */
   pass(ms: number): void;
 }
 
-/** Simulates the time until the end of the test. */
+/** The real time returns at the end of the test. */
 export function stopTime(): StoppedTime {
   let now = 1000;
   const waits: number[] = [];

@@ -1,28 +1,27 @@
-// A secret store's server for tests, which records every request. A planned fault drops a request before or after it takes
-// effect, replaces its response, or runs a function before the request takes effect.
+// A secret store's server for tests, which records every request. A planned fault loses a request before or after its effect,
+// replaces its response, or runs a function before its effect.
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface StoreRequest {
   readonly method: string;
-  /** Segments of the path, decoded. */
+  /** The decoded segments of the path. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
   readonly text: string;
-  /** The parsed body; undefined if there is none. */
   readonly body: unknown;
 }
 
 export interface StoreResponse {
   readonly status: number;
   readonly body?: unknown;
-  /** Replaces a JSON body. */
+  /** The body of a response that is not JSON. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** `lost before`: the connection ends before the request takes effect; `lost after`: it ends afterwards, without a response. */
+/** `lost before` ends the connection before the request has its effect, and `lost after` afterwards, without a response. */
 export type Fault = "lost before" | "lost after" | StoreResponse | (() => void);
 
 interface Planned {
@@ -33,12 +32,11 @@ interface Planned {
 
 export interface StoreServer {
   readonly origin: string;
-  /** `METHOD /path` of each request, in order. */
+  /** `METHOD /path` of each request. */
   readonly log: string[];
   readonly requests: StoreRequest[];
-  /** The number of faults so far. */
+  /** The number of faults that have occurred. */
   readonly hits: number;
-  /** True to close the connection after each response. */
   closesEach: boolean;
   /** @param at matches `METHOD /path` */
   plan(at: RegExp, fault: Fault, times?: number): void;

@@ -1,5 +1,5 @@
-// Setup of end-to-end tests of secret stores: a service, the stores that receive its secrets, and a home configured for them.
-// Vault and GitHub run for the whole file; a cluster and a keyring run while they are used.
+// Sets up end-to-end tests of secret stores: a service, the stores that receive its secrets, and a home configured for them.
+// Vault and GitHub run for the whole file, a cluster and a keyring only while they are used.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
 import type { StoreScheme } from "../../src/secrets/destination.ts";
@@ -13,14 +13,12 @@ import { startVault, type VaultServer } from "./vault-server.ts";
 import { isMissing } from "./tools.mjs";
 
 export interface OpenStore {
-  /** A valid address in the store. */
   readonly address: string;
-  /** The secret at an address without its scheme. */
+  /** @param address an address without its scheme */
   secretAt(address: string): string | undefined;
   close(): Promise<void>;
 }
 
-/** True for each store that this machine cannot run. */
 export function absentStores(): Readonly<Record<StoreScheme, boolean>> {
   const keychain = isOtherBinary("the keychain, which needs the package's native library") || isMissing("a keyring");
   return { vault: false, github: isMissing("libsodium"), k8s: isMissing("kubectl", "openssl"), keychain };
@@ -33,7 +31,7 @@ function parts(address: string): [place: string, name: string] {
   return [place, name];
 }
 
-/** Create one in each test file: the constructor registers the file's setup and cleanup. */
+/** The constructor registers the setup and cleanup of the test file. */
 export class StoreWorld {
   service!: Service;
   account!: Account;

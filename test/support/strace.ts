@@ -1,19 +1,17 @@
-// Kills a process, or fails one of its system calls, with strace, at a point of an earlier recording. strace injects a signal at
-// the call's entry, so that the call itself does not happen, and counts `when=N` for each thread.
+// Kills a process, or fails one of its system calls, at a point of an earlier recording. strace injects a signal before the
+// call has its effect, and counts `when=N` in each thread.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Ended } from "./program.ts";
 
-/** The nth time that a thread makes a call. */
+/** The nth call of its kind in a thread. */
 export interface Point {
   readonly call: string;
   readonly nth: number;
-  /** The call as strace printed it, for messages. */
+  /** The arguments and result as strace printed them, for messages. */
   readonly text: string;
-  /**
-   * False if no durable change happened since the previous point: a kill at either leaves the same state. Undefined if unknown.
-   */
+  /** False if a kill leaves the same state as at the previous point. Undefined if that is unknown. */
   readonly isAfterChange?: boolean;
 }
 
@@ -21,10 +19,10 @@ export function nameOf({ call, nth, text }: Point): string {
   return `${call} ${nth} [${text.slice(0, 120)}]`;
 }
 
-/** The recorded classes of calls; calls that only map memory or wait are ignored. */
+/** The recorded classes of system calls. The ignored calls only map memory or wait. */
 const tracedClasses = ["%file", "%network", "%desc"];
 const ignoredCalls = /^(execve|mmap|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|timerfd_\w+|io_uring_\w+)$/;
-/** Writes and reads by which threads wake each other, through an eventfd or a pipe. Their number differs between runs. */
+/** Reads and writes by which threads wake each other, through an eventfd or a pipe. Their number differs between runs. */
 const wakeUp = /^\d+, "(?:(?:\\\d+){8}", (?:8|1024)|\*", 1)\b/;
 
 let traces = 0;
@@ -36,8 +34,8 @@ function traceFile(): string {
 
 /**
  * Records the file and network calls of a run.
- * @param run runs the program with this strace command line in front, and waits until it ends
- * @param options.ownCallsOnly omit the calls of programs that it starts
+ * @param run runs the program under this strace command line, and waits until it ends
+  * @param options.ownCallsOnly true to omit the calls of the programs that it starts
  * @returns the points of the main thread in order of time, then the points that only other threads reach
  */
 export async function record(
@@ -61,10 +59,10 @@ export async function record(
   }
 }
 
-/** Calls that leave files, names and connections unchanged. Any other call may change them. */
+/** Calls that leave files, names and connections unchanged. */
 const changesNothing =
   /^(?:\d+ +)?(?:read|readv|pread64|preadv|recvfrom|recvmsg|stat|lstat|fstat|newfstatat|fstatfs|statfs|statx|f?access|faccessat2?|readlink|readlinkat|getcwd|getdents64|lseek|fcntl|ioctl|dup[23]?|fadvise64|fsync|fdatasync|close|getsockname|getpeername|getsockopt|setsockopt|socket|bind|chdir|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|mmap|munmap|io_uring_\w+|timerfd_\w+|openat\((?!.*O_(?:CREAT|TRUNC))|open\((?!.*O_(?:CREAT|TRUNC)))/;
-/** Lines that are not calls: the rest of a call whose start is counted, and the end of a thread. */
+/** Lines that are not calls: the rest of a counted call, and the end of a thread. */
 const isNoCall = /^\d+ +(?:<\.\.\.|\+\+\+ (?:exited|killed))/;
 
 interface Line {
@@ -87,7 +85,7 @@ function joinResumed(lines: readonly string[]): string[] {
   return joined;
 }
 
-/** The calls of a trace in order of time. A signal is a change too: it reports that a child process has ended. */
+/** A signal counts as a change: it reports that a child process has ended. */
 function linesOf(trace: string): Line[] {
   const main = trace.slice(0, trace.indexOf(" "));
   let isAfterChange = true;
@@ -108,7 +106,7 @@ function pointsOf(trace: string): Point[] {
   const counts = new Map<string, number>();
   const points: Point[] = [];
   const lines = linesOf(trace);
-  // The main thread first: the same count in another thread would be the same injection.
+  // The main thread comes first, because an injection matches the same count in any thread.
   for (const { thread, call, text, isAfterChange } of lines.toSorted(
     (a, b) => Number(b.thread === main) - Number(a.thread === main),
   )) {
@@ -122,12 +120,12 @@ function pointsOf(trace: string): Point[] {
   return points;
 }
 
-/** Options that detach strace from programs that the traced program starts. */
+/** The option `-b execve` detaches strace from the programs that the traced program starts. */
 function detachOptions(ownCallsOnly: boolean): string[] {
   return ownCallsOnly ? ["-b", "execve"] : [];
 }
 
-/** The strace command line that kills the program at a point. (With a seccomp filter strace would lose the signal.) */
+/** This command line has no seccomp filter, with which strace would lose the signal. */
 export function killedAt(
   { call, nth }: Point,
   { ownCallsOnly = false }: { readonly ownCallsOnly?: boolean | undefined } = {},
@@ -146,15 +144,14 @@ export function killedAt(
 }
 
 /**
- * The point for another attempt. strace also counts the calls that wake a thread, whose number differs between runs: in a run
- * with fewer of them, a late call has a lower number.
+ * The point for the next attempt. strace also counts the calls that wake a thread: in a run with fewer of them, a late call has
+ * a lower number.
  * @param round how many attempts missed the point
  */
 export function countedAgain<T extends { readonly nth: number }>(point: T, round: number): T {
   return { ...point, nth: Math.max(1, point.nth - Math.floor(round / 2)) };
 }
 
-/** True if the process was killed, by strace or otherwise. */
 export function wasKilled(ended: Ended): boolean {
   return ended.signal === "SIGKILL" || ended.code === 137;
 }
@@ -162,20 +159,17 @@ export function wasKilled(ended: Ended): boolean {
 export interface CallFault {
   readonly call: string;
   readonly errno: string;
-  /** `3`: the third call; `3+`: the third and all later calls. */
+  /** `3` is the third call, `3+` the third and all later calls. */
   readonly when: string;
 }
 
-/** A run in which calls failed. */
 export interface FaultyRun {
   readonly ended: Ended;
-  /** How many calls failed. */
   readonly injected: number;
-  /** Requests (first line) that were sent after the first failed call. */
+  /** The first line of each request that was sent after the first failed call. */
   readonly requestsAfter: readonly string[];
 }
 
-/** Runs the program while one of its system calls fails. */
 export async function failing(
   { call, errno, when }: CallFault,
   run: (under: readonly string[]) => Promise<Ended>,
@@ -201,7 +195,7 @@ export async function failing(
   }
 }
 
-/** Up to `count` of the points, evenly distributed, with the first and the last. */
+/** At most `count` evenly distributed points, which include the first and the last. */
 export function spread<T>(points: readonly T[], count: number): T[] {
   if (points.length <= count) return [...points];
   const step = (points.length - 1) / Math.max(1, count - 1);

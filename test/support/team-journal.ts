@@ -1,23 +1,21 @@
 // Keeps the journals of homes in PostgreSQL, each in its own schema on one server.
 
-/** The journal key of the test's team. */
 export const teamKey = "a-key-of-a-team-in-the-tests-0123456789";
 
 let server: TeamServer | undefined;
 let made = 0;
 
 export interface TeamServer {
-  /** The address of the tests' database, without a schema. */
   readonly address: string;
   readonly password: string;
 }
 
-/** Keeps the journal of every new home of this process on this server; undefined: in a file again. */
+/** Applies to every new home of this process. Without a server, journals are in files. */
 export function keepJournalsIn(team: TeamServer | undefined): void {
   server = team;
 }
 
-/** Environment variables of a new journal without tables; undefined if journals are in files. */
+/** The environment variables of a new journal without tables, or undefined if journals are in files. */
 export function teamJournal(): Readonly<Record<string, string>> | undefined {
   if (server === undefined) return undefined;
   const schema = `home_${process.pid}_${(made += 1)}`;

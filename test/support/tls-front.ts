@@ -1,4 +1,4 @@
-// A TLS front for a server without TLS, with a certificate authority that exists for one test.
+// A TLS front for a server without TLS, with its own certificate authority.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,11 +7,11 @@ import { createServer } from "node:tls";
 import { makeAuthority } from "./certificates.ts";
 
 export interface TlsFront {
-  /** The front's origin, with its IP address; `localhost` works too. */
+  /** The front's origin with its IP address. The certificate is also valid for `localhost`. */
   readonly origin: string;
-  /** The authority's certificate, as PEM. */
+  /** The authority's certificate (PEM). */
   readonly authority: string;
-  /** Redirects new connections to another origin; undefined: to the target again. */
+  /** Redirects new connections to another origin, or without one to the target. */
   through(origin: string | undefined): void;
   close(): Promise<void>;
 }

@@ -1,5 +1,4 @@
 /** True if this machine lacks one of these tools: its tests are skipped, or fail if INTEG_TEST_REQUIRE_TOOLS is 1. */
 export function isMissing(...names: readonly string[]): boolean;
 
-/** Names of the missing tools. */
 export function missingTools(): string[];

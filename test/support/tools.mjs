@@ -1,6 +1,5 @@
-// Checks which of the real tools of tools.json are on this machine. `probe` is a line of shell, `package` the Debian package; a
-// tool without a package (a right of the user, PowerShell) is used if present. `node test/support/tools.mjs` prints the missing
-// packages.
+// Checks which tools of tools.json this machine has. `probe` is a line of shell, and `package` a Debian package. A tool without
+// a package (a right of the user, PowerShell) is optional. `node test/support/tools.mjs` prints the missing packages.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +7,7 @@ import { join } from "node:path";
 const table = JSON.parse(readFileSync(join(import.meta.dirname, "tools.json"), "utf8"));
 const missing = new Map();
 
-/** True if a tool is missing. @throws Error if the tool has a package and this run requires all packages */
+/** @throws Error if the missing tool has a package and this run requires all packages */
 function isOneMissing(name) {
   const tool = table[name];
   if (!tool) throw new Error(`no tool of tools.json: ${name}`);

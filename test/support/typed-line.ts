@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import type { Home } from "./program.ts";
 
-/** Runs a line of a document: with bash, or in this process if a shell would only remove its quotes. */
+/** Runs a line of a document, without bash if bash would only remove its quotes. */
 export async function typed(
   home: Home,
   text: string,

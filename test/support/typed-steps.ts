@@ -1,6 +1,6 @@
-// Types next steps where they were printed: when a command prints a step, `noteSteps` copies the home and the services' states.
-// After the test, without its faults, `typeSteps` runs the step in the copy; the step must not end like the command that printed
-// it.
+// Types next steps where they were printed. When a command prints a step, `noteSteps` copies the home and the services' states.
+// After the test has removed its faults, `typeSteps` runs the step in the copy. The step must not end like the command that
+// printed it.
 import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { isFull } from "./sample.ts";
 
 const { INTEG_TEST_STEPS: folder } = process.env;
 
-/** Reasons not to type a step; the first match counts. */
+/** Reasons not to type a step. The first match counts. */
 const reasons: Readonly<Record<string, RegExp>> = {
   "another program's command": /^(?!integ )/,
   "starts a server, or deletes the sandbox": /^integ sandbox (?:start|reset|tour)\b/,
@@ -20,7 +20,6 @@ const reasons: Readonly<Record<string, RegExp>> = {
   "a line of a shell": /[|<>;&]/,
 };
 
-/** A printed step, with the command that printed it. */
 interface PrintedStep {
   readonly kind: string;
   readonly folder: string;
@@ -30,14 +29,13 @@ interface PrintedStep {
   readonly typed: readonly string[];
   readonly options: RunOptions;
   readonly code: number;
-  /** The message of the command's error; empty without an error. */
+  /** The message of the command's error, or an empty text. */
   readonly message: string;
   readonly next: string;
 }
 
-/** A service of a test file. */
 export interface WatchedService {
-  /** The file of its state. */
+  /** The path of the file with the service's state. */
   readonly file: string;
   readonly control: (method: string) => Promise<unknown>;
 }
@@ -52,7 +50,7 @@ export function watchService(service: WatchedService): () => void {
   return () => void services.delete(service);
 }
 
-/** The message of a command's error. @returns `isFirst` true if a `Fix:` sentence says what to do first */
+/** @returns the error's message, and `isFirst` true if a `Fix:` sentence says what to do before the next step */
 function readError({ stderr }: Pick<Ended, "stderr">): { message: string; isFirst: boolean } {
   const [, message] = /^Error: (.*)$/m.exec(stderr) ?? [];
   if (message !== undefined) return { message, isFirst: /^ *Fix: /m.test(stderr) };
@@ -66,7 +64,7 @@ function note(line: object): void {
   appendFileSync(join(folder!, `${process.pid}.typed.ndjson`), `${JSON.stringify(line)}\n`);
 }
 
-/** Records the steps that a command printed, one of each kind, with a copy of the home. */
+/** Records one printed step of each kind, with a copy of the home. */
 export function noteSteps(
   home: Home,
   end: Ended,
@@ -91,7 +89,7 @@ export function noteSteps(
     if (!existsSync(home.folder)) continue;
     known.add(variant);
     const copy = join(mkdtempSync(join(tmpdir(), "integ-step-")), basename(home.folder));
-    // `-a` copies a pipe or socket without opening it.
+    // `cp -a` copies a pipe or socket without opening it.
     spawnSync("cp", ["-a", home.folder, copy]);
     const there = [...services].filter(({ file }) => existsSync(file));
     const states = new Map(there.map(({ file }) => [file, readFileSync(file, "utf8")]));
@@ -99,7 +97,7 @@ export function noteSteps(
   }
 }
 
-/** After a test: types the printed steps, each in its copy. @throws Error if a step ends like the command that printed it */
+/** @throws Error if a step ends like the command that printed it */
 export async function typeSteps(): Promise<void> {
   const ready = printed;
   printed = [];
@@ -107,12 +105,12 @@ export async function typeSteps(): Promise<void> {
   const wrong: string[] = [];
   const now = new Map<string, string>();
   for (const { file, control } of services) {
-    // Removes the test's remaining faults and requests.
+    // The request removes the test's remaining faults and recorded requests.
     await control("DELETE");
     if (existsSync(file)) now.set(file, readFileSync(file, "utf8"));
   }
   for (const step of ready) {
-    // A home that the test continues with may depend on things outside the copy: only a full run requires success there.
+    // If the test continues with the home, the home may depend on things outside the copy: only a full run requires success.
     const isOver = !existsSync(step.folder) && services.size > 0;
     const why = await inCopy(step, () => typeStep(step));
     if (why !== undefined && (isOver || isFull)) wrong.push(why);
@@ -122,7 +120,7 @@ export async function typeSteps(): Promise<void> {
   if (wrong.length > 0) throw new Error(wrong.join("\n"));
 }
 
-/** Moves the copy to the home's path for the action, because the journal contains paths. */
+/** Moves the copy to the home's path during the action, because the journal contains paths. */
 async function inCopy<T>({ folder: home, copy, states }: PrintedStep, action: () => Promise<T>): Promise<T> {
   const aside = existsSync(home) ? `${home}.aside` : undefined;
   if (aside !== undefined) renameSync(home, aside);
@@ -153,7 +151,7 @@ async function typeStep({ kind, home, typed, options, code, message, next }: Pri
   const end = await run;
   const now = readError(end);
   const isSame = code !== 0 && end.code === code && withoutNames(now.message) === withoutNames(message);
-  // A step that a successful command printed must not end as a usage error, except one that needs `--yes`.
+  // A step that a successful command printed must not be a usage error, unless it only lacks `--yes`.
   const isMistyped = isFull && code === 0 && end.code === 2 && !/--yes/.test(end.stderr);
   note({ kind, typed, next, after: code, code: end.code, message: now.message, isSame, isMistyped });
   if (!isSame && !isMistyped) return undefined;

@@ -1,5 +1,5 @@
-// The part of HashiCorp Vault or OpenBao that a KV engine of version 2 needs, written from their public API documents: mounts,
-// versions with check-and-set, deleted versions, policies, namespaces, a seal.
+// Simulates the KV engine (version 2) of HashiCorp Vault and OpenBao, written from their API documents: mounts, versions with
+// check-and-set, deleted versions, policies, namespaces, a seal.
 import { randomBytes } from "node:crypto";
 import { afterAll } from "vitest";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
@@ -19,17 +19,17 @@ export interface Mount {
 export interface VaultServer extends StoreServer {
   /** A token with all rights. */
   readonly root: string;
-  /** The mounts, by path with a trailing slash. */
+  /** By path with a trailing slash. */
   readonly mounts: Map<string, Mount>;
   isSealed: boolean;
-  /** All versions of a secret, by `<mount>/<path>`. */
+  /** By `<mount>/<path>`, all versions of a secret. */
   readonly secrets: Map<string, Version[]>;
   /** @returns a token with these capabilities below `<mount>/data/` */
   token(...capabilities: string[]): string;
   revoke(token: string): void;
   /** Writes a new version directly, without check-and-set. */
   put(path: string, fields: Fields, state?: { readonly isDeleted: boolean }): void;
-  /** The newest fields; undefined if the secret does not exist or its newest version is deleted. */
+  /** The newest version's fields, or undefined if the secret does not exist or that version is deleted. */
   current(path: string): Fields | undefined;
 }
 
@@ -41,7 +41,6 @@ const success = (data: unknown): StoreResponse => ({
   body: { request_id: "r", lease_id: "", renewable: false, lease_duration: 0, data, wrap_info: null, warnings: null },
 });
 
-/** Starts the server of a test file, and closes it after the file's tests. */
 export async function vaultOfFile(): Promise<VaultServer> {
   const vault = await startVault();
   afterAll(() => vault.close());
