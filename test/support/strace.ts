@@ -35,7 +35,7 @@ function traceFile(): string {
 /**
  * Records the file and network calls of a run.
  * @param run runs the program under this strace command line, and waits until it ends
-  * @param options.ownCallsOnly true to omit the calls of the programs that it starts
+ * @param options.ownCallsOnly true to omit the calls of the programs that it starts
  * @returns the points of the main thread in order of time, then the points that only other threads reach
  */
 export async function record(
