@@ -1,5 +1,5 @@
-// Compares the program's reports with the service after a command for an OAuth client was disturbed: immediately, and again
-// after recovery.
+// Compares the program's reports with the service after a fault in a command for an OAuth client: immediately, and again after
+// recovery.
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type ListedClient, foreignKeyPrefix } from "../support/account.ts";
@@ -9,24 +9,23 @@ import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
-/** The scene's entries. A long journal also has older entries of another service. */
+/** Without the entries of another service, which a long journal has. */
 function journalOf(at: Home): ReadEntry[] {
   return entriesOf(at).filter(({ base_url }) => base_url.startsWith("http://"));
 }
 
-/** The prefix of every client secret of the sandbox. */
+/** Every client secret of the sandbox starts with this text. */
 const secretStart = "sbx_us_cs_";
 
 export interface Watched {
   readonly at: Home;
   readonly account: Account;
   readonly findings: Findings;
-  /** The point of the disturbance, for messages. */
+  /** The point of the fault, for messages. */
   readonly where: string;
   readonly place: Place;
   /** Standard output of all commands so far. */
   printed: string;
-  /** The client that a rotation replaces. */
   readonly old?: { readonly id: string };
   /** True if the client existed, or may have existed, before the command. */
   readonly isMade?: boolean | undefined;
@@ -68,7 +67,6 @@ const codesOf = {
   unfinished: new Set([7, 8, 9, 12]),
 };
 
-/** Compares the exit code with the service. A killed process has no exit code. */
 export async function auditExit(
   { at, account, findings, where, old, isMade }: Watched,
   { ended, secret, isUnshown }: { ended: Ended; secret: string | undefined; isUnshown: boolean },
@@ -92,9 +90,9 @@ export async function auditExit(
 }
 
 /**
- * Recovers like a user until all work is finished: claims a kept secret to the scene's destination, and replaces a lost secret
- * after exit 9.
- * @returns the output, and the exit codes of the recoveries
+ * Recovers as a user does until all work is finished: claims a kept secret to the scene's destination, and replaces a lost
+ * secret after exit 9.
+ * @returns the standard output of all these commands, and the exit codes of the recoveries
  */
 export async function recoverAll(
   { at, findings, where, place }: Watched,
@@ -141,7 +139,8 @@ async function clientOpenedBy(
 }
 
 /**
- * Checks after recovery: every entry is settled, and at most one live client belongs to the intent, with its secret delivered.
+ * Checks after recovery that every entry is finished, and that at most one live client belongs to the intent and its secret is
+ * delivered.
  * @param before the secret that was delivered when the run ended
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {
@@ -180,7 +179,7 @@ function filesIn(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).filter((name) => !name.endsWith(".key")) : [];
 }
 
-/** Files below a folder that contain a client secret or one of the tokens, or that were reserved and not removed. */
+/** Files below a folder that contain a client secret or a token, or that were reserved for a secret and not removed. */
 export function filesWithSecrets(folder: string, tokens: readonly string[] = []): string[] {
   const found: string[] = [];
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {

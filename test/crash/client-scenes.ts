@@ -1,4 +1,4 @@
-// OAuth-client commands to disturb, each with its preparation in an otherwise empty account.
+// Commands for OAuth clients that tests disturb, each with its preparation in an otherwise empty account.
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { journalOf } from "../support/journal-file.ts";
@@ -9,27 +9,24 @@ import { auditAtOnce, auditExit, auditRecovered, recoverAll, type Watched } from
 import { type Run, type Scene, type Stage, type StageOptions, undisturbed } from "./harness.ts";
 import { command, jsonFile, type Place, profile, rawFile, standardOutput, three } from "./secret-places.ts";
 
-/** A command and the preparation of its account. */
 export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" | "ownCallsOnly"> {
-  /** Prepares an empty account for the command. */
   arrange(at: Home, account: Account): Promise<Arranged>;
-  /** The requested destination; a file by default. */
+  /** The default is a file. */
   readonly place?: Place;
 }
 
 export interface Arranged {
   readonly words: readonly string[];
-  /** The client that a rotation replaces. */
   readonly old?: { readonly id: string };
   /** The secret that was delivered before the command. */
   readonly delivered?: string;
-  /** Standard output so far. */
+  /** The standard output of the preparation. */
   readonly printed?: string;
   /** True if the client existed before the command. */
   readonly isMade?: boolean;
 }
 
-/** A service that is restarted after 100 stages, so that its state stays small. */
+/** Restarts its service after 100 stages, so that the service's state stays small. */
 class ClientDesk {
   #service: Service | undefined;
   #used = 0;
@@ -78,7 +75,7 @@ export class ClientStage implements Stage {
     const secret = await auditAtOnce(this.#watched);
     this.#secret = secret;
     if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
-    // A result that cannot be written, or a program file that cannot be read, fails the command even after a successful change.
+    // If the result cannot be written, or a file of the program cannot be read, the command fails even after a successful change.
     const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
     const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
     if (!this.#work.childKilled?.includes(ended.code ?? 0))
@@ -102,7 +99,7 @@ export interface ClientScene extends Scene {
   stage(options?: StageOptions): Promise<ClientStage>;
 }
 
-/** Defines the scenes of a test file, which share one desk. */
+/** The scenes of a test file share one service. */
 export function clientScenes(): (work: ClientWork) => ClientScene {
   const desk = new ClientDesk();
   afterAll(() => desk.close());
@@ -112,7 +109,6 @@ export function clientScenes(): (work: ClientWork) => ClientScene {
       const account = await desk.account();
       const { env, us } = account.service;
       const { origin } = new URL(us.base_url);
-      // The environment names the service and its token endpoint.
       const at = new Home({ ...env, INTEG_TOKEN_ENDPOINT: us.token_endpoint });
       try {
         before?.(at);
@@ -152,7 +148,7 @@ export const create = createTo(rawFile);
 export const createToJson = createTo(jsonFile);
 export const createToOutput = createTo(standardOutput);
 export const createToProfile = createTo(profile);
-/** Exit 1: the shell that looks for the command's program was killed, before any request. */
+/** Exit 1 means that the shell was killed while it looked for the command's program, before any request. */
 export const createToCommand: ClientWork = { ...createTo(command), childKilled: [1, 12] };
 
 /** The journal is long enough to have an index, which the command updates. */
@@ -181,7 +177,7 @@ export function rotateTo(place: Place): ClientWork {
 
 export const rotateToThree: ClientWork = { ...rotateTo(three), childKilled: [1, 12] };
 
-/** The first response has no secret, so the same run revokes that client and creates another. */
+/** The first response has no secret, so that the same run revokes that client and creates another. */
 export const replace: ClientWork = {
   name: "oauth-clients create --replace-lost-secret",
   arrange: async (_at, account) => {
@@ -198,19 +194,18 @@ export const rotate: ClientWork = {
   },
 };
 
-/** A creation with a lost response whose client exists: recovery replays it, finds the secret lost, and replaces it. */
+/** The client of a lost response exists: recovery repeats the request, finds the secret lost, and replaces the client. */
 export const recover: ClientWork = {
   name: "journal recover",
   arrange: (at, account) => lost(at, account, "after"),
 };
 
-/** A creation with a lost request: recovery sends it again, and delivers the secret. */
+/** After a lost request, recovery sends it again and delivers the secret. */
 export const recoverUnsent: ClientWork = {
   name: "journal recover (nothing had arrived)",
   arrange: (at, account) => lost(at, account, "before"),
 };
 
-/** After a failed delivery, `journal claim` delivers the kept secret and destroys the copy. */
 export const claim: ClientWork = {
   name: "journal claim",
   arrange: async (at, account) => {
@@ -221,7 +216,7 @@ export const claim: ClientWork = {
   },
 };
 
-/** After a rotation's failed delivery, the claim delivers the kept secret, and recovery then revokes the old client. */
+/** The claim delivers the kept secret of a rotation's new client, and recovery then revokes the old client. */
 export const claimRotation: ClientWork = {
   name: "journal claim of a rotation",
   arrange: async (at, account) => {
@@ -233,7 +228,6 @@ export const claimRotation: ClientWork = {
   },
 };
 
-/** After a failed delivery, `journal forget` destroys the kept secret. */
 export const forget: ClientWork = {
   name: "journal forget",
   arrange: async (at, account) => {
@@ -242,15 +236,15 @@ export const forget: ClientWork = {
   },
 };
 
-/** The length of the sandbox's response to this creation, in bytes. */
+/** The number of bytes of the sandbox's response to this creation. */
 const responseLength = 310;
 
-/** Omits the last byte of the next response to a creation: its secret is still readable. */
+/** Omits only the last byte of the next response, whose secret is still readable. */
 async function cutNextAnswer({ service }: Account): Promise<void> {
   await service.fault(`POST /v1/oauth_clients cut=${responseLength - 1} times=1`);
 }
 
-/** A truncated response: integ keeps the secret, and repeats the request under its key to get the client's id. */
+/** integ keeps the secret of a truncated response, and repeats the request under its key to get the client's id. */
 export const createCut: ClientWork = {
   name: "oauth-clients create, its answer cut",
   code: 12,
@@ -260,7 +254,6 @@ export const createCut: ClientWork = {
   },
 };
 
-/** Claims a secret that was kept before its client's id was known. */
 export const claimUnnamed: ClientWork = {
   name: "journal claim (its client not known yet)",
   arrange: async (at, account) => {

@@ -19,11 +19,11 @@ shortenWaits();
 
 interface Row {
   readonly store: StoreName;
-  /** The first words of the requests to cut. */
+  /** The first bytes of the requests to cut. */
   readonly start: string;
-  /** Cuts only the last matching request, which follows the write; undefined: cuts all of them. */
+  /** True to cut only the last matching request, which reads the secret after the write. */
   readonly isLast?: true;
-  /** True if the request changes the store: then it is cut as well as its response. */
+  /** True for a request that changes the store: both it and its response are cut. */
   readonly isWrite?: true;
   /** True if the delivery succeeds without this response. */
   readonly isSpare?: true;
@@ -40,7 +40,7 @@ const rows: readonly Row[] = [
   { store: "github", start: `GET ${secretOf}/public-key` },
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET` },
   { store: "github", start: `PUT ${secretOf}/`, isWrite: true },
-  // The last read looks at the secret again before the old client is revoked.
+  // Before the old client is revoked, the last request reads the secret again.
   { store: "github", start: `GET ${secretOf}/CLIENT_SECRET`, isLast: true },
   { store: "k8s", start: "GET /version?", isSpare: true },
   { store: "k8s", start: "GET /api?" },
@@ -50,13 +50,13 @@ const rows: readonly Row[] = [
   { store: "k8s", start: "PATCH /api/v1/namespaces/apps/secrets/ci?fieldManager", isWrite: true },
   { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci", isLast: true },
 ];
-/** A sample leaves out the reads that precede the write: each store's own tests cut those. */
+/** A sample omits the reads before the write, which the tests of each store cut. */
 const cutRows = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || isLast);
 const named = cutRows.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
 
 /**
- * Cuts after each byte of the response, by close and reset in turn, and after some bytes of a write's request; each store's own
- * tests close and reset at each byte. A sample has one cut of a read, and one of each direction of a write.
+ * Cuts after each byte of the response, by close and reset in turn, and after some bytes of a write's request. (The tests of
+ * each store cut both ways at each byte.) A sample has one cut of a read, and one of each direction of a write.
  */
 function cutsIn({ isWrite }: Row, whole: CuttingProxy["passed"]): readonly Cut[] {
   const cut = (of: Cut["of"], after: number): Cut => ({ of, after, how: after % 2 ? "close" : "reset" });
@@ -105,7 +105,7 @@ describe.each(named)("%s over a cut connection", (name, row) => {
     console.log(`${name}, cut: ${JSON.stringify(ways)}; ${findings.figures}`);
     recordFigure("cut delivery", { cuts: cuts.length, violations: findings.count }, name);
     expect(findings.all).toEqual([]);
-    // Some attempts failed, so the cuts had an effect.
+    // The cuts had an effect: some attempts failed.
     expect(Object.keys(ways).some((way) => !way.startsWith("exit 0"))).toBe(!row.isSpare);
   });
 });

@@ -1,5 +1,5 @@
-// Every call that writes, syncs, opens, links or renames fails with EIO, ENOSPC, EACCES, EROFS or EMFILE, once and permanently.
-// Reports are true and recovery finishes the work; after a failed sync the process sends no more changes, because it no longer
+// Every call that writes, syncs, opens, links or renames fails with EIO, ENOSPC, EACCES, EROFS or EMFILE, once or permanently.
+// Reports are true and recovery finishes the work. After a failed sync the process sends no more changes, because it no longer
 // knows the content of its disk.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
@@ -16,14 +16,14 @@ const isForeign = isOtherBinary("which parts of the program can fail to load");
 const isTraced = !isMissing("strace");
 
 interface Sample {
-  /** Which failure of each kind of call is chosen: 0 is the first, 1 the last. */
+  /** The failure to choose among those of one kind of call: 0 is the first, 1 the last. */
   readonly where: number;
-  /** Which kinds of calls are chosen: every `of`th, from number `first` on. */
+  /** Every `of`th kind of call is chosen, from number `first` on. */
   readonly first: number;
   readonly of: number;
 }
 
-/** Two syncs that fail once, and one failure for each kind of call. */
+/** Chooses two syncs that fail once, and one failure for each chosen kind of call. */
 function sampleOf(all: readonly Fault[], { where, first, of }: Sample): Fault[] {
   const ofSyncs = all.filter(({ point, errno, forever }) => point.call === "fsync" && errno === "EIO" && !forever);
   const calls = [...new Set(all.map(({ point }) => point.call))];
@@ -38,7 +38,6 @@ function syncsOf(points: readonly Point[]): Point[] {
 
 describe.runIf(isTraced)("a command on a failing disk", () => {
   it.each([
-    // Every second kind of call fails in a creation, and every fourth in a rotation, which has more kinds.
     { scene: client(clients.create), sample: { where: 0, first: 0, of: 2 } },
     { scene: client(clients.rotate), sample: { where: 1, first: 2, of: 4 } },
     ...(isFull ? [{ scene: client(clients.replace), sample: { where: 0.5, first: 0, of: 4 } }] : []),
@@ -50,7 +49,7 @@ describe.runIf(isTraced)("a command on a failing disk", () => {
   });
 });
 
-// If the program can no longer read its own files, the outcome of its last request is unknown.
+// The program cannot know the outcome of its last request if it can no longer read its own files.
 describe.runIf(isTraced && !isForeign)("a module that cannot be loaded after the first request loses nothing", () => {
   const loads = (points: readonly Point[]): Point[] =>
     points
@@ -64,7 +63,7 @@ describe.runIf(isTraced && !isForeign)("a module that cannot be loaded after the
   });
 });
 
-// Requests for access keys have no idempotency key, so only permanent sync failures are tested.
+// A request for an access key has no idempotency key. Only its permanent sync failures are tested.
 describe.runIf(isTraced)("a permanently failing sync loses nothing", () => {
   it.each([keys.create, keys.rotate, keys.replace].map(key))("$name", { timeout: 3_600_000 }, async (scene) => {
     const syncs = syncsOf(await pointsOf(scene));

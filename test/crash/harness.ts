@@ -14,7 +14,7 @@ import { isMissing } from "../support/tools.mjs";
 
 export const countsOnly = process.env.INTEG_TEST_COUNT === "1";
 
-/** Violations by kind; every list must stay empty. */
+/** Violations by kind. A test requires that every list is empty. */
 export class Findings {
   readonly duplicates: string[] = [];
   readonly lostKeys: string[] = [];
@@ -45,39 +45,37 @@ export class Findings {
   }
 }
 
-/** The fault at a point: the process is killed or, with an errno, the call fails. */
+/** Kills the process at the point or, with an errno, makes the call fail. */
 export interface Fault {
   readonly point: Point;
   readonly errno?: string;
-  /** True if the call keeps failing. */
+  /** True if all later calls of the same kind fail too. */
   readonly forever?: boolean;
 }
 
-/** A run of a scene's command that ended under a fault. */
+/** A run of a scene's command under a fault. */
 export interface Run {
   readonly findings: Findings;
   /** The point of the fault, for messages. */
   readonly where: string;
   readonly ended: Ended;
-  /** The fault of the run, if it was at a point. */
+  /** Missing if the fault was not at a point, such as a cut connection. */
   readonly fault?: Fault;
-  /** How often recovery may run; twice by default. */
+  /** How often recovery may run. The default is 2. */
   readonly recoveries?: number;
 }
 
-/** A prepared scene: its home and its command. */
 export interface Stage {
   readonly at: Home;
   readonly words: readonly string[];
-  /** Checks right after the run, before recovery. */
   audit(run: Run): Promise<void>;
-  /** Follows the program's next steps until all work is finished, then checks again. @returns the steps */
+  /** Follows the program's next steps until all work is finished, then checks again. @returns a description of the steps */
   recover(run: Run): Promise<string>;
   remove(): void;
 }
 
 export interface StageOptions {
-  /** Prepares the empty home. */
+  /** Changes the empty home before the preparation. */
   readonly before?: (at: Home) => void;
   /** @returns the origin that the command uses instead of the service's */
   readonly through?: (origin: string) => Promise<string>;
@@ -85,18 +83,18 @@ export interface StageOptions {
 
 export interface Scene {
   readonly name: string;
-  /** Exit code of an undisturbed run; 0 by default. */
+  /** The exit code of an undisturbed run. The default is 0. */
   readonly code?: number;
-  /** Valid exit codes if the call at the point is a child process's, which is then killed. */
+  /** Other valid exit codes. They occur if the call at the point is made by a child process, which is then killed. */
   readonly childKilled?: readonly number[];
   /** True if only the program's own calls are points, not those of its children. */
   readonly ownCallsOnly?: boolean;
-  /** Makes the service's lists old enough for recovery: called once, after all runs and before the first recovery. */
+  /** Makes the service's lists old enough for recovery. Called once, after all runs and before the first recovery. */
   readonly settle?: (() => Promise<void>) | undefined;
   stage(options?: StageOptions): Promise<Stage>;
 }
 
-/** Runs a command without a fault, for preparation or recovery. A sample runs it in this process. */
+/** Runs a command of the preparation or recovery. A sample runs it in this process. */
 export function undisturbed(
   at: Home,
   words: readonly string[],
@@ -113,7 +111,6 @@ export function nameOfFault({ point, errno, forever }: Fault): string {
   return `${errno ?? "killed"} at ${nameOf(point)}${forever ? " and from then on" : ""}`;
 }
 
-/** All points of the scene's command, from a recorded run. */
 export async function pointsOf(scene: Scene): Promise<Point[]> {
   const stage = await scene.stage();
   try {
@@ -125,7 +122,7 @@ export async function pointsOf(scene: Scene): Promise<Point[]> {
   }
 }
 
-/** The points from the first access to the state folder on: an earlier kill leaves no state. */
+/** Omits the points before the first access to the state folder: a kill there leaves no state. */
 export function pointsOfEffect(points: readonly Point[]): Point[] {
   const first = points.findIndex(({ text }) => text.includes("/state"));
   return points.slice(Math.max(0, first));
@@ -134,7 +131,7 @@ export function pointsOfEffect(points: readonly Point[]): Point[] {
 const changing =
   /^(write|writev|pwrite64|fsync|fdatasync|ftruncate|link|linkat|unlink|unlinkat|rename|renameat2?|mkdir|fchmod|connect|sendto|sendmsg|shutdown)$/;
 
-/** The calls that change files, names or connections, or receive a response. */
+/** The calls that change files, names or connections, and the reads of responses. */
 export function changingPoints(points: readonly Point[]): Point[] {
   return pointsOfEffect(points).filter(
     ({ call, text }) =>
@@ -144,7 +141,7 @@ export function changingPoints(points: readonly Point[]): Point[] {
   );
 }
 
-/** The first and the last call of each kind, in order of time. */
+/** The first and the last call of each kind. */
 export function endsOfEachKind(points: readonly Point[]): Point[] {
   return points.filter(
     (point, index) =>
@@ -153,9 +150,7 @@ export function endsOfEachKind(points: readonly Point[]): Point[] {
   );
 }
 
-/**
- * A fixed sample: mostly changing calls, preferably the first and last of each kind. A small sample has only changing calls.
- */
+/** Chooses the same points each time, mostly changing calls. A small sample has only changing calls. */
 export function sampleOf(points: readonly Point[], count: number): Point[] {
   const effect = pointsOfEffect(points);
   const changes = changingPoints(points);
@@ -164,7 +159,7 @@ export function sampleOf(points: readonly Point[], count: number): Point[] {
   const chosen = new Set([...spread(startUp, Math.floor(count / 12)), ...spread(others, Math.floor(count / 6))]);
   for (const point of spread(endsOfEachKind(changes), Math.floor((count - chosen.size) / 2))) chosen.add(point);
   const rest = changes.filter((point) => !chosen.has(point));
-  // Drop the first and the last call of this spread: they are next to calls that are already chosen.
+  // The first and the last call of the spread are omitted, because they are next to calls that are already chosen.
   for (const point of spread(rest, count - chosen.size + 2).slice(1, -1)) chosen.add(point);
   return [...chosen];
 }
@@ -188,7 +183,6 @@ const errnosOf: Readonly<Record<string, readonly string[]>> = {
   pread64: ["EIO"],
 };
 
-/** Every failure of these points: each of their errnos, once and permanently. */
 export function failuresAt(points: readonly Point[]): Fault[] {
   return points.flatMap((point) =>
     (errnosOf[point.call] ?? []).flatMap((errno) => [
@@ -198,7 +192,7 @@ export function failuresAt(points: readonly Point[]): Fault[] {
   );
 }
 
-/** Requests that change the account; a token exchange and a list do not. */
+/** Requests that change the account, which an exchange for a token and a list do not. */
 const changesService = /^(?:POST|PUT|PATCH|DELETE) (?:\/v1\/oauth_clients|\/api\/v1\/access-keys)/;
 
 async function runUnder(
@@ -215,14 +209,11 @@ async function runUnder(
   return { ended, hits: injected, sentAfter: requestsAfter.filter((line) => changesService.test(line)) };
 }
 
-/**
- * Runs the scene's command under a fault and checks the result.
- * @returns a function that recovers the scene, or undefined if the run did not reach the point
- */
+/** @returns a function that recovers the scene, or undefined if the run did not reach the point */
 async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(() => Promise<string>) | undefined> {
   const stage = await scene.stage();
   try {
-    // Shorten the retries of a permanently failing connection, by default two minutes.
+    // By default a permanently failing connection is retried for two minutes.
     if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
     const { ended, hits, sentAfter } = await runUnder(scene, stage, fault);
     if (hits === 0 && !scene.childKilled?.includes(ended.code ?? 0)) {
@@ -241,13 +232,13 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
   }
 }
 
-/** Attempts to reach a point: the number of some calls depends on how the network splits data. */
+/** A run may miss its point, because the number of some calls depends on how the network splits data. */
 const tries = 12;
 
 /**
- * Plays the scene once for each fault. @throws if a fault is not reached or a condition is violated
- * @param figure the name of the test's figure; omitted for one of several runs with a common figure
- * @param calls how many calls `all` represents, if several calls have the same state
+ * Plays the scene once for each fault. Fails the test if a fault is not reached or a condition is violated.
+ * @param figure the name of the test's figure, missing for one of several runs with a common figure
+ * @param calls how many calls the faults of `all` represent, if several calls leave the same state
  * @returns how many faults were reached
  */
 export async function playEach(
@@ -289,7 +280,7 @@ export async function playEach(
   return hit;
 }
 
-/** The points from the response with a secret to the request that revokes the previous credential. */
+/** The calls from the response with the secret to the request that revokes the previous credential. */
 export function deliveryPoints(points: readonly Point[]): Point[] {
   const first = points.findIndex(({ call, text }) => call === "read" && text.includes("HTTP/1.1 201"));
   const last = points.findLastIndex(({ text }) => text.includes("DELETE /v1/oauth_clients"));
@@ -298,15 +289,15 @@ export function deliveryPoints(points: readonly Point[]): Point[] {
 }
 
 export interface KillTestOptions {
-  /** How many points a plain run plays; 0 leaves the scene to a full run. */
+  /** How many points a plain run plays. With 0, only a full run plays the scene. */
   readonly sample: number;
-  /** The relevant points; all by default. */
+  /** Selects the relevant points. The default is all. */
   readonly of?: (points: readonly Point[]) => Point[];
-  /** True if a full run skips points with the same state as the previous point. */
+  /** True to skip points in a full run that leave the same state as the previous point. */
   readonly isDistinct?: boolean;
 }
 
-/** Defines a test that kills the scene's command at every point, or in a sample at `sample` points. */
+/** Defines a test that kills the scene's command at every point, or in a sample at `sample` of them. */
 export function killTest(
   scene: Scene,
   { sample, of = (points) => [...points], isDistinct = false }: KillTestOptions,

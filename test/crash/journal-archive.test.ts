@@ -1,5 +1,5 @@
-// Moves entries to the archive with a kill before each disk call, a power cut after each, a full disk, or several processes. Every
-// entry stays unchanged, and the next change works.
+// A change moves entries to the archive, with a kill before each disk call, a power cut after each, a full disk, or several
+// processes. Every entry stays unchanged, and the next change works.
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
@@ -19,7 +19,7 @@ import {
   writeImage,
 } from "./power-loss-disk.ts";
 
-/** The original functions, for use while calls are recorded. */
+/** The original functions: `onDisk` replaces those of `fs`. */
 const real = { ...fs };
 const home = mkdtempSync(join(tmpdir(), "integ-archive-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ const folder = join(home, "state");
 const path = join(folder, "journal.ndjson");
 const now = clock();
 const opened = (archiveBytes = 2000): Journal => fileJournal(path, { now, actor: ada, archiveBytes, locks: unlocked });
-/** Locks whose killed owner has certainly ended, as after a reboot. */
+/** The owner of a lock left by these processes counts as ended, as after a reboot. */
 const unlocked = { means: () => ({ self, kernel: undefined }), waitMs: 2000 };
 const self = { pid: process.pid, start: "1", boot: "b", space: null, host: "h" };
 
@@ -42,7 +42,7 @@ async function admitAndRelease(journal: Journal, fingerprint: string, state?: "r
 }
 
 const all = (): Promise<Entry[]> => opened().select({ all: true, archived: true });
-/** The change that moves finished entries, and admits one more. */
+/** The change that moves finished entries, and then admits another entry. */
 const change = (): Promise<void> => admitAndRelease(opened(), "next");
 
 beforeEach(async () => {
@@ -58,7 +58,6 @@ beforeEach(async () => {
   writeImage(start, folder);
 });
 
-/** Expects that no entry is lost or duplicated, and that the journal works. */
 async function expectWhole(where: string): Promise<void> {
   for (const name of fs.readdirSync(folder)) if (/\.lock/.test(name)) rmSync(join(folder, name));
   const found = await all();
@@ -107,7 +106,7 @@ test("a kill before any call loses nothing", async () => {
   const { calls } = await onDisk(change);
   let hit = 0;
   for (let number = 0; number < calls.length; number += 1) {
-    // A write may be partial.
+    // A killed write may be partial.
     for (const part of calls[number]!.call === "write" ? [0, 1, 2] : [0]) {
       writeImage(start, folder);
       const { error } = await onDisk(change, ({ call, args }, place) => {
@@ -118,7 +117,7 @@ test("a kill before any call loses nothing", async () => {
         }
         return diskError("EIO", call);
       });
-      // A lock that cannot be removed does not fail the change.
+      // The change succeeds even if a lock cannot be removed.
       if (error === undefined) expect(calls[number]!.file).toMatch(/\.lock|^$/);
       hit += 1;
       await expectWhole(`killed before ${number}: ${calls[number]!.call} ${calls[number]!.file}, part ${part}`);
@@ -127,7 +126,7 @@ test("a kill before any call loses nothing", async () => {
   recordFigure("journal kill", { points: hit, hit, violations: 0 }, "archive");
 }, 120_000);
 
-/** @returns for each file operation of `work`, all its operations up to that one, as operations on an image */
+/** @returns for each file operation of `work`, all operations up to that operation */
 async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][]> {
   const operations: FileOperation[] = [];
   const cuts: FileOperation[][] = [];

@@ -1,4 +1,4 @@
-// Many processes on one journal: no entry is lost or has two holders, and ended processes block no one.
+// Many processes use one journal: no entry is lost or has two holders, and an ended process blocks no other.
 import { spawnSync } from "node:child_process";
 import { readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,7 +24,6 @@ function task(path: string, nativeLocks: boolean, more: Partial<Task> = {}): Tas
   return { work: "admit", path, nativeLocks, waitMs: 60_000, ...more };
 }
 
-/** The number of processes: sixteen in a full run. */
 const many = isFull ? 16 : 8;
 
 function leftBeside(path: string): string[] {
@@ -65,7 +64,7 @@ test.each(modes)(
     const entries = await journalAt(path).entries();
     expect(sent).toHaveLength(many);
     expect(entries).toHaveLength(1);
-    // Each process added one attempt to the recorded number: two simultaneous holders would have lost an attempt.
+    // Each process added one attempt to the recorded number. Two simultaneous holders would have lost an attempt.
     expect(entries[0]).toMatchObject({ idempotency_key: "by-hand", attempts: many });
     expect(sent.filter((line) => line.kind === "new")).toHaveLength(1);
     expect(leftBeside(path)).toEqual([]);

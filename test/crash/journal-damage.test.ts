@@ -1,5 +1,5 @@
-// Truncates a real journal at every byte and flips every bit: it opens without help, no entry has another entry's key or body,
-// undamaged records are complete, damage is reported and copied aside, and the next record is safe.
+// Truncates a real journal at every byte and flips every bit: the journal opens without help, no entry has another entry's key
+// or body, undamaged records are complete, damage is reported and copied aside, and the next record is safe.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -16,14 +16,14 @@ import { recordFigure } from "../support/figures.mjs";
 
 let path = "";
 let whole: Buffer = Buffer.alloc(0);
-/** Each entry after each of its records, oldest first. */
+/** By entry, its content after each of its records, oldest first. */
 let history = new Map<string, Entry[]>();
 
 function open(at = path): Journal {
   return fileJournal(at, { now: clock(Date.UTC(2026, 10, 22)), actor: ada });
 }
 
-/** A journal with a history: steps, links, hostile strings, and a single-record entry at each end. */
+/** The first and the last entry have a single record each; others have steps, links or hostile strings. */
 beforeEach(async () => {
   path = join(folder(), "journal.ndjson");
   history = new Map();
@@ -52,7 +52,7 @@ interface Survey {
   readonly damages: number;
 }
 
-/** The readable entries of the journal and the number of reported damages, computed in memory for speed. */
+/** Reads the journal in memory, because thousands of damaged journals are read. */
 function survey(bytes: Buffer): Survey {
   const scan = { found: [] as FoundRecord[], damage: [] as Damage[], torn: undefined as Damage | undefined };
   scanBytes(bytes, { offset: 0, line: 1 }, scan);
@@ -62,22 +62,20 @@ function survey(bytes: Buffer): Survey {
   return { entries, damages: scan.damage.length + (scan.torn ? 1 : 0) };
 }
 
-/** Entries that equal none of their own records: with another key, body or host, or a state that they never had. */
+/** Entries that equal none of their own records, such as an entry with another entry's key, body or state. */
 function inventedEntries(entries: readonly Entry[]): Entry[] {
   return entries.filter((entry) => !(history.get(entry.id) ?? []).some((shown) => textOf(shown) === textOf(entry)));
 }
 
-/** An entry as a comparable text. */
 function textOf(entry: Entry): string {
   return recordContent(entry, { by: ada });
 }
 
-/** Entries as comparable texts. */
 function normal(entries: readonly Entry[]): string[] {
   return entries.map(textOf).sort();
 }
 
-/** The records that each entry still has if the bytes from `from` to `to` are lost, oldest first. */
+/** By entry, the records that remain if the bytes from `from` to `to` are lost, oldest first. */
 function recordsWithout(from: number, to: number): Map<string, Entry[]> {
   const left = new Map<string, Entry[]>();
   let offset = 0;
@@ -138,7 +136,7 @@ test("every flipped bit loses one record at most, and is reported", () => {
   expect(bad).toBe(0);
 });
 
-/** How many lines of the damaged journal are neither in the journal nor in a copy beside it, whole or split once. */
+/** Counts lines of the damaged journal that are neither in the journal nor in a copy beside it, whole or split once. */
 function countLostLines(damaged: Buffer, at: string): number {
   const files = readdirSync(dirname(at)).map((name) => readFileSync(join(dirname(at), name)));
   const isKept = (bytes: Buffer): boolean => files.some((file) => file.includes(bytes));

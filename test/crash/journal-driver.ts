@@ -1,5 +1,5 @@
-// A process that works on a journal, for tests that kill, stop and starve it. Bundled by `journal-processes.ts`; its first
-// argument is a `Task` as JSON. It writes each line in one call, so that a killed process never leaves an incomplete line.
+// A process that works on a journal, for tests that kill, stop or slow it. journal-processes.ts bundles it, and its first
+// argument is a `Task` as JSON. It writes each line in one call, so that a kill never leaves an incomplete line.
 import * as fs from "node:fs";
 import { Failure } from "../../src/errors.ts";
 import { fileJournal } from "../support/file-journal.ts";
@@ -18,11 +18,11 @@ export interface Task {
   readonly fresh?: boolean;
   readonly times?: number;
   readonly waitMs?: number;
-  /** States to record after each admission, in order. */
+  /** The states to record after each admission, in order. */
   readonly states?: readonly ("unknown" | "done" | "refused")[];
-  /** True to continue with the next state if a state cannot be recorded. */
+  /** True to continue with the next state if recording a state fails. */
   readonly stubborn?: boolean;
-  /** A missing file that is looked up right before the work, as a marker in a trace of system calls. */
+  /** A missing file that is looked up right before the work, to mark that moment in a trace of system calls. */
   readonly marker?: string;
 }
 
@@ -58,7 +58,6 @@ async function admit(journal: Journal, task: Task): Promise<void> {
   }
 }
 
-/** Admits several entries at the same time, each with its states. */
 async function together(journal: Journal, task: Task): Promise<void> {
   const each = Array.from({ length: task.times ?? 1 }, async (_, index) => {
     try {
@@ -72,7 +71,7 @@ async function together(journal: Journal, task: Task): Promise<void> {
   say({ released: "all" });
 }
 
-/** For each path on standard input, takes its lock in competition with other processes, and reports a second holder. */
+/** Takes the lock of each path on standard input in competition with other processes, and reports a second holder. */
 async function contend(means: LockMeans): Promise<void> {
   const { createInterface } = await import("node:readline");
   for await (const path of createInterface({ input: process.stdin })) {

@@ -1,4 +1,4 @@
-// Kills a process at each of its file calls: requests were durable when they were sent, and the next process continues without
+// Kills a process at each of its file calls: a request was durable when it was sent, and the next process continues without
 // help.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ function newTask(nativeLocks: boolean, more: Partial<Task> = {}): Task {
 }
 
 interface Calls {
-  /** How often the main thread makes a call: before the work starts, and until it ends. */
+  /** How often the main thread makes the call before the work starts, and until the work ends. */
   readonly before: number;
   readonly until: number;
 }
@@ -61,7 +61,6 @@ function countCalls(task: Task, names: readonly string[], last = '"{\\"released\
   return counts;
 }
 
-/** All points, or every nth of them. */
 function pointsOf(counts: Map<string, Calls>, step: number): Point[] {
   const all = [...counts].flatMap(([call, { before, until }]) =>
     Array.from({ length: until - before }, (_, index) => ({ call, nth: before + index + 1, text: "" })),
@@ -75,10 +74,10 @@ function sentLine(run: Traced): Line | undefined {
   return run.lines.find((line) => line.sent !== undefined);
 }
 
-/** The driver's intent with another request text: a resumed entry must send the driver's text. */
+/** The request text differs from the driver's, because a resumed entry must send the driver's text. */
 const intentOf = (fingerprint: string): Intent => requestOf(fingerprint, "other bytes");
 
-/** Checks the journal that a killed process left, and continues with it. */
+/** Checks the journal that a killed process left, and continues the killed process's request. */
 async function expectSound(task: Task, run: Traced, where: string): Promise<void> {
   const means = { self: identify(process.pid), kernel: task.nativeLocks ? loadKernelLock() : undefined };
   const journal = fileJournal(task.path, { now: Date.now, actor: ada, locks: { means: () => means, waitMs: 300 } });
@@ -103,9 +102,9 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
 }
 
 /**
- * Kills a process right before one of its calls and checks the journal afterwards. Repeats a missed point, because Node's threads
- * may wake the main thread and shift its count by a read or two.
- * @returns 1 if the process was killed
+ * Kills a process right before a call and checks the journal afterwards. Repeats a missed point, because Node's threads may wake
+ * the main thread and shift its count by a read or two.
+ * @returns 1 if the process was killed, otherwise 0
  */
 async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {
   for (let tries = 0; tries < 4; tries += 1) {
@@ -195,7 +194,7 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     expect(killed).toBeGreaterThanOrEqual(points.length - 1); // A wake-up of Node's own may shift a read.
   }, 600_000);
 
-  /** Writes and syncs of the main thread after the marker, with the files' paths. */
+  /** The writes and syncs of the main thread after the marker, with the paths of their files. */
   function traceOf(
     task: Task,
     inject: readonly string[] = [],

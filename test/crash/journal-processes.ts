@@ -1,4 +1,4 @@
-// Starts processes that work on a journal: builds the driver once and reads its lines.
+// Starts processes of journal-driver.ts, and reads the lines that they print.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -27,12 +27,11 @@ export interface Line {
   readonly removed?: number;
 }
 
-/** A journal in the test's own process. */
+/** Opens the journal in the test's own process. */
 export function journalAt(path: string): Journal {
   return fileJournal(path, { now: Date.now, actor: ada });
 }
 
-/** Builds the driver, and removes it after the tests of the file. */
 export async function buildDriver(): Promise<string> {
   const { path, remove } = await bundleDriver(join(import.meta.dirname, "journal-driver.ts"));
   afterAll(remove);
@@ -42,7 +41,7 @@ export async function buildDriver(): Promise<string> {
 export interface Started {
   readonly child: ChildProcess;
   readonly lines: Line[];
-  /** The next line, or undefined at the end. */
+  /** @returns the next line, or undefined after the last line */
   next(): Promise<Line | undefined>;
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
@@ -65,7 +64,6 @@ export function start(driver: string, task: Task): Started {
   return { child, lines, next, ended };
 }
 
-/** Runs the driver to its end. @returns its lines */
 export async function runToEnd(driver: string, task: Task): Promise<Line[]> {
   const started = start(driver, task);
   while ((await started.next()) !== undefined);
@@ -81,7 +79,7 @@ export interface Traced {
   readonly stderr: string;
 }
 
-/** Runs the driver under strace. Its `when=<n>` counts per thread, and only the main thread makes the journal's calls. */
+/** The injection `when=<n>` of strace counts in each thread, and only the main thread makes the journal's calls. */
 export function runTraced(driver: string, options: { task: Task; strace: readonly string[] }): Traced {
   const command = ["-f", "-qq", "-s", "300", ...options.strace, process.execPath, driver, JSON.stringify(options.task)];
   const run = spawnSync("strace", command, { encoding: "utf8", timeout: 60_000 });

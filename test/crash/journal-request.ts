@@ -1,7 +1,7 @@
-// The request that `journal-driver.ts` admits in its own process, and that tests then continue.
+// The request that journal-driver.ts sends, and that a test then continues.
 import type { Intent } from "../../src/journal/journal.ts";
 
-/** The intent of a request: equal fingerprints mean equal requests. */
+/** Equal fingerprints mean equal requests. */
 export function requestOf(fingerprint: string, request_text: string): Intent {
   return {
     operation: "oauth_client.create",

@@ -1,5 +1,5 @@
-// Access-key commands to disturb, with their preparation and recovery. The legacy contract has no idempotency key, so the
-// conditions are: one POST, no orphan, no unreported loss of a secret.
+// Commands for access keys that tests disturb, with their preparation and recovery. The legacy contract has no idempotency key,
+// so that the conditions are: at most one POST, no orphan, and no unreported loss of a secret.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -11,11 +11,10 @@ import { type Run, type Scene, type Stage, undisturbed } from "./harness.ts";
 
 const secretName = "key.secret";
 
-/** A prepared run of a command. */
 export interface Arranged {
   readonly at: Home;
   readonly words: readonly string[];
-  /** The prefix of the names of all keys that the run creates. */
+  /** The names of all keys that the run creates start with this text. */
   readonly name: string;
   /** The key that is rotated or replaced. */
   readonly old?: { readonly id: string; readonly secret: string };
@@ -24,11 +23,11 @@ export interface Arranged {
 export interface KeyWork {
   readonly name: string;
   arrange(desk: KeysDesk, name: string): Promise<Arranged>;
-  /** Paths of the POST that the command sends at most once. */
+  /** Matches the path of the POST that the command may send only once. */
   readonly posts: RegExp;
-  /** Further conditions right after the crash. @returns violations */
+  /** Other conditions right after the fault. @returns violations */
   atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
-  /** Further conditions after recovery. @returns violations */
+  /** The conditions after recovery. @returns violations */
   inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
 }
 
@@ -36,7 +35,7 @@ function delivered(at: Home): string | undefined {
   return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
 }
 
-/** Expects one live key with a delivered secret if the journal has created one, otherwise none. @returns violations */
+/** One key must be live, with its secret delivered, if the journal has created one. @returns violations */
 async function wrongKeys(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
@@ -87,7 +86,7 @@ export const rotate: KeyWork = {
   posts: /\/rotate$/,
   async arrange(desk) {
     const { at, own } = await desk.withProfile();
-    // The first rotation records in the profile which key is its own.
+    // Only the first rotation records in the profile which key is the profile's own.
     const first = await undisturbed(at, ["keys", "rotate", own.id, "--update-profile", "--yes"]);
     if (first.code !== 0) throw new Error(first.stderr);
     return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile", "--yes"] };
@@ -98,7 +97,7 @@ export const rotate: KeyWork = {
   },
 };
 
-/** A creation with a lost response: recovery finds the key, revokes it and creates another. */
+/** After a lost response, recovery finds the key, revokes it and creates another. */
 export const recover: KeyWork = {
   name: "journal recover of a key",
   posts: /^\/api\/v1\/access-keys$/,
@@ -108,14 +107,14 @@ export const recover: KeyWork = {
     const words = ["keys", "create", "--name", name, "--marker", "--secret-file", secretName, "--retry-for", "0"];
     const { code, stderr } = await undisturbed(at, words, { env: { INTEG_TIMEOUT: "1s" } });
     if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
-    // Recovery looks for the request's key only after the request's time limit.
+    // Recovery looks for the key only after the time limit of the lost request.
     await wait(1200);
     return { at, name, words: ["journal", "recover", "--replace-lost-secret"] };
   },
   inTheEnd: wrongKeys,
 };
 
-/** How a recovery ended, with the consent that it needed. */
+/** How a recovery ended, and which consent it needed. */
 type Path =
   | "nothing to do"
   | "finished"
@@ -126,8 +125,8 @@ type Path =
   | "confirmed";
 
 /**
- * Follows the program's next steps: `journal recover`, then the command that its exit code calls for.
- * @returns how the recovery ended, or an error that describes a dead end
+ * Follows the program's next steps: `journal recover`, then the command that its exit code requires.
+ * @returns how the recovery ended, or an error if no next step finished the work
  */
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;
@@ -152,7 +151,7 @@ async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | 
   return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);
 }
 
-/** Recovers a profile whose own secret was revoked: another profile rotates its key. */
+/** If a profile's own secret no longer works, another profile rotates its key. */
 async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
   const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.here;
   const words = [
@@ -185,7 +184,7 @@ async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string 
   return "locked out, told the way out";
 }
 
-/** Files of the home, other than destinations, that contain a key's secret or were reserved for a secret and not removed. */
+/** Files outside the destinations that contain a key's secret, or that were reserved for a secret and not removed. */
 function strayFiles(at: Home): string[] {
   return readdirSync(at.folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -219,7 +218,7 @@ export class KeyStage implements Stage {
     if (posts > begun) findings.lostKeys.push(`${where}: ${posts} POSTs, ${begun} in the journal`);
     if (posts > 1) findings.duplicates.push(`${where}: ${posts} POSTs`);
     if (/a bug in integ/.test(ended.stderr)) findings.bugs.push(`${where}: ${ended.stderr}`);
-    // A delivered secret is a success even if its last record is not on disk, but then a warning must say so.
+    // A delivery succeeds even if its last record is not on disk, but then integ must warn.
     if (fault?.errno && ended.code === 0 && !ended.stderr.includes("could not be"))
       findings.falseSuccesses.push(`${where}: nothing was said`);
     for (const words of (await this.#work.atOnce?.(this.#desk, this.#arranged)) ?? [])
@@ -243,7 +242,7 @@ export class KeyStage implements Stage {
   }
 }
 
-/** Defines the scenes of a test file, which share one desk. */
+/** The scenes of a test file share one service. */
 export function keyScenes(): (work: KeyWork) => Scene {
   let desk: KeysDesk;
   let number = 0;
@@ -253,7 +252,7 @@ export function keyScenes(): (work: KeyWork) => Scene {
   afterAll(() => desk.close());
   return (work) => ({
     name: work.name,
-    // Recovery searches the list only for a key that may not have been created.
+    // A recovery of `keys rotate` does not search the list, because it creates no key.
     settle: work === rotate ? undefined : () => desk.service.settle(),
     async stage({ through } = {}) {
       await desk.renew();

@@ -1,4 +1,4 @@
-// SIGKILL at every file and network call of `journal claim`: the secret is at its destination or still kept, and a second claim
+// Kills `journal claim` at every file and network call: the secret is at its destination or still kept, and a second claim
 // finishes. If the second claim names another destination, the first contains no secret and no reserve.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -33,7 +33,7 @@ async function playAt(
   return { found, hit };
 }
 
-/** Claims to another destination after a kill. @returns the violations, or undefined if the claim was not killed there */
+/** @returns the violations after a claim to another destination, or undefined if the first claim was not killed */
 async function claimedElsewhere(point: Point): Promise<string[] | undefined> {
   const stage = await claiming.stage();
   const { at, account, words } = stage;
@@ -73,7 +73,7 @@ describe.skipIf(isMissing("strace"))("a killed journal claim", () => {
   });
 });
 
-/** Forgets again after a kill. @returns the violations, or undefined if the command was not killed there */
+/** @returns the violations after a second `forget`, or undefined if the first command was not killed */
 async function forgottenAgain(point: Point): Promise<string[] | undefined> {
   const stage = await scene(forget).stage();
   const { at, words } = stage;
@@ -84,7 +84,7 @@ async function forgottenAgain(point: Point): Promise<string[] | undefined> {
     const { state } = readJournal(at.path("state", "journal.ndjson"))[0]!;
     const wrong = kept.map((name) => `${name} is kept (${state}, typed again: exit ${again.code})`);
     if (state !== "abandoned") wrong.push(`it is ${state}`);
-    // The second command finished, or reported that no secret is left to forget.
+    // Exit 2 reports that no secret is left to forget.
     if (![0, 2].includes(again.code!)) wrong.push(`typed again: exit ${again.code}: ${again.stderr}`);
     return wrong;
   } finally {
@@ -96,7 +96,7 @@ describe.skipIf(isMissing("strace"))("a killed journal forget", () => {
   it("that is repeated leaves no copy of the secret", { timeout: 7_200_000 }, async () => {
     const all = changingPoints(await pointsOf(scene(forget)));
     if (countsOnly) return console.log(`count: journal forget: ${all.length}`);
-    // The last six points are between the record and the removal of the copy.
+    // The last six calls are between the record and the removal of the copy.
     const points = isFull ? all : [...spread(all.slice(0, -6), 2), ...spread(all.slice(-6), 3)];
     const { found, hit } = await playAt(points, forgottenAgain);
     recordFigure("kill", { points: all.length, hit, violations: found.length }, "journal forget, typed again");

@@ -1,4 +1,4 @@
-// SIGKILL at every file and network call of a creation, for each kind of destination, then `journal recover`: no client is
+// Kills a creation at every file and network call, for each kind of destination. After `journal recover`, no client is
 // duplicated and no secret is lost.
 import {
   clientScenes,

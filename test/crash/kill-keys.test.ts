@@ -1,5 +1,5 @@
-// SIGKILL at every file and network call of `keys create`, `keys rotate` and `keys rotate --by-replacement`, then the printed
-// steps: one POST at most, no orphan, no unreported loss of a secret.
+// Kills `keys create`, `keys rotate` and `keys rotate --by-replacement` at every file and network call. After the printed next
+// steps, at most one POST was sent, no key is an orphan, and no secret is lost without a report.
 import { killTest } from "./harness.ts";
 import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 

@@ -1,5 +1,5 @@
-// SIGKILL at every file and network call of a rotation and of a recovery, then `journal recover`: no client is duplicated and no
-// secret is lost.
+// Kills a rotation and a recovery at every file and network call. After `journal recover`, no client is duplicated and no secret
+// is lost.
 import { clientScenes, recover, recoverUnsent, rotate, rotateToThree } from "./client-scenes.ts";
 import { killTest } from "./harness.ts";
 

@@ -1,4 +1,4 @@
-// SIGKILL at every call during deliveries to three and to five destinations, some of them secret stores, then recovery: every
+// Kills deliveries to three and to five destinations, some of them secret stores, at every call. After recovery, every
 // destination has the current secret, Vault has each secret once, and the old client was not revoked too early.
 import { stayInThisProcess } from "../support/program.ts";
 import { isMissing } from "../support/tools.mjs";
@@ -10,7 +10,7 @@ const scene = clientScenes();
 const { withFile, withAll, withCluster } = storePlaces();
 const deliveries = { of: deliveryPoints, isDistinct: true };
 
-// A killed command always has its own process; its recovery can run in this process.
+// Only a killed command needs its own process: its recovery runs in this process, even in a full run.
 stayInThisProcess();
 
 if (!isMissing("libsodium")) {
@@ -18,6 +18,6 @@ if (!isMissing("libsodium")) {
   killTest(scene({ ...rotateTo(withAll), childKilled: [1, 12] }), { sample: 2, ...deliveries });
 }
 
-// kubectl makes more calls than all other programs together, and leaves no state to recover.
+// The calls of kubectl are not points, because they outnumber all others and leave no state to recover.
 if (!isMissing("kubectl", "openssl"))
   killTest(scene({ ...rotateTo(withCluster), ownCallsOnly: true }), { sample: 2, ...deliveries });

@@ -1,5 +1,5 @@
-// A second kill during the recovery from the first: after two kills at any points, a third attempt finishes. A full run has one
-// first kill for each possible state, and kills the recovery from it at every changing call.
+// Kills the recovery from a first kill. After two kills at any points, a third attempt finishes. A full run has one first kill
+// for each possible state, and kills the recovery from it at every changing call.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";
@@ -14,8 +14,8 @@ import { isMissing } from "../support/tools.mjs";
 const scene = clientScenes();
 
 /**
- * Recovery after the scene's command was killed at a point. The number of calls that wake threads differs between runs and may
- * shift the point: the kill is repeated until it leaves the same state as the first time.
+ * Repeats the first kill until it leaves the same state as the first time, because the number of calls that wake threads differs
+ * between runs and may shift the point.
  */
 function recoveryAfter(work: ClientWork, first: Point): ClientWork {
   let remains: string | undefined;
@@ -40,7 +40,7 @@ function recoveryAfter(work: ClientWork, first: Point): ClientWork {
 
 const sample = { first: 1, second: 2 };
 
-/** The points of the first kill. A sample leaves out the first and the last changing call. */
+/** A sample omits the first and the last changing call. */
 async function firstKillsOf(work: ClientWork): Promise<Point[]> {
   const points = changingPoints(await pointsOf(scene(work)));
   return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);

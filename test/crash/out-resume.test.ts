@@ -1,5 +1,5 @@
-// Kills `--out` at every file and network call, and again when `--resume` continues: the resulting file must equal, byte for
-// byte, the file of an undisturbed run.
+// Kills `--out` at every file and network call, and again when `--resume` continues. The resulting file equals, byte for byte,
+// the file of an undisturbed run.
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ beforeAll(async () => {
   const pages = pagesOf([0, 3, 1, 0, 4, 2]);
   server = await startListServer((asked) => {
     const page = pages(asked);
-    // The program notes its offset once a second: the delay causes a note halfway.
+    // The program records its offset once a second: this delay makes it record an offset in the middle of the list.
     const delayMs = asked.token === "token-3" ? 1100 : 0;
     return (response) =>
       void wait(delayMs).then(() => response.writeHead(200, { "content-type": "application/json" }).end(page));
@@ -38,7 +38,7 @@ class WalkStage implements Stage {
     return Promise.resolve();
   }
 
-  /** Resumes with a kill at the same point, then resumes to the end. */
+  /** Kills the resumed command at the same point, and then resumes again. */
   async recover({ findings, where, fault }: Run): Promise<string> {
     const resume = [...this.words, "--resume"];
     const again = await this.at.integ(resume, { under: killedAt(fault!.point) });
@@ -59,7 +59,7 @@ class WalkStage implements Stage {
   }
 }
 
-/** True if this run or an earlier run completed the file. */
+/** Exit 2 with this message means that an earlier run completed the file. */
 function hasEnded({ code, stderr }: Ended): boolean {
   return code === 0 || (code === 2 && stderr.includes("there is nothing to resume"));
 }

@@ -1,5 +1,5 @@
-// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges, no client is duplicated
-// or lost, and a failed item stops no other item. Kills are in policy-killed.test.ts.
+// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges, no client is
+// duplicated or lost, and a failed item stops no other item. Kills are in policy-killed.test.ts.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -34,7 +34,7 @@ const creationFaults = ["drop=after", "secret=withheld", "drop=before", "status=
 
 describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty items with %s", (kind) => {
   const names = many(30);
-  // The faults hit five consecutive creations of thirty, at any position.
+  // The faults affect five consecutive creations of thirty, at any position.
   const at = isFull ? Array.from({ length: 26 }, (_, after) => after) : [2];
   const counted = { runs: 0, "items that failed": 0, "others unfinished": 0, "secrets outside": 0, wrong: 0 };
   afterAll(() => {
@@ -96,7 +96,7 @@ describe("thirty items with five due rotations", () => {
           counted["items that failed"] += resultsIn(first).filter((result) => result === "failed").length;
           expect(await brokenFiles(account, home, names), `${fault} after=${after} ${kind}, immediately`).toEqual([]);
           expect(await isAnyAboveSlots(account)).toBe(false);
-          // A failed read stops a plan; a failed proof leaves the old client working until the next run.
+          // A plan stops at a failed read, and a failed proof leaves the old client working until the next run.
           for (let run = 0; run < 2; run += 1) await home.integ(words);
           const [wrong, strayed] = [await violationsOf(account, home, names), strayFilesIn(home)];
           counted.wrong += wrong.length;
@@ -136,7 +136,7 @@ describe("simultaneous apply and recover", () => {
       const settled = await home.integ(words);
       expect({ code: settled.code, stderr: settled.stderr }).toEqual({ code: 0, stderr: "" });
       expect(await violationsOf(account, home, names)).toEqual([]);
-      // A secret lost with its response requires one more client; later runs create none.
+      // A secret lost with its response requires one more client. Later runs create no client.
       expect((await account.clients()).length - before).toBe(isRotation ? names.length : 2 * names.length);
     } finally {
       home.remove();

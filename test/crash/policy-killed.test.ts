@@ -1,9 +1,9 @@
-// `integ apply` of five items, killed before each of its system calls. A run is recorded once. A call without an effect on disk or
-// network leaves the previous state, so the test plays only different states: it restores each on the disk and in the service, lets
-// the program finish, and compares the result with the service.
+// Kills `integ apply` of five items before each of its system calls. The run is recorded once. A call that changes neither disk
+// nor network leaves the previous state, so that only different states are played: the test restores each on the disk and in the
+// service, lets the program finish, and compares the result with the service.
 //
-// INTEG_TEST_FULL=1 plays every state, in both ways of recovery, otherwise a sample. INTEG_TEST_RESULTS=<file> keeps a line
-// for each state and skips states that it already has, so that an interrupted run continues.
+// INTEG_TEST_FULL=1 plays every state with both ways of recovery, any other run a sample. INTEG_TEST_RESULTS=<file> keeps a line
+// for each state, so that an interrupted run continues.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,11 +38,11 @@ import { isMissing } from "../support/tools.mjs";
 const names = many(5);
 const { INTEG_TEST_RESULTS: resultsFile } = process.env;
 
-/** The commands that a user may type after the crash. */
+/** The commands that a user may type after the kill. */
 const ways = ["apply", "journal recover, then apply"] as const;
 type Way = (typeof ways)[number];
 
-/** The killed run's changes to the items. */
+/** The item changes of the killed run. */
 type Work = "creates" | "rotates" | "begins an overlap" | "ends an overlap";
 
 interface Scene {
@@ -68,11 +68,10 @@ const scenes: readonly Scene[] = [
   { name: "ends overlaps of three keys and two clients", work: "ends an overlap", ...mixedScene },
 ];
 
-/** Milliseconds after which a list proves that a key is missing; an earlier apply leaves the item unfinished. */
+/** Only a list that is this many milliseconds later than a request proves that its key is missing. */
 const settleMs = 16_000;
-/** The length of the overlaps. */
 const shortOverlap = "1s";
-/** Milliseconds after which an overlap has ended by the service's clock, which responses give in whole seconds. */
+/** Milliseconds until an overlap has ended by the service's clock. Responses give that clock in whole seconds. */
 const overlapMs = 2500;
 
 let service: RewindableService;
@@ -111,7 +110,6 @@ async function countCreated(): Promise<number> {
   return (await account.clients()).length + (await keysOf(account)).length;
 }
 
-/** All violations of a state, before and after its recovery. */
 async function violationsIn(at: Home, scene: Scene, way: Way): Promise<string[]> {
   const wrong: string[] = [];
   if (await isAnyAboveSlots(account)) wrong.push("more than 20 clients");
@@ -120,7 +118,7 @@ async function violationsIn(at: Home, scene: Scene, way: Way): Promise<string[]>
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
   const before = await countCreated();
   wrong.push(...(await converge(at, scene, way)), ...(await violationsOf(account, at, names)));
-  // A client of an interrupted run is replaced only if its secret is lost; a missing client is created once.
+  // A client of a killed run is replaced only if its secret is lost, and a missing client is created once.
   const made = (await countCreated()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
   const strayed = strayFilesIn(at);
@@ -189,7 +187,7 @@ describe.skipIf(isMissing("strace"))("integ apply killed before any call", () =>
     async (name, scene) => {
       const { at, steps, states, endedAt } = runs.get(scene)!;
       if (scene.keys.length > 0) await sleep(Math.max(0, endedAt + settleMs - performance.now()));
-      // A sample leaves out the first and the last state, which are the start and the end of the run.
+      // A sample omits the first and the last state, which are the start and the end of the run.
       const chosen = isFull ? partOf(states) : spread(states, scene.sample + 2).slice(1, -1);
       const wrong: string[] = [];
       let played = 0;

@@ -1,4 +1,4 @@
-// The policies whose `integ apply` is disturbed, and the conditions for the account afterwards.
+// The policies of disturbed `integ apply` runs, and the conditions for the account afterwards.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
@@ -8,10 +8,10 @@ import { filesWithSecrets } from "./client-audit.ts";
 
 export interface PolicyOptions {
   readonly names: readonly string[];
-  /** Names of access keys; the others are OAuth clients. */
+  /** The names that are access keys. The other names are OAuth clients. */
   readonly keys?: readonly string[];
   readonly scopes?: string;
-  /** Items with more scopes than the others. */
+  /** The items with more scopes than the others. */
   readonly wider?: readonly string[];
   readonly keyScope?: string;
   readonly overlap?: string;
@@ -21,10 +21,10 @@ export const applyWords = ["apply", "--yes", "--json", "-q"];
 export const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
 export const widerScopes = "entity:read, organization:read";
 export const widerKeyScope = "*";
-/** The prefix of every key's secret in the sandbox. */
+/** Every key secret of the sandbox starts with this text. */
 export const keySecretStart = "sbx_us_aks_";
 
-/** The text of a policy. Its clients alternate between two service accounts, so that thirty clients have slots. */
+/** The clients alternate between two service accounts, because one account has slots for only 20 clients. */
 export function policyText({ us }: Pick<Service, "us">, policy: PolicyOptions): string {
   const { names, keys = [], scopes = "entity:read", wider = [], keyScope = "push-ingest:*", overlap = "0s" } = policy;
   const accounts = [us.service_account_id, us.caller_service_account_id];
@@ -65,7 +65,7 @@ export function homeWith(service: Pick<Service, "us" | "env">, names: PolicyOpti
   return home;
 }
 
-/** A home with a profile that has its own key and can exchange keys for tokens, which proves new keys. */
+/** The profile has its own key and exchanges keys for bearer tokens, to prove new keys. */
 export async function homeWithProfile(service: Pick<Service, "us">, names: PolicyOptions): Promise<Home> {
   const { us } = service;
   const home = new Home();
@@ -86,7 +86,7 @@ export function resultsIn({ stdout }: Ended): string[] {
 interface Delivered {
   readonly client_id?: string;
   readonly client_secret?: string;
-  /** The id of a key. */
+  /** Present only for a key. */
   readonly id?: string;
   readonly secret?: string;
 }
@@ -113,20 +113,19 @@ interface ListedKey {
   readonly status: string;
 }
 
-/** The keys of items, including revoked ones. Keys that the program creates have a marker in their names. */
+/** The keys of items, including revoked keys. The names of keys that the program creates end with a marker. */
 export async function keysOf(account: Account): Promise<ListedKey[]> {
   const all = (await account.service.control("GET", "/access_keys")) as ListedKey[];
   return all.filter(({ name }) => /^item-\d+(?:-[0-9a-f]{12})?$/.test(name));
 }
 
-/** Revokes all clients and all keys of items. */
 export async function clearAll(account: Account): Promise<void> {
   await account.clear();
   for (const { id, status } of await keysOf(account))
     if (status !== "revoked") await account.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
 }
 
-/** Violations after the last run: each item must have exactly one live client or key, whose secret is in its file. */
+/** After the last run, each item must have exactly one live client or key, whose secret is in its file. */
 export async function violationsOf(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   const keys = (await keysOf(account)).filter(({ status }) => status === "active").map(({ id }) => id);
@@ -142,7 +141,7 @@ export async function violationsOf(account: Account, home: Home, names: readonly
   return found;
 }
 
-/** Items whose file exists but whose secret does not work. */
+/** Items with a file whose secret does not work. */
 export async function brokenFiles(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
   for (const name of names) {

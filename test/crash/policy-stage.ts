@@ -1,4 +1,4 @@
-// Scenes in which `integ apply`, or the recovery after it, is disturbed.
+// Scenes that disturb `integ apply`, or the recovery after it.
 import { afterAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { journalOf, unsettledIn } from "../support/journal-file.ts";
@@ -12,7 +12,7 @@ export const names = ["first", "second"];
 export interface PolicyWork {
   readonly name: string;
   readonly words: readonly string[];
-  /** How many requests of an earlier apply are lost. */
+  /** How many requests of an earlier `apply` are lost. */
   readonly lost?: number;
 }
 
@@ -62,7 +62,7 @@ export class PolicyStage implements Stage {
   }
 }
 
-/** Defines the scenes of a test file, which share one service. The service is restarted after 100 stages. */
+/** The scenes of a test file share one service, which is restarted after 100 stages. */
 export function policyScenes(): (work: PolicyWork) => Scene {
   let service: Service | undefined;
   let used = 0;

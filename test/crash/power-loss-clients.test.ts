@@ -1,4 +1,4 @@
-// Power cuts during a command that creates or replaces a client. Unlike a kill, a power cut may lose unsynced data.
+// Cuts the power during a command that creates or replaces a client. Unlike a kill, a power cut may lose unsynced data.
 import { create, createTo, createToProfile, replace, rotate } from "./client-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
 import { clientWork, together } from "./power-loss-scenes.ts";

@@ -1,4 +1,4 @@
-// The contents of a folder that strict POSIX allows after a power cut: a file has the content of its last sync, a folder the names
+// The states of a folder that strict POSIX allows after a power cut: a file has the content of its last sync, a folder the names
 // of its last sync, and each unsynced change may be lost independently.
 import { createHash } from "node:crypto";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ interface Node {
   readonly bytes: Buffer;
 }
 
-/** The content of a folder. Files and folders have numbers; paths are relative to the folder, whose own path is "". */
+/** The content of a folder. Files and folders have numbers. Paths are relative to the folder, whose own path is "". */
 export interface Image {
   readonly nodes: ReadonlyMap<number, Node>;
   readonly names: ReadonlyMap<string, number>;
@@ -50,7 +50,6 @@ export function readImage(folder: string): Image {
   return { nodes, names };
 }
 
-/** Makes a folder equal to the image. */
 export function writeImage({ nodes, names }: Image, folder: string): void {
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
   const written = new Map<number, string>();
@@ -67,7 +66,7 @@ export function writeImage({ nodes, names }: Image, folder: string): void {
   }
 }
 
-/** @returns a text that is equal for images that no program can distinguish */
+/** @returns the same text for images that no program can distinguish */
 export function fingerprintOf({ nodes, names }: Image): string {
   const links = new Map<number, number>();
   for (const number of names.values()) links.set(number, (links.get(number) ?? 0) + 1);
@@ -86,7 +85,7 @@ function digestOf(bytes: Buffer): string {
   return known;
 }
 
-/** The outcome of an unsynced operation. A torn write keeps its first half; an empty write keeps only its length. */
+/** The outcome of an unsynced operation. A torn write keeps its first half, an empty write only its length. */
 type Fate = "kept" | "lost" | "torn" | "empty";
 
 interface Change {
@@ -94,7 +93,7 @@ interface Change {
   readonly isSynced: boolean;
 }
 
-/** Removes the syncs from the operations, and marks each operation that a later sync made durable. */
+/** Marks each operation that a later sync made durable, and omits the syncs. */
 function changesOf(operations: readonly FileOperation[], start: Image): Change[] {
   const folders = new Map([...start.names].filter(([, node]) => start.nodes.get(node)!.isFolder));
   const done: { operation: Change["operation"]; on: number; isSynced: boolean }[] = [];
@@ -116,7 +115,6 @@ function folderOf(operation: Named): string {
   return folder === "." ? "" : folder;
 }
 
-/** The image after the changes, each with its fate. */
 function imageWith(start: Image, changes: readonly Change[], fateOf: (index: number) => Fate): Image {
   const nodes = new Map(start.nodes);
   const names = new Map(start.names);
@@ -133,7 +131,7 @@ function imageWith(start: Image, changes: readonly Change[], fateOf: (index: num
   return reachable({ nodes, names });
 }
 
-/** The image after one more operation. Unlike a power cut, a kill loses no completed operation. */
+/** A kill, unlike a power cut, loses no completed operation. */
 export function imageAfter(image: Image, operation: FileOperation): Image {
   if (operation.kind === "sync") return image;
   return imageWith(image, [{ operation, isSynced: true }], () => "kept");
@@ -154,7 +152,7 @@ function apply(
   }
 }
 
-/** Cache of file contents after each write: thousands of states share all but the last few writes. */
+/** The file contents after each write. Thousands of states share all but their last few writes. */
 const written = new WeakMap<Buffer, Map<Written, Map<Fate, Buffer>>>();
 
 function cachedBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
@@ -177,12 +175,12 @@ function bytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
   const kept = fate === "torn" ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes;
   const after = Buffer.alloc(Math.max(before.length, at + kept.length));
   before.copy(after);
-  // With the fate `empty` only the length changes: bytes after the old end read as zeros.
+  // With the fate `empty` only the length changes, and the bytes after the old end read as zeros.
   if (fate !== "empty") kept.copy(after, at);
   return after;
 }
 
-/** The image without names whose folder is missing. */
+/** Removes names whose folder is missing. */
 function reachable({ nodes, names }: Image): Image {
   const there = new Map<string, number>();
   for (const [path, node] of [...names].toSorted(([a], [b]) => a.length - b.length)) {
@@ -192,18 +190,18 @@ function reachable({ nodes, names }: Image): Image {
   return { nodes, names: there };
 }
 
-/** How many of the last unsynced operations are lost or kept in pairs. */
+/** The number of the last unsynced operations that are lost or kept in pairs. */
 const mostPaired = 10;
 
-/** A state of the disk after a power cut, with its description for messages. */
+/** A state of the disk after a power cut. `how` describes it for messages. */
 export interface State {
   readonly image: Image;
   readonly how: string;
 }
 
 /**
- * The possible states after a power cut. The unsynced operations are all kept, all lost, each lost alone, each kept alone, each
- * write torn (the others kept or lost), or lost and kept in pairs.
+ * The states that a power cut may leave. The unsynced operations are all kept, all lost, each lost alone, each kept alone, each
+ * write torn (the others kept or lost), or lost or kept in pairs.
  */
 export function* statesAfter(start: Image, operations: readonly FileOperation[]): Generator<State> {
   const changes = changesOf(operations, start);

@@ -1,10 +1,10 @@
-// Power cuts during a recovery or a claim, also after a killed command.
+// Cuts the power during a recovery or a claim, also after a killed command.
 import { claim, create, recover, recoverUnsent } from "./client-scenes.ts";
 import { powerCuts } from "./power-loss.ts";
 import { clientWork } from "./power-loss-scenes.ts";
 import { afterKill, type CutState } from "./power-loss-states.ts";
 
-/** True if the secret's file was just truncated to the secret's length: the next operations sync it and give it its name. */
+/** A reserve was just truncated to the secret's length. The next operations sync the file and give it its name. */
 function isCutToLength({ last }: Pick<CutState, "last">): boolean {
   return last?.kind === "cut" && last.length < 1000;
 }

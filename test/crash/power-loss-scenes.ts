@@ -1,4 +1,4 @@
-// Commands to interrupt by a power cut, each with its preparation and the conditions for every possible state, immediately and
+// Commands during which the power is cut, each with its preparation and the conditions for every possible state, immediately and
 // after recovery.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { KeysDesk } from "../e2e/keys-desk.ts";
@@ -15,13 +15,13 @@ import type { FileOperation, Image } from "./power-loss-disk.ts";
 import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
-/** One state after a power cut: how the command ended, and where to report violations. */
+/** A state after a power cut. `where` names the state in messages. */
 export interface PowerLossCase {
   readonly findings: Findings;
   readonly where: string;
-  /** The command's result; undefined if the power was lost before its end. */
+  /** The command's result, or undefined if the power was lost before its end. */
   readonly ended: Ended | undefined;
-  /** True if the secret was on the disk, complete and synced. */
+  /** True if the complete secret was synced. */
   readonly isSecretSynced: boolean;
 }
 
@@ -29,16 +29,16 @@ export interface PowerStage {
   readonly at: Home;
   readonly words: readonly string[];
   readonly input?: string;
-  /** Exit code of an undisturbed run; 0 by default. */
+  /** The exit code of an undisturbed run. The default is 0. */
   readonly code?: number;
-  /** Operations of an earlier killed command, not all of them synced. */
+  /** The operations of an earlier killed command, some of them unsynced. */
   readonly after?: {
     readonly start: Image;
     /** The folder after that command. */
     readonly image: Image;
     readonly operations: readonly FileOperation[];
   };
-  /** Checks a state, recovers it like a user, and checks again. */
+  /** Checks a state, recovers it as a user does, and checks again. */
   check(cut: PowerLossCase): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ function journalText(at: Home): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-/** Checks that a command that has ended left no secret and no reserve outside its destination. */
+/** A command that ended must leave no secret and no reserve outside its destination. */
 function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace: (file: string) => boolean): void {
   if (ended === undefined) return;
   // The key of a digest is useless without the digest, and recovery removes it.
@@ -63,21 +63,21 @@ function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace:
 }
 
 /**
- * True if a record in the middle of the journal is lost. This is allowed if one sync covers several writes, because the request
- * of the lost record was never sent.
+ * True if a record in the middle of the journal is lost. That can happen if one sync covers several writes, and does no harm: the
+ * request of the lost record was not sent.
  */
 function hasHole(at: Home): boolean {
   return /\0[^\0]/.test(journalText(at));
 }
 
-/** Checks that a second recovery changes nothing and that `journal verify` finds only an expected hole. */
+/** A second recovery must change nothing, and `journal verify` may report only an expected hole. */
 async function auditJournal(at: Home, { findings, where }: PowerLossCase, { isHoled = false } = {}): Promise<void> {
   const before = journalText(at);
   const again = await undisturbed(at, ["journal", "recover"]);
   if (again.code !== 0) findings.unfinished.push(`${where}: recovered again: ${again.code} ${again.stderr}`);
   if (journalText(at) !== before) findings.unfinished.push(`${where}: recovered again, the journal is another`);
   const { code, stdout, stderr } = await undisturbed(at, ["journal", "verify"]);
-  // The journal's next write copies a torn part aside; until then `verify` reports it.
+  // The journal's next write copies a torn part aside. Until then `verify` reports it.
   const isReported = code === 10 && stdout.includes("a record is damaged");
   if (isHoled ? !isReported : code !== 0)
     findings.tornFiles.push(`${where}: journal verify ended with ${code}: ${stdout}${stderr}`);
@@ -136,7 +136,7 @@ export function keyWork(work: KeyWork, number: number): PowerScene {
   };
 }
 
-/** A client whose revocation was reported is revoked; otherwise recovery revokes it, or the revocation was never sent. */
+/** If a revocation was reported, the client is revoked. Otherwise recovery revokes it, or the revocation was never sent. */
 export const revocation: PowerScene = {
   name: "oauth-clients revoke",
   async stage(service) {
@@ -182,7 +182,7 @@ export const together: PowerScene = {
   },
 };
 
-/** If the export's file exists, it is complete, and the export can be repeated. */
+/** An export's file is complete if it exists, and the export can be repeated. */
 export const exported: PowerScene = {
   name: "journal export",
   async stage(service) {
@@ -239,7 +239,7 @@ export const profileEdit: PowerScene = {
   },
 };
 
-/** A profile that is reported as added exists with its credential. */
+/** A profile that was reported as added exists with its credential. */
 export const profileAdd: PowerScene = {
   name: "profiles add",
   async stage({ us }) {
@@ -260,7 +260,7 @@ export const profileAdd: PowerScene = {
   },
 };
 
-/** A credential that is reported as removed is no longer on the disk. */
+/** A credential that was reported as removed is no longer on the disk. */
 export const profileRemove: PowerScene = {
   name: "profiles remove",
   async stage(service) {
@@ -301,7 +301,7 @@ export const refusal: PowerScene = {
       const { code, stderr } = await undisturbed(at, ["journal", "recover"]);
       if (code !== 0 && !/scope|permission|403|400/.test(stderr))
         findings.unfinished.push(`${where}: recovery ended with ${code}: ${stderr}`);
-      // An attempt that may have arrived stays unknown, whatever the next response is.
+      // If an attempt may have arrived, its outcome stays unknown, no matter what the next response is.
       if (code === 0) await auditJournal(at, cut);
       auditTidy(at, { ...cut, ended: killed }, () => false);
     };
@@ -309,7 +309,7 @@ export const refusal: PowerScene = {
   },
 };
 
-/** Pruning removes only the requested entries. */
+/** `journal prune` removes only the requested entries. */
 export const prune: PowerScene = {
   name: "journal prune",
   async stage(service) {
@@ -339,7 +339,7 @@ export const prune: PowerScene = {
   },
 };
 
-/** A list's file that is reported as finished is complete; an interrupted one is resumed without losing or repeating a row. */
+/** The file of a list that was reported as finished is complete. A resumed list loses and repeats no row. */
 export const outFile: PowerScene = {
   name: "entities list --out",
   async stage(service) {

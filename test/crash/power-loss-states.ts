@@ -1,4 +1,4 @@
-// Records a command, and lists every state of the disk and the service that a power cut or a kill may leave.
+// Records a command, and lists every state of the disk and the service that a power cut or a kill can leave.
 import { expect } from "vitest";
 import type { Ended } from "../support/program.ts";
 import {
@@ -16,9 +16,9 @@ import { type Recording, recordFiles, type Step } from "./power-loss-trace.ts";
 
 export interface CutState extends State {
   readonly moment: Moment;
-  /** The command's result; undefined if the power was lost before its end. */
+  /** The command's result, or undefined if the power was lost before its end. */
   readonly ended: Ended | undefined;
-  /** The last step before the cut. */
+  /** The last step before the power cut or kill. */
   readonly last: Step | undefined;
   readonly operations: readonly FileOperation[];
 }
@@ -26,7 +26,7 @@ export interface CutState extends State {
 export interface Recorded {
   readonly scene: PowerScene;
   readonly stage: PowerStage;
-  /** The folder before the command. */
+  /** The folder's content before the command. */
   readonly start: Image;
   readonly states: readonly CutState[];
   readonly steps: number;
@@ -54,7 +54,6 @@ export async function record(scene: PowerScene, service: RewindableService): Pro
   };
 }
 
-/** Restores disk and service to a state. */
 export async function enter(
   { image, moment }: Pick<CutState, "image" | "moment">,
   stage: Pick<PowerStage, "at">,
@@ -64,7 +63,7 @@ export async function enter(
   writeImage(image, stage.at.folder);
 }
 
-/** The possible states after a cut at each step, without repetitions. */
+/** The different states that a cut at each step can leave. */
 function* statesOf(
   { start: image, steps, ended }: Recording,
   { moments, after }: { readonly moments: readonly Moment[]; readonly after: PowerStage["after"] },
@@ -82,7 +81,7 @@ function* statesOf(
     const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
-      // At the cut, the service has handled all answered requests, and maybe the first ones in flight, in the recorded order.
+      // At the cut, the service has handled the answered requests, and perhaps some of those in flight, in the recorded order.
       for (let received = answered; received === answered || sent.has(received); received += 1) {
         const moment = moments[received]!;
         const fingerprint = `${disk} ${sameState[received]} ${rest}`;
@@ -100,16 +99,12 @@ function* statesOf(
   }
 }
 
-/** A state after a kill. */
 export interface KilledState extends Omit<CutState, "operations"> {
   /** The step before which the process was killed, from 1. */
   readonly step: number;
 }
 
-/**
- * The possible states after a kill before each step, without repetitions: a call that changes nothing, or restores an earlier
- * state, adds none.
- */
+/** The different states that a kill before each step can leave. A call that changes nothing adds no state. */
 export function* killedStates(
   { start, steps, ended }: Recording,
   moments: readonly Moment[],
@@ -123,7 +118,7 @@ export function* killedStates(
   for (let done = 0; done <= steps.length; done += 1) {
     const isEnded = done === steps.length;
     const disk = fingerprintOf(image);
-    // Requests in flight may have arrived, in the order of the service's responses.
+    // Some requests in flight may have arrived, in the order of the service's responses.
     for (let received = answered; received === answered || sent.has(received); received += 1) {
       const moment = moments[received]!;
       const fingerprint = `${disk} ${sameState[received]} ${isEnded}`;
@@ -140,7 +135,7 @@ export function* killedStates(
   }
 }
 
-/** The index of the service's moment for each request, because the service may handle simultaneous requests in another order. */
+/** By request, the index of its moment: the service may handle simultaneous requests in another order. */
 function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<number, number> {
   const places = new Map<number, number>();
   for (const step of steps) {
@@ -153,9 +148,9 @@ function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<numbe
 }
 
 /**
- * A scene that cuts the power during the command after a killed one, whose unsynced operations may still be lost.
+ * Cuts the power during a command after a killed command, whose unsynced operations may still be lost.
  * @param isKill true for the state in which the first command is killed
- * @param words `journal recover` by default; "again" for the same command
+ * @param words "again" to repeat the killed command; the default is `journal recover`
  */
 export function afterKill(
   { name, first, words }: { readonly name: string; readonly first: PowerScene; readonly words?: "again" },
@@ -174,7 +169,7 @@ export function afterKill(
   };
 }
 
-/** True if the complete secret was synced, under any name. */
+/** The secret's file may have any name when it is synced. */
 export function isSecretSynced({ operations }: Pick<CutState, "operations">): boolean {
   const cut = operations.findIndex((one) => one.kind === "cut" && one.length < 1000);
   if (cut < 0) return false;

@@ -1,5 +1,5 @@
-// Uses strace to record a command's file operations, which a power cut may undo, and the requests between them, which the service
-// may have received.
+// Records a command under strace: its file operations, which a power cut may undo, and its requests, which the service may have
+// received.
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -13,7 +13,7 @@ export type Step =
   /** The response to the nth request arrived. */
   | { readonly kind: "answered"; readonly nth: number; readonly requestId: string | undefined };
 
-/** The traced calls, including calls without a model of a power cut, which cause an error. */
+/** The traced calls. Some of them have no model of a power cut, and cause an error. */
 const calls =
   "open openat openat2 creat write pwrite64 writev pwritev pwritev2 fsync fdatasync rename renameat renameat2 link linkat " +
   "unlink unlinkat ftruncate truncate mkdir mkdirat rmdir close read recvfrom recvmsg sendto sendmsg symlink symlinkat " +
@@ -21,14 +21,13 @@ const calls =
 
 export interface Recording {
   readonly ended: Ended;
-  /** The folder before the command. */
+  /** The folder's content before the command. */
   readonly start: Image;
   readonly steps: readonly Step[];
 }
 
 /**
- * Runs a command under strace. @returns its file operations and requests
- * @param run runs the command with this strace command line in front, and waits until it ends
+ * @param run runs the command under this strace command line, and waits until it ends
  * @param before the folder's content, if its files must keep the numbers of an earlier recording
  */
 export async function recordFiles(
@@ -56,7 +55,7 @@ interface Call {
   readonly result: number;
 }
 
-/** The calls that succeeded, in the order of their ends. */
+/** The successful calls in the order of their ends. */
 function* callsIn(trace: string): Generator<Call> {
   const begun = new Map<string, string>();
   for (const line of trace.split("\n")) {
@@ -72,7 +71,6 @@ function* callsIn(trace: string): Generator<Call> {
   }
 }
 
-/** The decoded strings among a call's arguments. */
 function stringsIn(args: string): Buffer[] {
   return [...args.matchAll(/"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?/g)].map(([, hex = "", cut]) => {
     if (cut) throw new Error("a string of the trace is not whole");
@@ -92,12 +90,11 @@ class Reader {
   readonly steps: Step[] = [];
   readonly #folder: string;
   readonly #open = new Map<number, Open>();
-  /** The current names in the folder. */
   readonly #names: Map<string, number>;
   readonly #lengths = new Map<number, number>();
   #nodes: number;
   #sent = 0;
-  /** The unanswered request on each socket. */
+  /** By socket, the number of its unanswered request. */
   readonly #waiting = new Map<number, number>();
 
   constructor(folder: string, start: Image) {
@@ -118,7 +115,7 @@ class Reader {
     else this.#named(name, args);
   }
 
-  /** The path below the folder; undefined if it is outside. */
+  /** @returns the path relative to the folder, or undefined for a path outside */
   #inside(path: Buffer | undefined): string | undefined {
     const whole = resolve(this.#folder, path?.toString("utf8") ?? "/");
     if (whole === this.#folder) return "";

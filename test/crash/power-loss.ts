@@ -1,7 +1,7 @@
-// Plays power cuts: records every file operation of a command, creates the states that strict POSIX allows, recovers each, and
+// Plays power cuts: records the file operations of a command, creates the states that strict POSIX allows, recovers each, and
 // compares the result with the service.
-// INTEG_TEST_FULL=1 plays up to 400 states of each command, any other run a small fixed sample; INTEG_TEST_STATES=<n> sets the
-// number. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, up to a violation.
+// INTEG_TEST_FULL=1 plays at most 400 states of each command, any other run a small fixed sample. INTEG_TEST_STATES=<n> sets the
+// number. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, until the first violation.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";
@@ -18,7 +18,6 @@ const { INTEG_TEST_SCENES: pattern, INTEG_TEST_STATES: wanted } = process.env;
 const chosen = (scenes: readonly PowerScene[]): PowerScene[] =>
   scenes.filter(({ name }) => pattern === undefined || new RegExp(pattern).test(name));
 
-/** The number of states per scene. */
 const sample = Number(wanted ?? (isFull ? 400 : 2));
 
 function statesToPlay(states: readonly CutState[]): readonly CutState[] {
@@ -33,10 +32,7 @@ function statesToPlay(states: readonly CutState[]): readonly CutState[] {
   ];
 }
 
-/**
- * Defines the tests of some scenes.
- * @param options.settles advance the service's clock after all scenes are recorded, so that recovery accepts its lists
- */
+/** @param options.settles true to advance the service's clock after all recordings, so that recovery accepts its lists */
 export function powerCuts(name: string, scenes: readonly PowerScene[], { settles = false } = {}): void {
   const isTraced = !isMissing("strace");
   describe.runIf(isTraced)(`a power cut, ${name}`, () => playAll(name, chosen(scenes), settles));

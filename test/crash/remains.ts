@@ -1,4 +1,4 @@
-// Describes the state after a killed command, on the disk and at the service, without parts that differ between runs: a later
+// Describes the state of the disk and the service after a killed command, without the parts that differ between runs. A later
 // command cannot distinguish states with equal descriptions.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,6 @@ import type { ClientScene } from "./client-scenes.ts";
 /** Ids of clients and entries, and idempotency keys. */
 const randomIds = /oac_us_\w+|\b1[0-9a-z]{9}\b|[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
-/** @returns a text that is equal for indistinguishable homes and accounts */
 export async function remainsOf(at: Home, account: Account): Promise<string> {
   const clients = await account.live();
   const requests = await account.requests();
@@ -34,8 +33,8 @@ export async function remainsOf(at: Home, account: Account): Promise<string> {
 }
 
 /**
- * Describes every file: a reserve by its number of zeros, any other file by its number of lines and by whether the last line is
- * torn. Omits lock files, because nearly every state has the locks of an ended process.
+ * Describes a reserve by its number of zeros, and another file by its number of lines and by whether the last line is torn. Omits
+ * lock files, because nearly every state has the locks of an ended process.
  */
 function filesOf(folder: string): string[] {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
@@ -49,7 +48,7 @@ function filesOf(folder: string): string[] {
   });
 }
 
-/** One point for each state that a kill of the scene's command can leave. */
+/** @returns one point for each different state that a kill of the scene's command leaves */
 export async function pointsWithDistinctRemains(scene: ClientScene, points: readonly Point[]): Promise<Point[]> {
   const first = new Map<string, Point>();
   for (const point of points) {

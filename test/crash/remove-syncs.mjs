@@ -1,5 +1,5 @@
-// Removes each sync of syncs.ts in a copy of the sources, and runs the scenes that must fail without it: `node
-// test/crash/remove-syncs.mjs`, or `node test/crash/remove-syncs.mjs <part of a file's name>`.
+// Removes each sync of syncs.ts in a copy of the sources, and runs the scenes that must fail without it. Usage: `node
+// test/crash/remove-syncs.mjs [part of a file's name]`.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
@@ -16,7 +16,7 @@ async function listOf() {
   return syncs.filter(({ file }) => file.includes(wanted));
 }
 
-/** The file's text without the nth statement `call`. */
+/** Replaces the nth statement `call`. */
 function without(text, { call, nth = 1 }) {
   let at = -1;
   const lines = text.split("\n");

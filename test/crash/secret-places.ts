@@ -1,29 +1,28 @@
-// Destinations of a secret, and how to inspect them without the program.
+// Destinations of a secret, and how a test reads them without the program.
 import { existsSync, readFileSync } from "node:fs";
 import type { Account } from "../support/account.ts";
 import type { Home } from "../support/program.ts";
 import { undisturbed } from "./harness.ts";
 
 const secretName = "client.secret";
-/** A client secret of the sandbox. */
+/** Matches a client secret of the sandbox. */
 const secretPattern = /sbx_us_cs_[0-9a-f]{32}/;
 
 export interface Place {
   readonly name: string;
-  /** The secret options. */
   readonly words: readonly string[];
-  /** Options that recovery needs again, because the journal does not record them. */
+  /** The options that recovery needs again, because the journal does not record a command. */
   readonly again?: readonly string[];
   arrange?(at: Home, account: Account): Promise<void>;
-  /** The secret at the destination; "" for other content. @param printed standard output of all commands so far */
+  /** @param printed standard output of all commands so far. @returns the secret, or "" for other content */
   delivered(at: Home, printed: string): string | undefined;
-  /** True if a file (relative to the home) is the destination, or belongs to it. */
+  /** True if a file (its path is relative to the home) is the destination or belongs to it. */
   holds(at: Home, file: string): boolean;
-  /** Violations other than a missing secret: it was written twice, or someone else's content changed. */
+  /** Violations other than a missing secret, such as a second write or a change of another owner's content. */
   wrong?(): string[];
-  /** Credentials for the destination, which the program must not store. */
+  /** The credentials for the destination, which the program must not store. */
   tokens?(): string[];
-  /** False if the program cannot verify later that the secret arrived. */
+  /** False if the program cannot check later that the secret arrived. */
   readonly keepsTrace: boolean;
 }
 
@@ -35,7 +34,7 @@ function ofFile(at: Home, name: string): string | undefined {
   return existsSync(at.path(name)) ? readFileSync(at.path(name), "utf8") : undefined;
 }
 
-/** A file with that name (relative to the home). */
+/** @param name a path relative to the home */
 export function rawFileNamed(name: string): Place {
   return {
     name: `the file ${name}`,
@@ -83,7 +82,7 @@ export const command: Place = {
   name: "a command",
   words: ["--secret-command", store],
   again: ["--secret-command", store],
-  // A killed destination command leaves its own half-written file.
+  // If the destination's command is killed, its half-written file stays.
   holds: (_at, file) => file === secretName || file === `${secretName}.part`,
   keepsTrace: false,
 };
@@ -120,7 +119,7 @@ export const profile: Place = {
     if (credential?.kind !== "client_credentials") return undefined;
     return existsSync(at.path(credential.file)) ? secretIn(readFileSync(at.path(credential.file), "utf8")) : "";
   },
-  // A crash after the credential is stored, and before the profile names it, leaves it in this folder.
+  // A kill after the credential is stored, and before the profile names it, leaves the credential in this folder.
   holds: (_at, file) => file.startsWith("config/credentials/"),
   keepsTrace: true,
 };
@@ -128,7 +127,7 @@ export const profile: Place = {
 const ciName = "ci.secret";
 const ciStore = `cat > ${ciName}.part && mv ${ciName}.part ${ciName}`;
 
-/** Three destinations, so that a crash can come between them: the secret is delivered when all of them have it. */
+/** With several destinations, a kill can come between them. The secret is delivered when all of them have it. */
 export const three: Place = {
   name: "a file, a command and a profile",
   words: [...rawFile.words, "--secret-command", ciStore, ...profile.words],
@@ -143,7 +142,7 @@ export const three: Place = {
   keepsTrace: true,
 };
 
-/** Two destinations that integ itself syncs. */
+/** Both destinations are synced by integ itself. */
 export const fileAndProfile: Place = {
   name: "a file and a profile",
   words: [...rawFile.words, ...profile.words],

@@ -1,4 +1,4 @@
-// Secret stores as destinations. Tests inspect the secrets on the stores' servers.
+// Secret stores as destinations. The tests read the secrets on the stores' servers.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ export class Stores {
   #github: GitHubServer | undefined;
   #cluster: KubernetesServer | undefined;
   #config: string | undefined;
-  /** Functions that return an address to use in place of a server's address, such as a proxy's. */
+  /** By store, a function that returns the address of a proxy for the server's address. */
   readonly proxies = new Map<StoreName, (origin: string) => Promise<string>>();
 
   get vault(): VaultServer {
@@ -55,7 +55,7 @@ export class Stores {
     return (await this.proxies.get(name)?.(origin)) ?? origin;
   }
 
-  /** Does the same as `arrange`, with a cluster whose Secret also has someone else's key. */
+  /** Also prepares a cluster, whose Secret has another owner's key. */
   async arrangeCluster(at: Home): Promise<void> {
     await this.arrange(at);
     this.#cluster ??= await startKubernetes();
@@ -81,7 +81,6 @@ export class Stores {
     await this.#github?.close();
   }
 
-  /** The secret in Vault. */
   inVault(): string | undefined {
     const held = this.vault.current(path)?.client_secret;
     return typeof held === "string" ? held : undefined;
@@ -95,7 +94,7 @@ export class Stores {
     return this.github.secret("CLIENT_SECRET");
   }
 
-  /** Secrets that were written twice, or over other content. */
+  /** Reports secrets that were written twice, or over another owner's content. */
   wrong(): string[] {
     const versions = this.vault.secrets.get(path) ?? [];
     const written = versions.map(({ fields }) => fields.client_secret).filter((secret) => secret !== undefined);
@@ -113,13 +112,13 @@ export class Stores {
 const vaultWords = ["--secret-to", `vault:${path}#client_secret`];
 const storeWords = [...vaultWords, "--secret-to", "github:my-org/my-repo#CLIENT_SECRET"];
 
-/** The secret that all places have: undefined if a place has no secret, "" if the secrets differ. */
+/** @returns undefined if a place has no secret, "" if the secrets differ */
 function commonSecret(secrets: readonly (string | undefined)[]): string | undefined {
   if (secrets.includes(undefined)) return undefined;
   return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";
 }
 
-/** @returns destinations including stores; their servers stop with the test file */
+/** The servers of the stores stop after the test file. */
 export function storePlaces(): {
   readonly stores: Stores;
   readonly withFile: Place;

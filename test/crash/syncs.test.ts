@@ -1,5 +1,5 @@
-// Every sync in src/ is in the list of `node test/crash/remove-syncs.mjs`: a new sync needs a reason, and a scene that fails
-// without it.
+// Every sync in src/ must be in the list of `node test/crash/remove-syncs.mjs`, with a reason and a scene that fails without the
+// sync.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { root } from "../support/program.ts";
 import { syncs } from "./syncs.ts";
 
 const source = join(root, "src");
-/** A call, not the function's declaration or an import. */
+/** Matches a call, and neither a declaration nor an import of the function. */
 const call = /(?<!function )\b(?:f(?:data)?syncSync|syncFolder|folderSynced)\(/;
 
 function linesOf(file: string): string[] {

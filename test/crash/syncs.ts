@@ -1,16 +1,15 @@
-// Every sync in src/, with the data that it saves in a power cut and the scenes of power-loss-*.test.ts that fail without it
-// (`node test/crash/remove-syncs.mjs` proves this). A sync that no promise needs must not stay in src/.
+// Every sync in src/, with the data that it saves in a power cut and the scenes of power-loss-*.test.ts that fail without it, as
+// `node test/crash/remove-syncs.mjs` proves. A sync that no promise needs must not stay in src/.
 export interface Sync {
-  /** Relative to src/. */
+  /** The path relative to src/. */
   readonly file: string;
-  /** The text of the statement. */
   readonly call: string;
-  /** The number of this statement among equal ones in the file, from 1; the first by default. */
+  /** The number of this statement among equal statements of the file, from 1. The default is 1. */
   readonly nth?: number;
   readonly keeps: string;
-  /** Scenes whose states reveal a missing sync, in the form of `INTEG_TEST_SCENES`. */
+  /** The scenes whose states reveal a missing sync, as a pattern for `INTEG_TEST_SCENES`. */
   readonly scenes: string;
-  /** Why no state of the disk can reveal a missing sync. */
+  /** The reason why no state of the disk can reveal a missing sync. */
   readonly unseen?: string;
 }
 

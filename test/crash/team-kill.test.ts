@@ -1,5 +1,5 @@
-// The program is killed before each message that it exchanges with PostgreSQL and the service, and the connection to PostgreSQL
-// is cut before each: after `journal recover`, no credential is duplicated, lost or revoked early.
+// Kills the program before each message that it exchanges with PostgreSQL and the service, and cuts the connection to PostgreSQL
+// before each. After `journal recover`, no credential is duplicated, lost or revoked early.
 import { describe, it } from "vitest";
 import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";
@@ -38,7 +38,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     "a policy's recovery": policy(policies.recoverApply),
   };
 
-  /** How many messages of each scene a sample disturbs; a scene with 0 is only in a full run. */
+  /** How many messages of each scene a sample disturbs. A scene with 0 is only in a full run. */
   const samples: Readonly<Record<string, readonly [killed: number, cut: number]>> = {
     "a creation": [1, 1],
     "a rotation": [1, 1],

@@ -1,5 +1,5 @@
-// A process that acts as a team's machine with its own host name: runs the built program's commands from standard input, one
-// JSON line each, and prints their results.
+// A process that acts as a machine of a team with its own host name. It runs commands of the built program, which it reads from
+// standard input as one JSON line each, and prints their results.
 import { createInterface } from "node:readline";
 import { type Run, runMain } from "../support/main-here.ts";
 

@@ -1,4 +1,4 @@
-// Machines that share a journal in PostgreSQL, with faults before any of their messages. Create them once in each test file.
+// Machines that share a journal in PostgreSQL, with a fault before any of their messages. A test file creates them once.
 import { afterAll, beforeAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { Crossing } from "../support/crossing.ts";
@@ -27,7 +27,7 @@ export class TeamMachines {
     });
   }
 
-  /** The address of a home's journal through the relay. */
+  /** The address leads through the relay. */
   async journalOf({ env }: Home): Promise<string> {
     const port = await this.crossing.portTo("journal", this.#server.port);
     return env.INTEG_JOURNAL!.replace(`:${this.#server.port}/`, `:${port}/`);

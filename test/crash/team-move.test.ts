@@ -1,6 +1,6 @@
-// `journal move` into a team's journal and out of it, killed or cut off before any message to PostgreSQL and repeated: the
-// copy is complete, the old journal refuses changes, and no change is lost. After the first move, no entry is in two journals that
-// accept changes.
+// `journal move` into a team's journal and out of it is killed or cut off before any message to PostgreSQL, and repeated: the
+// copy is complete, the old journal refuses changes, and no change is lost. After the first move, no entry is in two journals
+// that accept changes.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,10 +13,10 @@ import { type Service, startService } from "../support/service.ts";
 import { spread } from "../support/strace.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** The export without its first line, which has the time of the export. */
+/** Omits the export's first line, which has the time of the export. */
 const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
 
-/** The fault before a message: the program is killed, or only its connection is cut. */
+/** The fault: the program is killed, or only its connection is cut. */
 type End = (typeof ends)[number];
 const ends = ["killed", "cut"] as const;
 
@@ -54,14 +54,13 @@ describe.skipIf(isMissing("PostgreSQL"))("a killed move loses nothing", () => {
     return [...words, "--scope", "entity:read", "--new", "--secret-file", file];
   };
 
-  /** True if a journal has entries and accepts changes of them. */
   async function mayChange(at: Home, where: { env: Record<string, string> }): Promise<boolean> {
     const { code } = await at.integ(["journal", "prune", "--older-than", "0", "--dry-run"], where);
     const { stdout } = await at.integ(["journal", "list", "--all", "--json"], where);
     return code === 0 && (JSON.parse(stdout) as { data: unknown[] }).data.length > 0;
   }
 
-  /** Moves a journal with a fault, and repeats the move. @returns the number of messages of the first move, and violations */
+  /** Moves a journal under a fault, and repeats the move. @returns the number of messages of the first move, and violations */
   async function move(
     direction: Direction,
     { point, end = "killed" }: { readonly point?: number; readonly end?: End } = {},
@@ -94,7 +93,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a killed move loses nothing", () => {
       const wrong: string[] = [];
       if (point !== undefined && (await mayChange(at, old)) && (await mayChange(at, other)))
         wrong.push("an entry may be changed in both");
-      // A killed program's statement may still lock the tables for a moment.
+      // For a moment, a statement of the killed program may still lock the tables.
       const again = await at.integ(words, old);
       if (again.code !== 0) wrong.push(`typed again: ${again.code} ${again.stderr}`);
       const there = (await at.integ(["journal", "export"], other)).stdout;
@@ -120,7 +119,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a killed move loses nothing", () => {
     const { messages, wrong } = await move(direction);
     const all = Array.from({ length: messages }, (_, number) => number);
     for (const [place, end] of ends.entries()) {
-      // In a plain run, one message is killed and another one cut.
+      // A plain run kills the program at one message, and cuts the connection at another.
       const points = isFull ? all : spread(all, 4).slice(place + 1, place + 2);
       const ofEnd: string[] = [];
       for (const point of points) ofEnd.push(...(await move(direction, { point, end })).wrong);

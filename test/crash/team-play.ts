@@ -1,5 +1,5 @@
-// Plays the harness's scenes with the journal in PostgreSQL, with a fault before one of the messages between the program,
-// PostgreSQL and the service.
+// Plays the scenes of harness.ts with the journal in PostgreSQL, and with a fault before one of the messages between the
+// program, PostgreSQL and the service.
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
@@ -12,11 +12,11 @@ import { spread } from "../support/strace.ts";
 import { keepJournalsIn } from "../support/team-journal.ts";
 import { endOf, Findings, type Scene, type Stage } from "./harness.ts";
 
-/** Short limits: a killed process's lease, and its request, end before the recovery of keys. */
+/** A killed process's lease and request must end before the recovery of keys, so that both limits are short. */
 const shortLease = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
 const leaseMs = 3500;
 
-/** A key's scene whose recovery waits until the lease has ended and a list proves that a key is missing. */
+/** Recovery of the key waits until the lease has ended and a list proves that a key is missing. */
 export function afterLease(scene: Scene): Scene {
   const settle = async (): Promise<void> => {
     await wait(leaseMs);
@@ -26,34 +26,31 @@ export function afterLease(scene: Scene): Scene {
 }
 
 export interface Disturbance {
-  /** The name in the figures, such as `killed`. */
   readonly name: string;
-  /** The links on which messages are disturbed; all by default. */
+  /** The links whose messages are disturbed. The default is all. */
   readonly links?: readonly Passage["link"][];
-  /** True if the program survives, so that it may run in the test's process. */
+  /** True if the program survives the fault, so that it may run in the test's process. */
   readonly isSurvived?: boolean;
   /** True to count each message of PostgreSQL's protocol, instead of each change of direction. */
   readonly byMessage?: boolean;
-  /** Causes the fault. @returns the fate of the message */
+  /** Causes the fault. @returns whether the relay forwards the message */
   act(process: { kill(signal: NodeJS.Signals): unknown } | undefined): Verdict | Promise<Verdict>;
-  /** Called after the command ended. */
   after?(): Promise<void>;
 }
 
 export interface TeamDeskOptions {
-  /** Lines of postgresql.conf. */
   readonly settings?: readonly string[];
-  /** True for a synchronous standby, which takes over in a failover. */
+  /** True to add a synchronous standby, which replaces the server in `failOver`. */
   readonly hasStandby?: boolean;
 }
 
-/** The PostgreSQL server for the homes of a test file, and the relay before it. */
+/** The PostgreSQL server for the homes of a test file, with a relay in front of it. */
 export class TeamDesk {
   readonly #crossing = new Crossing();
   readonly #settings: readonly string[];
   #server: PostgresServer | undefined;
   #standby: PostgresServer | undefined;
-  /** The server that its standby has replaced. */
+  /** The server that was replaced by its standby. */
   #former: PostgresServer | undefined;
 
   constructor({ settings = [], hasStandby = false }: TeamDeskOptions = {}) {
@@ -92,7 +89,7 @@ export class TeamDesk {
     await this.server.sql("SELECT pg_reload_conf()");
   }
 
-  /** Crashes the server, and lets its standby take over. */
+  /** Kills the server, and promotes its standby. */
   async failOver(): Promise<void> {
     const standby = this.#standby;
     if (standby === undefined) throw new Error("there is no standby");
@@ -115,9 +112,9 @@ export class TeamDesk {
 
   /** Runs a stage's command with a fault at one of its messages. */
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
-    // Create the tables first, so that all later messages belong to the command.
+    // The tables are created first, so that all later messages belong to the command.
     await at.integ(["journal", "init"]);
-    // The preparation released its lease without waiting for the disk: flush the release now.
+    // The preparation released its lease without waiting for the disk: a checkpoint makes the release durable.
     if (this.#settings.length > 0) await this.server.sql("CHECKPOINT");
     if (this.#former !== undefined) await this.#addStandby();
     const port = await this.#crossing.portTo("journal", this.server.port);
@@ -138,7 +135,6 @@ export class TeamDesk {
     return { ended: end, passed: isDone ? passed : [] };
   }
 
-  /** The messages of an undisturbed run. */
   async passages(scene: Scene, what: Disturbance): Promise<Passage[]> {
     const stage = await this.stage(scene);
     try {
@@ -150,7 +146,7 @@ export class TeamDesk {
     }
   }
 
-  /** Plays the scene once for each message; no violation may be found. */
+  /** Plays the scene once for each message, and fails the test for a violation. */
   async playEach(scene: Scene, what: Disturbance, sample: number): Promise<void> {
     const passages = await this.passages(scene, what);
     const all = passages.flatMap(({ link }, number) => (what.links?.includes(link) === false ? [] : [number]));
@@ -218,7 +214,7 @@ function atHosts({ env }: Pick<Home, "env">, hosts: string): string {
   return env.INTEG_JOURNAL!.replace(/@[^/]*\//, `@${hosts}/`);
 }
 
-/** The messages near those of the service: a sample leaves out the start of the connection, before any work. */
+/** The messages near those of the service. A sample omits the start of the connection, before any work. */
 function aroundService(passages: readonly Passage[], all: readonly number[]): number[] {
   const [first, last] = [
     passages.findIndex(({ link }) => link === "service"),

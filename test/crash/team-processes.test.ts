@@ -1,4 +1,4 @@
-// Machines with their own host names use one journal at the same time, round after round: with equal and different requests, with
+// Machines with their own host names use one journal at the same time, in many rounds: with equal and different requests, with
 // lost requests, and in recovery of each other's work. A plain run plays a few rounds, a full run 500.
 import { readFileSync } from "node:fs";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -15,7 +15,7 @@ import { type Service, startService } from "../support/service.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { isMissing } from "../support/tools.mjs";
 
-/** A process that runs all commands of one machine, because starting a process for each would be slow. */
+/** One process runs all commands of a machine, because starting a process for each would be slow. */
 class Machine {
   readonly #home: Home;
   readonly #child: ChildProcess;
@@ -36,7 +36,7 @@ class Machine {
     return JSON.parse(String(value)) as RunEnd;
   }
 
-  /** The secret that was last delivered to the machine. */
+  /** The secret of the machine's last delivery. */
   secret(): string {
     return readFileSync(this.#home.path("s"), "utf8");
   }
@@ -87,7 +87,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const all = (words: (index: number) => readonly string[]): Promise<RunEnd[]> =>
     Promise.all(machines.map((machine, index) => machine.run(words(index), service.env)));
 
-  /** The command of a machine. Even and odd machines send different requests. */
+  /** Machines with even numbers send one request, and machines with odd numbers another. */
   const creation = (index: number): string[] => {
     const scopes = ["--scope", "entity:read", ...(index % 2 ? ["--scope", "organization:read"] : [])];
     const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id, ...scopes];
@@ -115,7 +115,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const keys = new Set(ask("SELECT key::json ->> 1 FROM integ_entries"));
     for (const { idempotency_key: key } of await account.creations())
       if (key !== null && !keys.has(key)) wrong.push(`sent without a record: ${key}`);
-    // A late machine may finish a request that another has just lost: then fewer entries exist, and fewer are unfinished.
+    // A late machine may finish a request that another machine has just lost, so that fewer entries exist and are unfinished.
     const [left, made] = [ask(unsettled).length, entries() - old];
     if (left > lost || begun + made !== delivered.length + left)
       wrong.push(`${left} of ${made} new and ${begun} old entries are unfinished, ${delivered.length} delivered`);
@@ -147,9 +147,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       const wrong: string[] = [];
       let recoveries = 0;
       for (let round = 0; round < rounds && wrong.length === 0; round += 1) {
-        // Replace the service after a recovery: unfinished work could not be finished at another service.
+        // The service is replaced after a recovery, because unfinished work cannot be finished at another service.
         if (round > 0 && round % roundsOfService === 0) await serve();
-        // In the round after a loss, the same commands resume the lost requests, or all machines recover them.
+        // After a round with lost requests, either the same commands resume these requests, or all machines recover them.
         const isLost = round % 5 === 1 || round % 5 === 3;
         const found = round % 5 === 4 ? await recover() : await create(isLost ? 2 : 0);
         recoveries += round % 5 === 4 ? 1 : 0;

@@ -1,5 +1,5 @@
-// A hosted runner is killed at each message after the service's response, and loses its disk. With escrow, another machine claims
-// the secret: a secret whose ciphertext is committed is never lost.
+// A hosted runner is killed at each message after the service's response, and loses its disk. Another machine claims the secret
+// from escrow: a secret is never lost once its ciphertext is committed.
 import { readFileSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     recipient = await identityToRecipient(identity);
   });
 
-  /** A new machine, with its own journal unless `env` names one. */
+  /** The machine has its own journal unless `env` names a journal. */
   async function machine(env: Readonly<Record<string, string>> = {}): Promise<Home> {
     const { origin } = new URL(machines.service.us.base_url);
     const home = new Home({ ...machines.service.env, INTEG_BASE_URL: await machines.crossing.through(origin), ...env });
@@ -98,7 +98,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
       other.env.INTEG_ESCROW_IDENTITY = file;
       const isDone = (await other.integ(["journal", "list", "--json"])).stdout.includes('"data":[]');
       const way = isDone ? "finished by the runner" : await finish(other);
-      // The file was on the lost disk, so the ciphertext is the only copy. A recovery keeps the ciphertext for a claim.
+      // The file was on the lost disk, so that the ciphertext is the only copy. A recovery keeps the ciphertext for a claim.
       if (isDone) await other.integ(["journal", "recover"]);
       const isClaimed = isDone && isKept && (await claim(other)) === "claimed";
       if (isDone && isKept && !isClaimed) wrong.push(`message ${point}: ${way}, kept, and not claimed`);

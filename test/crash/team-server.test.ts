@@ -1,5 +1,5 @@
-// The server of a team's journal is killed before each statement and each response, and restarts or is replaced by its
-// synchronous standby. Acknowledged records survive, and recovery finishes the work.
+// Kills the server of a team's journal before each statement and each response. The server restarts, or its synchronous standby
+// replaces it. Acknowledged records survive, and recovery finishes the work.
 import { describe, it } from "vitest";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";
@@ -8,7 +8,7 @@ import type { Verdict } from "../support/crossing.ts";
 import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
 import { isMissing } from "../support/tools.mjs";
 
-// With these settings the server would lose the newest commits if integ did not change them for its connection.
+// The server would lose the newest commits with these settings if integ did not change them for its connection.
 const unsafeSettings = {
   killed: ["synchronous_commit = off", "wal_writer_delay = 10s"],
   promoted: ["synchronous_commit = local"],
