@@ -28,7 +28,7 @@ const folder = join(home, "state");
 const path = join(folder, "journal.ndjson");
 const now = clock();
 const opened = (archiveBytes = 2000): Journal => fileJournal(path, { now, actor: ada, archiveBytes, locks: unlocked });
-/** The owner of a lock left by these processes counts as ended, as after a reboot. */
+/** A lock that is left by a killed process here counts as the lock of an ended process. */
 const unlocked = { means: () => ({ self, kernel: undefined }), waitMs: 2000 };
 const self = { pid: process.pid, start: "1", boot: "b", space: null, host: "h" };
 

@@ -1,4 +1,4 @@
-// Agent mode: a coding agent stores all output, so integ prints no secret, and sends no request that returns a secret
+// In agent mode integ prints no secret, because a coding agent stores all output, and sends no request that returns a secret
 // without a destination.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

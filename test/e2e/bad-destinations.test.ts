@@ -12,7 +12,6 @@ import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts"
 import { vaultOfFile } from "../support/vault-server.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
-// Hundreds of commands fail on their input: they need no processes of their own.
 stayInThisProcess();
 
 const service = await serviceOfFile();
@@ -168,7 +167,7 @@ const table: readonly BadDestination[] = [
 
 interface Yielding {
   readonly name: string;
-  /** Another valid exit code, if the entry's secret is still lost or undelivered. */
+  /** Another valid exit code, for an entry whose secret is still lost or undelivered. */
   readonly orElse?: number;
   readonly keys?: true;
   /** @returns the words before the destination */
@@ -194,7 +193,7 @@ const yielding: readonly Yielding[] = [
   },
   {
     name: "journal claim",
-    // A claim delivers the kept secret to the destinations that can take it.
+    // A claim delivers the kept secret to those destinations that can take it.
     orElse: 12,
     arrange: async (at) => {
       await run(at, [...creation(), "--secret-command", "exit 1"]);
@@ -226,7 +225,6 @@ const run = (at: Home, words: readonly string[], env: Readonly<Record<string, st
 
 const entryIn = (at: Home): string => readJournal(at.path("state", "journal.ndjson"))[0]!.id;
 
-/** Requests that change the account. */
 async function changes(): Promise<string[]> {
   return (await account.requests())
     .filter(({ method, path }) => method !== "GET" && !/token/.test(path))
@@ -239,7 +237,7 @@ describe.each(yielding)("$name", ({ name, keys, arrange, orElse }) => {
     const stores = { VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.root };
     Object.assign(at.env, stores, { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: github.token });
     const words = await arrange(at);
-    // A sample tries all destinations for a creation, and a third of them for each other command.
+    // A sample tries all destinations for the first command, and a third of them for each other command.
     const commandIndex = yielding.findIndex((one) => one.name === name);
     const rows = isFull || commandIndex === 0 ? table : table.filter((_row, index) => index % 3 === commandIndex % 3);
     const wrong: string[] = [];

@@ -1,5 +1,5 @@
-// Canary secrets of stores: the tests search every file of the home, both streams with the debug log, and arguments and
-// environments of children for the stores' tokens and the delivered secrets. None may be outside its place.
+// Like canary.test.ts, for secret stores: the tests also search for the stores' tokens. A secret or token may be only in its own
+// place.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { gitHubOfFile } from "../support/github-server.ts";
@@ -30,7 +30,7 @@ afterEach(() => {
 });
 afterAll(() => cluster?.close());
 
-/** A store, its environment, and the pattern of its write requests. */
+/** `write` matches the requests that write the secret. */
 interface Row {
   readonly to: string;
   readonly server: () => StoreServer;
@@ -40,7 +40,7 @@ interface Row {
   readonly absent?: boolean;
 }
 
-/** Vault's token is in the person's own file, because children inherit integ's environment. */
+/** Children inherit integ's environment, so that Vault's token is in a file of the person. */
 const rows: Readonly<Record<string, Row>> = {
   Vault: {
     to: "vault:secret/apps/ci#client_secret",
@@ -76,7 +76,7 @@ function homeFor({ env }: Row): Home {
   return world.home({ ...world.env, ...env() });
 }
 
-/** Only a full run traces kubectl, which takes most of the time; stores.test.ts also searches for its token. */
+/** Tracing kubectl takes most of the time, and stores.test.ts also searches for its token. */
 const testedRows = Object.entries(rows).filter(([name]) => isFull || name !== "Kubernetes");
 
 describe.each(testedRows)("%s", (_name, row) => {

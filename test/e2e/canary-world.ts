@@ -1,5 +1,5 @@
-// A world in which every secret is a canary: a relay before the service records each secret that passes, `run` searches every
-// file of the home after each command, and children record their arguments and environment.
+// Every secret of a run is a canary: a relay before the service records each secret that passes, `run` searches every file of
+// the home after each command, and children record their arguments and environment.
 import {
   appendFileSync,
   chmodSync,
@@ -24,17 +24,16 @@ import { isFull } from "../support/sample.ts";
 import { startService, type Service } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** Places of a home where secrets may be: kept credentials, kept secrets, destinations. Each has mode 0600. */
+/** Files of a home that may contain secrets: kept credentials, kept secrets, destinations. Each must have mode 0600. */
 const places = /^(config\/credentials\/[^/]+\.json|state\/undelivered\/[^/]+|out\/[^/]+)$/;
 
 export interface Allowed extends RunOptions {
-  /** Roles of secrets whose destination is standard output. */
+  /** The roles of the secrets whose destination is standard output. */
   readonly stdout?: readonly string[];
-  /** The command line in front of the program, in place of the tracer's. */
+  /** Replaces the tracer's command line in front of the program. */
   readonly under?: readonly string[];
 }
 
-/** Arguments and environment of a child process. */
 interface Started {
   readonly args: readonly string[];
   readonly envPairs: readonly string[];
@@ -50,7 +49,6 @@ export class CanaryWorld {
   readonly account: Account;
   readonly #tools = mkdtempSync(join(tmpdir(), "integ-canary-"));
   readonly #homes: Home[] = [];
-  /** Profiles whose credential a command prints. */
   readonly #commandProfiles = new Set<string>();
   relay!: RecordingRelay;
   runs = 0;
@@ -85,7 +83,7 @@ export class CanaryWorld {
     for (const home of this.#homes.splice(0)) home.remove();
   }
 
-  /** A home that also contains temporary and cached files, so that the program writes nothing elsewhere. */
+  /** Temporary and cached files are also in the home, so that the search covers all files that the program writes. */
   home(env: Readonly<Record<string, string>> = {}): Home {
     const home = new Home({ INTEG_DEBUG: "1", ...env });
     for (const name of ["tmp", "cache", "out"]) mkdirSync(home.path(name));
@@ -94,7 +92,6 @@ export class CanaryWorld {
     return home;
   }
 
-  /** The environment for the service, through the relay. */
   get env(): Record<string, string> {
     const { us } = this.service;
     return {
@@ -104,18 +101,17 @@ export class CanaryWorld {
     };
   }
 
-  /** Words of `profiles add` for the service, through the relay. */
   get address(): string[] {
     const { us } = this.service;
     return ["--region", "us", "--base-url", this.relay.through(us.base_url), "--organization-id", us.organization_id];
   }
 
-  /** Folder of scripts and of the person's own secrets; the program writes nothing here. */
+  /** The folder of scripts and of the person's own secrets, which the search omits. */
   tool(name: string): string {
     return join(this.#tools, name);
   }
 
-  /** The person's own file with a secret, for a command that prints it. */
+  /** Writes a secret to a file of the person, for a command that prints it. */
   ownFile(name: string, secret: string): string {
     this.canaries.add(name, secret);
     writeFileSync(this.tool(name), `${secret}\n`, { mode: 0o600 });
@@ -123,8 +119,8 @@ export class CanaryWorld {
   }
 
   /**
-   * A command that records what any process on the machine can see of it and its ancestors (all arguments, and each
-   * environment except the program's own, which is the person's), and then does its work.
+   * The command records what any process on the machine can see of it and its ancestors (all arguments, and each environment except
+   * the program's own, which is the person's), and then runs `work`.
    */
   spy(name: string, work: string): string {
     const path = this.tool(`${name}.sh`);
@@ -140,22 +136,22 @@ done`;
     return path;
   }
 
-  /** Runs a command, then searches its output, its children and its home. */
+  /** Searches the command's output, its children and its home afterwards. */
   async run(home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
     const { stdout = [], under, ...options } = allowed;
     this.runs += 1;
     if (words[0] === "profiles" && isCommandNamed(words)) this.#commandProfiles.add(words[2]!);
     const trace = this.tool("trace");
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
-    // Code that a test injects through NODE_OPTIONS does not work under a tracer.
+    // Code that a test injects through NODE_OPTIONS does not run under a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
-    // Another binary is itself a child process, so that only a tracer can watch its children.
+    // Another binary runs in a child process, so that only a tracer can watch its children.
     const isTraced = !isMissing("strace") && isOrdinary && (binary !== undefined || this.#mayStart(words));
     const run = (): Promise<Ended> =>
       home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
     const ended = isTraced || under || !isOrdinary ? await run() : await this.#watched(run);
     const what = `integ ${words.join(" ").replaceAll(home.folder, "~")}`;
-    // The masks of GitHub Actions are the only exception (docs/design/destinations.md).
+    // Only the masks of GitHub Actions may contain secrets (docs/design/destinations.md).
     const unmasked = ended.stderr.replaceAll(/^::add-mask::.*\n/gm, "");
     const found = [
       ...this.canaries.search("stdout", ended.stdout).filter(({ role }) => !stdout.includes(role)),
@@ -167,12 +163,11 @@ done`;
     return ended;
   }
 
-  /** True if a command may start processes. A sample traces only these; the others run in this process. */
+  /** Only commands that start processes need a tracer. */
   #mayStart(words: readonly string[]): boolean {
     return isFull || isCommandNamed(words) || words.some((word) => this.#commandProfiles.has(word));
   }
 
-  /** Searches the arguments and environment of each child that the program starts from this process. */
   async #watched(run: () => Promise<Ended>): Promise<Ended> {
     const { prototype } = ChildProcess as unknown as { prototype: { spawn: (options: Started) => unknown } };
     const { spawn } = prototype;
@@ -192,7 +187,6 @@ done`;
     }
   }
 
-  /** Searches the arguments and environments of the traced and recorded child processes. */
   #searchChildren(trace: string): Sighting[] {
     const found: Sighting[] = [];
     if (existsSync(trace)) {
@@ -223,16 +217,12 @@ done`;
     );
   }
 
-  /** Puts a secret in a forbidden place, which the search must find. */
   plant(home: Home, file: string, text: string): void {
     appendFileSync(home.path(file), text);
   }
 }
 
-/**
- * The world of a test file: a secret seen outside its destination fails the test that saw it.
- * @param part name of this file's part of the figure
- */
+/** A secret seen outside its destination fails the test that saw it. @param part the name of this file's part of the figure */
 export function canariesOfTests(part?: string): { readonly world: CanaryWorld } {
   let world: CanaryWorld;
   let seen = 0;

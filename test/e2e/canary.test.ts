@@ -1,5 +1,5 @@
 // Canary secrets: the tests search every file of the home, both streams, the debug log, and the arguments and environments of
-// all children for every secret that a command uses or yields. None may be outside its destination.
+// all children for every secret that a command uses or yields. A secret may be only at its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -232,7 +232,7 @@ describe("canary secrets of any endpoint", () => {
   });
 });
 
-/** An error that repeats all that the server received, in every field and in the headers that integ shows. */
+/** The response repeats all that the server received, in every field and in the headers that integ shows. */
 function echo(status: number): (heard: Exchange) => HostileResponse {
   return ({ credentials, answer }) => {
     const echoed = `you sent ${credentials.join(" and ")}`;
@@ -332,7 +332,7 @@ describe("canary secrets of a run that is killed or crashes", () => {
     expect(reserved, "no kill left a secret in a reserved file").toBeGreaterThan(0);
   });
 
-  // The executable ignores NODE_OPTIONS, so a test cannot inject code.
+  // The executable ignores NODE_OPTIONS.
   it.skipIf(isOtherBinary("a bug that a test puts into the program"))("are in no stack trace", async () => {
     const home = world.home(world.env);
     const bug = world.tool("bug.cjs");

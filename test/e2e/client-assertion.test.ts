@@ -1,6 +1,6 @@
-// An OAuth client without a stored secret, against an independent token server (oidc-provider): it signs with a private
-// key, or a command prints a new assertion for each exchange, such as a CI job's identity token. Errors name the wrong
-// claim, and no output contains an assertion.
+// An OAuth client without a stored secret, at an independent token server (oidc-provider). It signs an assertion with a private
+// key, or a command prints a new assertion for each exchange, such as a CI job's identity token. Errors name the wrong claim, and
+// no output contains an assertion.
 import { createPublicKey, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
@@ -50,7 +50,7 @@ beforeAll(async () => {
 afterEach(() => void ([exchanges, reads] = [[], []]));
 afterAll(() => [tokens, api].forEach((server) => server.close()));
 
-/** A home with a key file, and the words that add a profile with this authentication. */
+/** @returns a home with a key file, and the words that add a profile with this authentication */
 function home(...proof: readonly string[]): { at: Home; add: string[] } {
   const at = homeOfTest();
   writeFileSync(at.path("key.pem"), pem, { mode: 0o600 });
@@ -60,7 +60,6 @@ function home(...proof: readonly string[]): { at: Home; add: string[] } {
 
 const seconds = (fromNow: number): number => Math.floor(Date.now() / 1000) + fromNow;
 
-/** A signed assertion of the client. */
 function assertion(claims: Readonly<Record<string, unknown>> = {}): string {
   const usual = { iss: "job", sub: "job", aud: endpoint(), exp: seconds(300), iat: seconds(0), jti: randomUUID() };
   const signed = [{ alg: "ES256" }, { ...usual, ...claims }].map((part) =>
@@ -142,7 +141,7 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
   };
   const [step] = github;
   const ofJob = { INTEG_REGION: "us", INTEG_BASE_URL: addressOf(api), INTEG_TOKEN_ENDPOINT: endpoint() };
-  // The job's policy and journal are in hosted-ci-doc.test.ts: this test only reads.
+  // hosted-ci-doc.test.ts tests the job's policy and journal: this test only reads the account.
   expect(all.match(/- run: (integ apply --yes)$/gm)).toEqual(Array(2).fill(`- run: ${step.run}`));
   await on({
     ...ofJob,

@@ -4,17 +4,15 @@ import { Home } from "../support/program.ts";
 import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
-/** Secrets of a job's environment; a command gets them only if the job names them. */
+/** A job's secrets, which a command gets only if the job names them. */
 const secrets = { PGPASSWORD: "canary-pg", VAULT_TOKEN: "canary-vault", AWS_SECRET_ACCESS_KEY: "canary-aws" };
 
 function home(env: Readonly<Record<string, string>> = {}): Home {
   return homeOfTest({ ...secrets, GH_TOKEN: "named", INTEG_COMMAND_ENV: "GH_TOKEN", ...env });
 }
 
-/** A command that records its environment before it does its work. */
 const recording = (at: Home, work: string): string => `env >> '${at.path("seen")}'; ${work}`;
 
-/** @param commands the number of commands that ran */
 function expectListedVariables(at: Home, commands: number): void {
   const seen = readFileSync(at.path("seen"), "utf8");
   expect(seen).not.toMatch(/canary|^INTEG_API_KEY=|^INTEG_ACCESS_TOKEN=/m);
@@ -56,7 +54,7 @@ it("the commands of a profile get only the variables that the job names", async 
     const listed = await at.integ([...words, "-p", "p"]);
     expect(listed.code, listed.stderr).toBe(0);
   }
-  // The API key is exchanged for the legacy token.
+  // For `keys list` two commands run: one prints the API key, the other exchanges it for a bearer token.
   expectListedVariables(at, 3);
 });
 

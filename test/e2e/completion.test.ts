@@ -1,4 +1,4 @@
-// The built program prints the committed scripts, and completes words from local data only, even if that is damaged.
+// The built program prints the committed scripts, and completes words from local data only, even if the data is damaged.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -33,7 +33,6 @@ describe("integ completion", () => {
 });
 
 describe("integ __complete", () => {
-  /** Kinds of values, each with a command line that completes it. */
   const lines: Readonly<Record<string, readonly string[]>> = {
     profiles: ["profiles", "show"],
     entries: ["journal", "show"],

@@ -1,5 +1,5 @@
-// Many processes on one journal: each command creates its own client, one process works on each entry, and nothing is
-// lost if a process is paused or killed.
+// Many processes use one journal: each command creates its own client, one process works on each entry, and nothing is lost if a
+// process is paused or killed.
 import { setTimeout as wait } from "node:timers/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ function journalOf(at: Home): ReadEntry[] {
   return readJournal(at.path("state", "journal.ndjson"));
 }
 
-/** Waits until a condition holds; the limit of a minute is for very slow machines. */
+/** The limit of a minute is for very slow machines. */
 async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; round < 1200; round += 1) {
     if (await isSo()) return;
@@ -44,7 +44,7 @@ function countsByKey(requests: readonly ReceivedRequest[]): Map<string, number> 
   return counts;
 }
 
-/** Entries that two processes worked on: one sent a request that the journal does not count. */
+/** The service received more requests for these entries than the journal counts, so that two processes worked on each. */
 async function entriesOfTwoProcesses(at: Home): Promise<string[]> {
   const sent = countsByKey(await account.creations());
   return journalOf(at).flatMap(({ id, idempotency_key: key, attempts }) =>
@@ -52,7 +52,7 @@ async function entriesOfTwoProcesses(at: Home): Promise<string[]> {
   );
 }
 
-/** Expects that each file's secret authenticates a different client, and that no other client is active. */
+/** Each file's secret must authenticate a different client, and no other client may be active. */
 async function expectOneClientPerFile(at: Home, files: readonly string[]): Promise<void> {
   const live = await account.live();
   const opened = new Set<string>();
@@ -66,7 +66,7 @@ async function expectOneClientPerFile(at: Home, files: readonly string[]): Promi
 }
 
 describe("concurrent creations", () => {
-  // Between writing the secret and linking its file, a running process looks like one that has exited.
+  // Between the write of the secret and the link of its file, the first process looks like a process that has exited.
   it.runIf(isTraced)("a command leaves alone a creation that another process is delivering", async () => {
     const at = home();
     const slow = at.path("slow");
@@ -80,7 +80,7 @@ describe("concurrent creations", () => {
         (name) => name.startsWith(".slow.") && /\S/.test(readFileSync(at.path(name), "utf8")),
       );
     await until("the secret is written and has no name", isWritten);
-    // The second process names an existing file, which it may overwrite only for an entry that it continues.
+    // The second command names an existing file, which it may overwrite only for an entry that it continues.
     const refused = await at.integ(words("entity:read", at.path("trace")));
     const other = await at.integ(words("entity:read", "other"));
     expect([refused.code, other.code], refused.stderr + other.stderr).toEqual([2, 0]);
@@ -93,17 +93,17 @@ describe("concurrent creations", () => {
 
   it("sixteen creations, same and different, one paused, one killed: no entry is lost or has two holders", async () => {
     const at = home();
-    // Slow responses keep all of them in progress, so that two can be interrupted halfway.
+    // The slow responses leave time to interrupt two of the processes.
     await service.fault("POST /v1/oauth_clients latency=5s");
     const files = Array.from({ length: 16 }, (_, index) => `secret-${index}`);
     const scopes = ["entity:read", "organization:read"];
-    // The killed process creates with its own scopes; otherwise another process would resume its entry.
+    // The killed process creates with its own scopes. Otherwise another process would resume its entry.
     const children = files.map((file, index) =>
       at.start(words(scopes[index % 2]!, file, ...(index === 8 ? ["--scope", scopes[1]!] : []))),
     );
     const ends = children.map((child) => ended(child));
     const [stopped, killed] = [children[3]!, children[8]!];
-    // While its request is at the service, a process holds no short lock: paused in one, it would block all others.
+    // A process holds no short lock while its request is at the service: a paused owner of such a lock would block all others.
     const isSent = async (file: string): Promise<boolean> => {
       const entry = journalOf(at).find(({ destination }) => destination?.path === at.path(file));
       return entry !== undefined && countsByKey(await account.creations()).has(entry.idempotency_key!);
@@ -116,7 +116,7 @@ describe("concurrent creations", () => {
     expect(others.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(others.map(() => 0));
     expect(journalOf(at)).toHaveLength(16);
 
-    // A recovery continues the killed process's entry; the paused process's entry is in use and is left alone.
+    // The recovery continues the killed process's entry, and leaves the paused process's entry to that process.
     const before = (await account.creations()).length;
     const recoveries = await Promise.all([1, 2].map(() => at.integ(["journal", "recover", "--replace-lost-secret"])));
     const stoppedNow = journalOf(at).filter(({ state }) => state === "open");
@@ -167,7 +167,7 @@ describe("concurrent recoveries", () => {
     const first = at.start(words("entity:read", "a"));
     const firstEnd = ended(first);
     await until("the first attempt is recorded", () => journalOf(at)[0]?.attempts === 1);
-    // The attempt is on disk before it is sent: the slow response must be for the first request.
+    // An attempt is on disk before it is sent: the slow response must be for the first request.
     await new Promise((done) => setTimeout(done, 1_000));
     expect(await at.integ(words("entity:read", "b"))).toMatchObject({ code: 0 });
     first.kill("SIGKILL");

@@ -1,5 +1,5 @@
-// A creation's response lacks its last byte, but its one-time secret is readable. integ keeps the secret first, then
-// asks for the client with the same key; claim and recovery finish the entry, in either order.
+// A creation's response lacks its last byte, but its one-time secret is readable. integ keeps the secret first, then repeats the
+// request under the same key to get the client. Claim and recovery finish the entry, in either order.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -12,7 +12,7 @@ import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts"
 const service = await serviceOfFile();
 const account = new Account(service);
 let home: Home;
-/** The size of a creation's response. */
+/** The number of bytes of a creation's response. */
 let responseBytes = 0;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ function kept(): string[] {
   return existsSync(home.path("state", "undelivered")) ? readdirSync(home.path("state", "undelivered")) : [];
 }
 
-/** Expects that all entries are finished, and that the secret authenticates the only active client. */
+/** All entries must be finished, and the secret must authenticate the only active client. */
 async function expectOwned(secret: string): Promise<void> {
   const live = await account.live();
   expect(live).toHaveLength(1);

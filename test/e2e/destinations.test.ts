@@ -1,4 +1,4 @@
-// Delivery: byte for byte, proven, and to several destinations, before the old credential is revoked.
+// A secret is delivered byte for byte, proven, and written to several destinations, before the old credential is revoked.
 import { statSync, chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,7 +13,7 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** A home with two profiles: `p` acts, `target` may take a secret. */
+/** The profile `p` acts, and the profile `target` can take a secret. */
 async function home(): Promise<Home> {
   const at = homeOfTest();
   const { base_url, api_key, token_endpoint } = service.us;
@@ -49,7 +49,7 @@ interface Place {
 
 const states = (at: Home): string[] => creationIn(at).destination.places.map(({ state }) => state);
 
-/** Expects the same secret in both files and a working credential in profile `target`. @returns the secret */
+/** Both files must have the same secret, and the profile `target` a working credential. @returns the secret */
 async function secretInAll(at: Home): Promise<string> {
   const value = text(at, "a.secret");
   expect([value, text(at, "b.secret")]).toEqual([expect.stringMatching(secret), value]);
@@ -254,7 +254,7 @@ describe("several destinations", () => {
     const failed = await integHere(at, ["oauth-clients", "rotate", id, ...words]);
     expect([failed.code, failed.stderr]).toEqual([12, expect.stringContaining("2 of 3 destinations have it")]);
     expect([states(at), (await live()).includes(id)]).toEqual([["delivered", "failed", "delivered"], true]);
-    // Only a claim can continue the rotation: a recovery leaves the old client.
+    // Only a claim can continue the rotation: the recovery leaves the old client.
     expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(12);
     expect(await live()).toContain(id);
     const before = text(at, "a.secret");

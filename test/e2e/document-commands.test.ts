@@ -1,5 +1,5 @@
-// Tests run every command of the documents: this file the commands in sentences, the files in `blockTests` those in code
-// blocks. A page or command without a test fails.
+// Tests run every command of the documents: this file the commands in sentences, the files in `blockTests` those in code blocks.
+// A page or command without a test fails.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encodin
   .split("\n")
   .filter((name) => !/^(?:test|src)\/|^docs\/commands\.md$|contract-coverage/.test(name));
 
-/** For each page, the test files that run its code blocks. */
+/** By page, the test files that run its code blocks. */
 const blockTests: Readonly<Record<string, readonly string[]>> = {
   "README.md": ["guides", "readme"],
   "SECURITY.md": ["guides"],
@@ -32,11 +32,10 @@ const blockTests: Readonly<Record<string, readonly string[]>> = {
   "docs/team.md": ["team-document"],
 };
 
-/** Commands that a sentence names without their arguments: only their help is printed. */
+/** A sentence may name a command without its arguments. The test then prints its help. */
 const isName = (line: string): boolean =>
   /^(api|adopt|keys|people|oauth-clients|keys create|journal (claim|init|move|prune|release))$/.test(line);
 
-/** Commands that are not run here, and why. */
 const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^sandbox start/, "serves until Ctrl-C (sandbox-start.test.ts)"],
   [/^sandbox tour/, "runs for long (tour.test.ts)"],
@@ -86,7 +85,7 @@ async function newHome(): Promise<Home> {
   return home;
 }
 
-/** Leaves a creation in this state. @returns its entry */
+/** Creates an entry in this state. @returns the entry's id */
 async function entryIn(home: Home, state: string): Promise<string> {
   const request = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
   const create = [...request, "--scope", "entity:read", "--new", "--retry-for", "0"];
@@ -108,7 +107,7 @@ function writePolicy(home: Home): void {
   writeFileSync(home.path("integ.yaml"), `version: 1\nid: pol_of_this_test\noauth_clients:\n  reporting: ${item}\n`);
 }
 
-/** Prepares a command and fills in its placeholders. @returns the command to type */
+/** Prepares a command and replaces its placeholders. @returns the command to type */
 async function prepare(home: Home, line: string): Promise<string> {
   let text = line.replace(/ > .*/, "");
   const run = (...words: string[]) => integHere(home, words);

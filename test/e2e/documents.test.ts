@@ -1,4 +1,4 @@
-// Every recipe of docs/scripting.md runs unchanged, and the documents name the program's exit codes and files.
+// Every recipe of docs/scripting.md runs unchanged, and the documents name all exit codes and files of the program.
 import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ beforeAll(async () => {
   at.addToPath();
 });
 
-/** Starts a creation whose request is lost, and whose recovery prints the secret to standard output. */
+/** The request of this creation is lost. Its recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
   const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];
@@ -73,7 +73,7 @@ describe("every document", () => {
     devDependencies: Record<string, string>;
   };
 
-  /** Packages that a line fetches with npm or looks up in the registry by a name that someone else may own. */
+  /** Packages that a line fetches with npm, or looks up in the registry, by a name that someone else may own. */
   function fetched(line: string): string[] {
     const installed = [...line.matchAll(/\bnpm (?:install|i|add|view)((?: +[^\s`|&;]+)+)/g)]
       .flatMap(([, words = ""]) => words.trim().split(/ +/))

@@ -1,5 +1,5 @@
-// `--dry-run`: every command that changes something has the option; a dry run changes nothing and prints exactly the
-// request that the real run sends.
+// Every command that changes something has the option `--dry-run`. A dry run changes nothing, and prints exactly the request that
+// the real run sends.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { Account } from "../support/account.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
-/** Commands that change neither the account, nor the journal, nor profiles. */
+/** Commands that change no part of the account, the journal or the profiles. */
 const readers = [
   "entities list",
   "cohorts members",
@@ -87,7 +87,7 @@ const sentSince = async (before: number) =>
     .slice(before)
     .filter(({ method, path }) => method !== "GET" && path !== new URL(service.us.token_endpoint).pathname);
 
-/** Every file below the home, with its content. */
+/** By path, the digest of every file below the home. */
 function contents(folder = home.folder): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of readdirSync(folder)) {
@@ -105,7 +105,7 @@ function writePolicy(): void {
   );
 }
 
-/** Creates an entry whose request got no response. @returns its id */
+/** Creates an entry whose request got no response. @returns the entry's id */
 async function unfinished(): Promise<string> {
   await service.fault("POST /v1/oauth_clients times=1 drop=after");
   await integ(...creationWords(service, "--new", "--secret-file", "lost.secret", "--retry-for", "0"));
@@ -121,7 +121,7 @@ async function undelivered(): Promise<string> {
 
 const profile = (): string[] => ["--region", "us", "--base-url", service.us.base_url, "--api-key-command", "echo key"];
 
-/** Prepares each command. @returns its arguments */
+/** By command, the preparation of its account, which returns the command's arguments. */
 const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   "oauth-clients create": async () => [...clientOptions, "--secret-file", "new.secret"],
   "oauth-clients rotate": async () => [id, "--secret-file", "new.secret"],
@@ -167,7 +167,6 @@ const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   api: async () => ["/v1/oauth_clients/oc_1", "-X", "DELETE"],
 };
 
-/** Commands that need another kind of journal. */
 const needOtherJournal = new Set(["journal init", "journal release"]);
 
 describe("--dry-run", () => {
@@ -217,7 +216,7 @@ describe("--dry-run", () => {
     await integ(...name.split(" "), ...words);
     const sent = await sentSince(before);
     const printed = dry.filter(({ method, url }) => method !== null && url !== service.us.token_endpoint);
-    // A replacement key whose secret cannot be exchanged is not proven, so the old key stays.
+    // A replacement key whose secret cannot be exchanged is not proven, so that the old key stays.
     const expected = more.includes("--by-replacement") ? printed.slice(0, 1) : printed;
     expect(sent.map(({ method, path }) => `${method} ${service.us.base_url}${path}`)).toEqual(
       expected.map(({ method, url }) => `${method} ${url}`),
@@ -251,7 +250,7 @@ describe("--dry-run", () => {
   });
 });
 
-/** A printed text as a pattern: text in parentheses matches anything. */
+/** Text in parentheses matches any text. */
 function patternOf(text: string): RegExp {
   const parts = text.split(/\((?:a |\d)[^)]*\)/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join('[^"]+')}$`, "s");

@@ -10,7 +10,7 @@ const at = new Home();
 const pages = 20;
 let server: ListServer;
 
-/** A page of a list with two megabytes, which exceed a pipe and the buffers at both ends. */
+/** The page's two megabytes exceed a pipe and the buffers at both ends. */
 function page(index: number): string {
   const rows = Array.from({ length: 500 }, (_, row) => ({
     id: `ent_${index}_${row}`,
@@ -61,7 +61,7 @@ describe("the complete output", () => {
       const piped = await at.spawned(words, { env: { ...server.env, FILLING: filling() }, under: slow });
       expect([line, piped.code, piped.stdout.replace(/^\0+/, "") === stdout]).toEqual([line, 0, true]);
     }
-    // A socket, whose writes do not block.
+    // Writes to a socket do not block.
     const child = at.start(words, { env: server.env });
     let received = "";
     child.stdout!.setEncoding("utf8").on("data", (chunk) => (received += String(chunk)));

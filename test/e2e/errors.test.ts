@@ -1,5 +1,5 @@
-// One deliberate error of every command: the message alone must be enough to fix it. errors.golden.txt keeps the texts,
-// so that a reader can judge them at a glance; `vitest -u` rewrites it.
+// One deliberate error of every command, whose message alone must be enough to fix it. errors.golden.txt keeps the texts for a
+// reader to judge; `vitest -u` rewrites it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -168,7 +168,7 @@ function errorCases(): readonly Case[] {
   ];
 }
 
-/** The strace command line that makes these calls fail as on a full disk, on this file if given, and discards its own output. */
+/** The calls fail as on a full disk, on this file if given. strace discards its own output. */
 function fullDisk(calls: string, path?: string): readonly string[] {
   const strace = [
     "strace",
@@ -184,7 +184,7 @@ function fullDisk(calls: string, path?: string): readonly string[] {
   return path === undefined ? strace : [...strace, "-P", at.path(path)];
 }
 
-/** These cases need strace; without it, their part of the golden file is left unchanged. */
+/** Without strace these cases do not run, and their parts of the golden file stay unchanged. */
 function fullDiskCases(): readonly Case[] {
   const journal = "a-journal.ndjson";
   writeFileSync(at.path(journal), "");
@@ -218,7 +218,6 @@ function fullDiskCases(): readonly Case[] {
   ];
 }
 
-/** Errors of more commands, and of the machine. */
 function moreCases(): readonly Case[] {
   const legacy = { INTEG_ACCESS_TOKEN: service.us.access_token };
   const vaults = { INTEG_CONFIG_DIR: at.path("vaults") };
@@ -281,10 +280,9 @@ function moreCases(): readonly Case[] {
   ];
 }
 
-/** Errors that another binary reports differently, because it has no kernel lock and creates a lock file first. */
+/** Another binary has no kernel lock and creates a lock file first, which changes these errors. */
 const lockErrors: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
-/** The part of the golden file for a case that this machine cannot run. */
 function goldenPart(golden: string, what: string): string {
   const part = readFileSync(golden, "utf8")
     .split(/^(?=# )/m)
@@ -292,7 +290,6 @@ function goldenPart(golden: string, what: string): string {
   return `${part?.trimEnd() ?? ""}\n`;
 }
 
-/** Replaces parts that differ between runs. */
 function normalized(text: string): string {
   return text
     .replaceAll(at.folder, "HOME")
@@ -335,7 +332,7 @@ interface Step extends Pick<Case, "what" | "env"> {
   readonly sentence: string | undefined;
 }
 
-/** The next step of an error, as a person or a program reads it. */
+/** The next step of an error, from its text or its JSON. */
 function stepIn({ what, env, stderr }: Pick<Case, "what" | "env"> & { readonly stderr: string }): Step {
   const [, message = "", command, sentence] = stderr.includes('{"error":')
     ? fromJson(stderr)
@@ -353,20 +350,19 @@ function fromJson(stderr: string): [string, string, string | undefined, string |
   return ["", error.message!, error.next_command, error.hint];
 }
 
-/** The words of a command, as a POSIX shell splits it. */
 function shellWords(command: string): string[] {
   const { stdout, status } = spawnSync("sh", ["-c", `integ() { printf '%s\\0' "$@"; }; ${command}`]);
   expect(status, command).toBe(0);
   return stdout.toString("utf8").split("\0").slice(0, -1);
 }
 
-/** Types every next step: the command exists, its options parse, and it does not end with the same error. */
+/** Types every next step: its command exists, its options parse, and it does not end with the same error. */
 async function typeEach(steps: readonly Step[]): Promise<void> {
   let typed = 0;
   for (const { what, env, message, command, sentence } of steps) {
     if (sentence !== undefined) {
       expect(sentence, what).toMatch(/^[A-Z][a-z]+ .*\.$/);
-      // A printed command has no placeholder, so it can be pasted.
+      // A printed command can be pasted, and has no placeholder.
       expect(sentence, what).not.toMatch(/\b(?:integ|kubectl|gh|vault) [^.;]*<[\w-]+>/);
     }
     if (command === undefined) continue;
@@ -387,7 +383,7 @@ async function typeEach(steps: readonly Step[]): Promise<void> {
   );
 }
 
-/** The JSON that is alone on the last line of standard error. */
+/** The JSON must be alone on the last line. */
 function lastError(stderr: string): { exit_code: number } {
   expect(stderr.endsWith("\n")).toBe(true);
   return (JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: { exit_code: number } }).error;

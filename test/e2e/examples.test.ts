@@ -1,4 +1,4 @@
-// Runs every example of the help pages against a sandbox; only ids, addresses and secret stores are this machine's.
+// Runs every example of the help pages against a sandbox. Only ids, addresses and secret stores are replaced.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -16,7 +16,7 @@ interface Command {
   readonly commands: readonly Command[];
 }
 
-/** Examples that are only parsed (test/unit/edge/run.test.ts), and why. */
+/** Examples that are only parsed (test/unit/edge/run.test.ts), with the reason. */
 const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^integ sandbox start/, "serve until Ctrl-C (sandbox-start.test.ts)"],
   [/^integ sandbox tour/, "runs for long (tour.test.ts)"],
@@ -25,10 +25,9 @@ const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
   ...(isMissing("PostgreSQL") ? [[/journal init|postgresql:/, "need PostgreSQL"] as const] : []),
 ];
 
-/** Exit codes other than 0. */
 const codes: readonly (readonly [line: RegExp, code: number])[] = [
   [/(keys|oauth-clients) audit/, 10],
-  // The sandbox searches only by query.
+  // The sandbox searches people only by `query`.
   [/--param email/, 1],
   // The plan has changes to make.
   [/^integ plan.* --exit-code(?!.*;)/, 10],
@@ -41,7 +40,7 @@ let at: Home;
 let server: PostgresServer | undefined;
 const homes: Home[] = [];
 
-/** A home with stand-ins for the programs that examples name. */
+/** The home has stand-ins for the programs that examples name. */
 function newHome(): Home {
   const home = new Home();
   homes.push(home);
@@ -121,7 +120,7 @@ async function startOverlap(): Promise<string> {
   return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
-/** Examples that run in their own home, because they change state that others need. */
+/** Examples that need their own home, because they change state that others use. */
 const ownHomes: readonly (readonly [line: RegExp, arrange: (home: Home) => Promise<void>])[] = [
   [/profiles add/, async () => {}],
   [/profiles edit/, (home) => addProfile(home, "prod")],
@@ -160,7 +159,6 @@ const ownHomes: readonly (readonly [line: RegExp, arrange: (home: Home) => Promi
   [/^integ (plan|apply|adopt|policy check)|--name reporting/, arrangePolicy],
 ];
 
-/** Adds a profile and writes the same policy to `integ.yaml` and `prod.yaml`. */
 async function arrangePolicy(home: Home): Promise<void> {
   await addProfile(home, "prod");
   const account = service.us.service_account_id;
@@ -172,7 +170,7 @@ oauth_clients:
   for (const name of ["integ.yaml", "prod.yaml"]) writeFileSync(home.path(name), text);
 }
 
-/** Runs the commands that the example builds on: a saved plan, a first `apply`, an overlap, or a key to adopt. */
+/** Runs the commands that an example builds on: a saved plan, a first `apply`, an overlap, or a key to adopt. */
 async function runEarlierCommands(home: Home, line: string): Promise<void> {
   const run = async (...words: string[]): Promise<void> => {
     const { code, stderr } = await home.integ(words);
@@ -185,7 +183,7 @@ async function runEarlierCommands(home: Home, line: string): Promise<void> {
   if (line.includes("access-key deploy")) await desk.makeKey({ name: "deploy" });
 }
 
-/** Prepares an example and fills in this machine's values. @returns the command to type */
+/** Prepares an example and replaces its values. @returns the command to type */
 async function prepare(line: string, index: number): Promise<string> {
   let text = line
     .replace("https://api.eu.example.com", service.eu.base_url)
@@ -205,7 +203,7 @@ async function prepare(line: string, index: number): Promise<string> {
         (await desk.makeKey({ name: `${name}-${index}`, expiresAt: "2030-01-01T00:00:00.000Z" })).id,
       );
   text = text.replace("profiles add", "profiles add --no-verify");
-  // A prompt needs a terminal (test/terminal).
+  // A prompt needs a terminal: test/terminal types it.
   if (/profiles add --no-verify prod/.test(text)) text = `pass show integ | ${text} --api-key-stdin`;
   if (text.includes("per_123")) {
     const { stdout } = await at.integ(["people", "search", "a", "--json"]);
@@ -249,7 +247,7 @@ it("each example runs, or is only parsed for a reason", { timeout: 300_000 }, as
       !/--yes|--by-replacement|oauth-clients rotate/.test(text);
     const env = line.startsWith("integ journal init") ? { ...home.env, INTEG_JOURNAL: server!.address() } : home.env;
     const { status, stderr } = await typed(home, asks ? `${text} --yes` : text, env);
-    // Frees the slots that these examples used.
+    // These examples used slots of the service account.
     if (arrange !== undefined)
       for (const { id } of await account.live())
         if (!before.has(id))

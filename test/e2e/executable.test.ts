@@ -1,4 +1,4 @@
-// The single executable needs and loads no file next to it. It is built and run here if its Node has been downloaded.
+// The single executable needs and loads no file next to it. The test builds and runs it if its Node has been downloaded.
 // INTEG_TEST_BINARY=build/integ runs all end-to-end tests with it.
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const isSkipped = isOtherBinary("how the executable is built");
 const single = new Home();
 afterAll(() => single.remove());
 
-/** Writes packages next to a program that leave a mark when they are loaded. @returns the mark's path */
+/** The packages next to the program leave a mark when they are loaded. @returns the mark's path */
 function plantPackages(folder: string): string {
   const mark = join(folder, "loaded");
   for (const name of ["fs-native-extensions", "@napi-rs/keyring", "pg"]) {
@@ -24,7 +24,6 @@ function plantPackages(folder: string): string {
   return mark;
 }
 
-/** Runs a program with its own folders and an empty path. */
 function runAlone(at: Home, line: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const [file = "", ...words] = line;
   const child = spawn(file, words, {
@@ -87,7 +86,6 @@ function itWorks(at: Home, program: readonly string[]): void {
   });
 }
 
-/** Why the executable is not built here, or undefined. */
 function whyNotBuilt(): string | undefined {
   if (existsSync(join(root, "build", "node")) || process.env.INTEG_TEST_FULL) return undefined;
   return "its Node has not been fetched yet (scripts/executable/build.mjs fetches it; so does INTEG_TEST_FULL=1)";

@@ -1,4 +1,4 @@
-// Formats for other tools: Markdown in pull requests and job summaries, SARIF in code scanning.
+// Formats for other tools: Markdown for pull requests and job summaries, SARIF for code scanning.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,6 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   return created;
 }
 
-/** The published schema. */
 const schema = JSON.parse(readFileSync(join(root, "test/contract/sarif-2.1.0-schema.txt"), "utf8")) as object;
 const isSarif = new Ajv({ strict: false, validateFormats: false }).compile(schema);
 
@@ -59,7 +58,7 @@ describe("sarif", () => {
     const prints = first.results.map(({ partialFingerprints }) => partialFingerprints);
     expect(prints.map((print) => print["findingId/v1"])).toEqual(data.map(({ id }) => id));
     expect(again.results.map(({ partialFingerprints }) => partialFingerprints)).toEqual(prints);
-    // Code scanning tells two alerts apart by this one.
+    // Code scanning distinguishes two alerts by this fingerprint.
     const hashes = new Set(prints.map((print) => print.primaryLocationLineHash));
     expect([hashes.size, ...hashes]).toEqual([data.length, ...data.map(() => expect.stringMatching(/^\w{16}:1$/))]);
     const { rules: described, version } = first.tool.driver;

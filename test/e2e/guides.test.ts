@@ -1,5 +1,5 @@
-// Runs every command of the guides, in the order of the page, against a sandbox, with only addresses, ids and
-// credentials replaced. Commands that are only parsed are counted, with the reason.
+// Runs every command of the guides in the order of the page against a sandbox, with only addresses, ids and credentials replaced.
+// Commands that are only parsed are counted, with the reason.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { serviceOfFile } from "../support/service.ts";
 import { typed } from "../support/typed-line.ts";
 import { KeysDesk } from "./keys-desk.ts";
 
-/** A page, the exit codes other than 0 of its commands, and the commands that are not run here. */
+/** `codes` has the exit codes other than 0, and `notRun` the commands that are only parsed, with the reason. */
 interface Guide {
   readonly page: string;
   readonly codes?: readonly (readonly [command: RegExp, code: number])[];
@@ -70,7 +70,7 @@ async function fault(spec: string): Promise<void> {
   });
 }
 
-/** A home with the profiles that the pages assume, and a program that exchanges a secret for a token. */
+/** The home has the profiles that the pages assume, and a program that exchanges a secret for a token. */
 async function newHome(page: string): Promise<Home> {
   const { eu } = service;
   const at = new Home({
@@ -116,14 +116,14 @@ async function entryIn(home: Home, state: string): Promise<string> {
   return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
-/** The page's policy, for this sandbox's service account. */
+/** Writes the policy of docs/policy.md for this sandbox's service account. */
 function writePolicy(at: Home): void {
   const [, policy = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/policy.md"), "utf8")) ?? [];
   const lines = policy.replaceAll(/^ {3}/gm, "").replace("sa_reporting", service.eu.service_account_id);
   writeFileSync(at.path("integ.yaml"), lines);
 }
 
-/** Prepares a command and fills in its example names. @returns the command to type */
+/** Prepares a command and replaces its example names. @returns the command to type */
 async function prepare(at: Home, line: string): Promise<string> {
   const { eu } = service;
   let text = line
@@ -131,12 +131,12 @@ async function prepare(at: Home, line: string): Promise<string> {
     .replaceAll("https://auth.eu.example.com/oauth/token", eu.token_endpoint)
     .replaceAll("5eed0000-0000-4000-8000-0000000000e5", eu.organization_id)
     .replace(/^\$ /, "");
-  // A prompt needs a terminal (test/terminal); the rest of the command is the same.
+  // A prompt needs a terminal: test/terminal types it.
   if (/profiles add /.test(text) && !/-stdin/.test(text))
     text = `printf %s "$API_KEY" | ${text.replace(/ +#.*/, "")} --api-key-stdin`;
   if (/oauth-clients token/.test(text)) at.env.CLIENT_ID = await clientId(at);
   if (/keys (list|audit)|api \/api\/v1/.test(text)) await legacySettings(at);
-  // The pages use invented credentials.
+  // The pages use invented credentials, which the service would refuse.
   if (text.includes("profiles add")) text = text.replace("profiles add", "profiles add --no-verify");
   if (text.includes("oac_1")) {
     await at.integ(["profiles", "edit", "prod", "--token-endpoint", eu.token_endpoint]);
@@ -146,7 +146,7 @@ async function prepare(at: Home, line: string): Promise<string> {
   if (text.includes("policy check")) writePolicy(at);
   if (text.includes("oc_123")) text = text.replace("oc_123", await newClient(at));
   if (text.includes("ak_123")) text = text.replace("ak_123", (await desk.makeKey({ name: "by-hand" })).id);
-  // Without a terminal, an option answers the question.
+  // There is no terminal to answer the question.
   if (/integ (apply|adopt|sandbox reset) /.test(`${text} `)) text = text.replace(/ +#.*|$/, " --yes");
   if (text.includes("xargs")) expect((await create(at, "--new", "--secret-file", "to-revoke.secret")).code).toBe(0);
   text = text.replace("profiles remove <name>", "profiles remove prod");

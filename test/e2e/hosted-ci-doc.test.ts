@@ -1,5 +1,5 @@
-// The chapters of docs/ci.md about hosted runners: each night starts with an empty disk, the journal is in PostgreSQL,
-// and undelivered secrets wait there encrypted. Every step but the installation runs unchanged.
+// The chapters of docs/ci.md about hosted runners: each night starts with an empty disk, the journal is in PostgreSQL, and
+// undelivered secrets are kept there encrypted. Every step but the installation runs unchanged.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -59,7 +59,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     );
   }
 
-  /** A machine with only integ and the tools of its CI service, which store their values in `stored`. */
+  /** The machine has only integ and the tools of its CI service, which store their values in the file `stored`. */
   function newRunner(tool = "exec cat > stored"): Home {
     const home = new Home({ ...teamAccess });
     homes.push(home);
@@ -73,7 +73,6 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     return home;
   }
 
-  /** Replaces the CI service's own variables. */
   function filled(variables: Variables = {}): Variables {
     const values: Variables = {
       "vars.INTEG_ESCROW": recipient,

@@ -1,6 +1,6 @@
-// Random input from a seed, most of it nearly valid: responses, journal bytes, arguments and variables. The program
-// always ends with a documented exit code, shows no stack trace and no credential, and with --json its error is alone
-// on the last line. INTEG_TEST_SEED=<n> plays a run again.
+// Random input, most of it nearly valid: responses, journal bytes, arguments and variables. The program always ends with a
+// documented exit code, and shows no stack trace and no credential. With --json its error is alone on the last line.
+// INTEG_TEST_SEED=<n> plays a run again.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -34,7 +34,6 @@ const list = (rows: readonly object[]): object => ({
   next_page_token: null,
 });
 
-/** Valid responses, by method and path. */
 function validResponse(method: string, path: string): unknown {
   if (path.includes("token")) return { access_token: "token-1", token_type: "Bearer", expires_in: 3600 };
   if (path.startsWith("/v1/oauth_clients"))
@@ -69,7 +68,7 @@ const strange = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 60 }),
 );
 
-/** One change inside a value: the field at position `at` is replaced, removed, copied to another name, or repeated. */
+/** Changes the field at position `at` of a value: replaces, removes or repeats it, or copies it to another name. */
 type Change = readonly [at: number, how: "replace" | "remove" | "rename" | "repeat", by: unknown];
 const change: fc.Arbitrary<Change> = fc.tuple(
   fc.nat({ max: 40 }),
@@ -100,14 +99,14 @@ function changed(value: unknown, changes: readonly Change[]): unknown {
   return root;
 }
 
-/** Thousandths of a text that remain; usually all. */
+/** How many thousandths of a text remain. */
 const cutAt = fc.oneof({ weight: 4, arbitrary: fc.constant(1000) }, fc.nat({ max: 1000 }));
 
 interface Reply {
   readonly status: number;
   readonly changes: readonly Change[];
   readonly headers: readonly (readonly [string, string])[];
-  /** The text is truncated after this many thousandths. */
+  /** How many thousandths of the text remain. */
   readonly cut: number;
 }
 
@@ -174,7 +173,6 @@ function newHome(): Home {
   return home;
 }
 
-/** Runs a command and checks how it ended. */
 async function runAndCheck(
   home: Home,
   words: readonly string[],

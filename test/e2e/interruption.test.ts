@@ -1,6 +1,6 @@
-// Ctrl-C, SIGTERM and SIGHUP: after the first signal, integ stops retrying, waits briefly for the response and delivers
-// its secret; after the second it exits (exit codes: docs/design/output.md). The journal is always correct. Here, the
-// signals come from kill(); in test/terminal/, from a terminal.
+// After the first Ctrl-C, SIGTERM or SIGHUP, integ stops retrying, waits briefly for the response and delivers its secret. After
+// the second it exits (exit codes: docs/design/output.md). The journal is always correct. These signals come from kill(), those of
+// test/terminal/ from a terminal.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ const signals: readonly [Signal, number][] = [
   ["SIGTERM", 143],
   ["SIGHUP", 143],
 ];
-/** All signals are handled alike, so some tests send only the first. */
+/** All signals are handled in the same way, so that some tests send only the first. */
 const first = signals.slice(0, 1);
 
 const service = await serviceOfFile();
@@ -29,7 +29,7 @@ afterEach(async () => {
   await account.clear();
 });
 
-/** Opens the home of the test, whose requests pass the relay. */
+/** The home's requests pass the relay. */
 function openHome(env: Readonly<Record<string, string>> = {}): Home {
   home = homeOfTest({
     ...tokenEnv(service),
@@ -40,7 +40,7 @@ function openHome(env: Readonly<Record<string, string>> = {}): Home {
   return home;
 }
 
-/** Sends the first signal and waits until integ reports that it waits for the response. */
+/** Sends the first signal, and waits until integ reports that it waits for the response. */
 async function interrupt({ child, stderr }: Running, signal: Signal): Promise<void> {
   child.kill(signal);
   await until("the first signal", () => stderr().includes("Ctrl-C again to exit immediately"));
@@ -67,7 +67,7 @@ function entries(): ReadEntry[] {
   return readJournal(home.path("state", "journal.ndjson"));
 }
 
-/** True if the journal has a response of this status, after which integ waits for the next attempt. */
+/** After it records a response of this status, integ waits for the next attempt. */
 function hasRecorded(status: number): boolean {
   const path = home.path("state", "journal.ndjson");
   return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);
@@ -80,7 +80,6 @@ async function until(what: string, isTrue: () => boolean): Promise<void> {
   }
 }
 
-/** True if the delivered secret authenticates an active client. */
 async function isSecretValid(file = "a.secret"): Promise<boolean> {
   const secret = readFileSync(home.path(file), "utf8").trim();
   for (const { client_id } of await account.live())
@@ -88,7 +87,7 @@ async function isSecretValid(file = "a.secret"): Promise<boolean> {
   return false;
 }
 
-/** Expects that a recovery leaves one active client, whose secret is delivered. */
+/** A recovery must leave one active client, whose secret is delivered. */
 async function expectRecovery(code = 0): Promise<void> {
   const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
   expect(recovered.code, recovered.stderr).toBe(code);
@@ -258,7 +257,7 @@ describe.each(first)("%s during a recovery", (signal) => {
       const words = [...createWords().slice(0, -1), file, "--new", "--retry-for", "0"];
       expect((await home.integ(words)).code).toBe(7);
     }
-    // Holds all four concurrent requests, because an entry that ended earlier would let the next entry start before the signal.
+    // All four concurrent requests are held: if one entry ended, the next entry would start before the signal.
     const hold = relay.hold(/^POST .*oauth_clients/, 4);
     const run = start(["journal", "recover"]);
     await hold.arrived;

@@ -166,7 +166,7 @@ describe("forget and prune", () => {
 
   it.each([
     ["undelivered", (text: string) => text],
-    // After a crash, the copy is kept but no record names it.
+    // After a crash, a secret can be kept without a record that names it.
     ["open", (text: string) => `${text.split("\n").slice(0, 3).join("\n")}\n`],
   ])("forget destroys the kept secret of an entry that is %s, and reports it", async (state, cut) => {
     const at = home();
@@ -289,7 +289,7 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     expect((await create(one, "--secret-file", one.path("s"))).code).toBe(0);
     const path = one.path("export.ndjson");
     expect((await one.integ(["journal", "export", "--out", path])).code).toBe(0);
-    // This machine has signed no record yet and has no key.
+    // This machine has signed no record, and has no key.
     expect((await other.integ(["journal", "import", path])).code).toBe(0);
     const [{ id } = { id: "" }] = await entries(one);
     const untrusted = `The entry ${id} is untrusted`;

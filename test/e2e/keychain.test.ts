@@ -1,5 +1,5 @@
-// The keychain, with a real gnome-keyring on a real message bus: it stores a credential, provides it, and no longer has it once
-// its profile is removed. If the keychain is locked, absent or hangs, a file takes its place, and commands report that.
+// A real gnome-keyring on a real message bus stores a credential, provides it, and no longer has it once its profile is removed.
+// If the keychain is locked, absent or hangs, a file takes its place, and commands report that.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -27,7 +27,7 @@ afterEach(async () => {
   at.remove();
 });
 
-/** A desktop session with its keyring unlocked. */
+/** Starts a desktop session with an unlocked keyring. */
 async function logIn(): Promise<Keyring> {
   keyring = await startKeyring(at.folder);
   Object.assign(at.env, keyring.env);
@@ -47,7 +47,7 @@ const keptIn = ({ stdout }: Ended): string =>
 
 const read = (name: string): Promise<Ended> => at.integ(["entities", "list", "-p", name, "--json"]);
 
-/** Every file of the program that contains the key in clear text. */
+/** The program's files that contain the key in clear text. */
 function filesWithKey(): string[] {
   return ["config", "state"]
     .filter((folder) => existsSync(at.path(folder)))
@@ -63,7 +63,7 @@ describe.skipIf(isSkipped)("an unlocked keyring", () => {
     const { items } = await logIn();
     const added = await add("p");
     expect([added.code, keptIn(added), added.stderr]).toEqual([0, "keychain", expect.not.stringContaining("keychain")]);
-    // Exactly one item: the probe leaves no item.
+    // The probe leaves no item.
     expect([items(), filesWithKey(), existsSync(at.path("config", "credentials"))]).toEqual([1, [], false]);
     expect((await read("p")).code).toBe(0);
     await add("q");

@@ -1,4 +1,4 @@
-// Runs the snippets of docs/ci.md with only addresses and folders replaced, except the snippets for hosted runners (`hosted`).
+// Runs the snippets of docs/ci.md, except those for hosted runners (`hosted`), with only addresses and folders replaced.
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -25,7 +25,6 @@ let at: Home;
 let deploy: { id: string; secret: string };
 let own: { id: string; secret: string };
 const usedSnippets = new Set<Snippet>();
-/** The output of all snippets. */
 let printed = "";
 
 beforeAll(async () => {
@@ -33,7 +32,7 @@ beforeAll(async () => {
   at = new Home();
   for (const folder of ["etc", "var"]) mkdirSync(at.path(folder));
   at.addToPath();
-  // Replaces GitHub's command line program, and reads the secret from standard input as it does.
+  // This stand-in for GitHub's command line program reads the secret from standard input, as the program does.
   writeFileSync(
     at.path("bin", "gh"),
     `#!/bin/sh\n[ -n "$GH_TOKEN" ] || exit 4\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,
@@ -57,7 +56,7 @@ function snippet(language: string, excerpt: string): string {
     .replaceAll("/var/lib/integ/", `${at.path("var")}/`);
 }
 
-/** Runs a script as its shell would, `bash -e` for a step of a workflow. */
+/** @param shell `bash -e` for a step of a workflow, as on GitHub's runners */
 async function run(shell: readonly string[], text: string, env: Record<string, string> = {}): Promise<Ended> {
   const [program = "", ...words] = shell;
   const child = spawn(program, [...words, text], {
@@ -93,7 +92,7 @@ describe("docs/ci.md", () => {
     };
     expect(workflow.on.schedule[0]!.cron).toMatch(/^\d+ \d+ \* \* \*$/);
     const { env, steps } = workflow.jobs.rotate;
-    // The profile was added to the folder that the workflow names.
+    // The profile was added to another folder than the workflow names.
     const { stdout } = await run(
       sh,
       `mkdir -p '${at.path("var")}' && cp -r '${at.path("config")}' '${at.path("var")}'`,
@@ -185,7 +184,7 @@ describe("docs/ci.md", () => {
     expect(readFileSync(at.path("report.html"), "utf8")).toMatch(/^<!doctype html>/i);
   });
 
-  // Words of snippets that hosted-ci-doc.test.ts, client-assertion.test.ts and openmetrics.test.ts run.
+  // Texts of the snippets that hosted-ci-doc.test.ts, client-assertion.test.ts and openmetrics.test.ts run.
   const hosted =
     "oauth_clients: ubuntu-latest glab resource_group INTEG_ESCROW_IDENTITY ACTIONS_ID_TOKEN IDENTITY_TOKEN integ.prom age-keygen plan.json".split(
       " ",

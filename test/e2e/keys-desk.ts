@@ -1,5 +1,5 @@
-// Reads the access keys from the service, and adds profiles that authenticate with such a key: tests of the legacy
-// contract compare the program's output with the keys.
+// Reads access keys from the service, and adds profiles that authenticate with such a key. Tests of the legacy contract compare
+// the program's output with the keys.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";
@@ -15,7 +15,7 @@ export interface ServiceKey {
   readonly expiresAt: number | null;
   readonly lastUsedAt: number | null;
   readonly createdAt: number;
-  /** The number of its rotations. */
+  /** How often the key was rotated in place. */
   readonly generation: number;
 }
 
@@ -40,13 +40,13 @@ export class KeysDesk {
   readonly #homes: Home[] = [];
   #number = 0;
 
-  /** @param here the region whose keys are inspected */
+  /** @param here the region whose keys are read */
   constructor(service: Service, here: RegionDescription = service.us) {
     this.service = service;
     this.#here = here;
   }
 
-  /** The region as its homes reach it. */
+  /** The region, with the addresses that the desk's homes use. */
   get here(): RegionDescription {
     return this.#here;
   }
@@ -64,7 +64,7 @@ export class KeysDesk {
     for (const home of this.#homes.splice(0)) home.remove();
   }
 
-  /** A home whose environment has the service and a bearer token, but no way to exchange a secret. */
+  /** The home's environment has the service and a bearer token, but no endpoint that exchanges a secret. */
   withToken(env: Readonly<Record<string, string>> = {}): Home {
     const { base_url, organization_id, access_token } = this.#here;
     return this.#keep(
@@ -78,7 +78,7 @@ export class KeysDesk {
     );
   }
 
-  /** Renews the bearer token of the desk and its homes in time: a long run outlives the first token. */
+  /** Renews the bearer token of the desk and its homes if it expires soon, because a long run outlives the token. */
   async renew(): Promise<void> {
     if (performance.now() - this.#tokenSince < 240_000) return;
     this.#tokenSince = performance.now();
@@ -88,7 +88,7 @@ export class KeysDesk {
     for (const { env } of this.#homes) if (env.INTEG_ACCESS_TOKEN !== undefined) env.INTEG_ACCESS_TOKEN = access_token;
   }
 
-  /** Makes new homes reach the region's API through another origin; undefined: directly again. */
+  /** New homes reach the region's API through another origin, or without `through` directly. */
   async goThrough(through: ((origin: string) => Promise<string>) | undefined): Promise<void> {
     const { origin } = new URL(this.service.us.base_url);
     const near = through ? await through(origin) : origin;
@@ -109,9 +109,9 @@ export class KeysDesk {
   }
 
   /**
-   * A home with the profile `p`, which authenticates with its own key, knows the key's id, and exchanges its secret at the
-   * endpoint.
-   * @param more further words of `profiles add`; OWN is replaced by the key's id
+   * The home has the profile `p`, which authenticates with its own key, knows the key's id, and has the endpoint that exchanges the
+   * key's secret.
+   * @param more more words of `profiles add`, in which OWN stands for the key's id
    */
   async withProfile(...more: readonly string[]): Promise<{ at: Home; own: { id: string; secret: string } }> {
     const { base_url, organization_id, access_token_endpoint } = this.#here;
@@ -168,7 +168,6 @@ export class KeysDesk {
     return (await this.keys()).filter((key) => key.name.startsWith(name) && key.status === "active");
   }
 
-  /** True if the service accepts the secret now. */
   async opens(secret: string): Promise<boolean> {
     const answer = await this.#exchange(secret);
     await answer.body?.cancel();
@@ -199,10 +198,7 @@ export function secretIn(at: Home, name: string): string {
   return readFileSync(at.path(name), "utf8").trimEnd();
 }
 
-/**
- * The desk of a test file: opened before the first test, reset after each, closed after the last.
- * @param take receives the open desk
- */
+/** Opens a desk for a test file, resets it after each test, and closes it. @param take receives the open desk */
 export function deskOfTests(take: (desk: KeysDesk) => void): void {
   let desk: KeysDesk | undefined;
   beforeAll(async () => {

@@ -1,5 +1,5 @@
-// Creations of keys whose response is lost: integ sends no second POST by itself. It finds the orphan, and replaces it
-// on request or reports it as lost with a next step; an uncertain match is reported as such.
+// If the response to a creation of a key is lost, integ sends no second POST by itself. It finds the orphan, and replaces it on
+// request or reports it as lost with a next step. It reports an uncertain match as uncertain.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
@@ -90,7 +90,7 @@ describe("an unknown creation", () => {
     const isCreated = await at.integ(elsewhere);
     expect(isCreated.code, isCreated.stderr).toBe(0);
     expect(await desk.sent("POST", creation)).toBe(2);
-    // The journal knows the key that --new created, so the other one must be the orphan.
+    // The journal knows the key that --new created, so that the other key must be the orphan.
     const recovered = await at.integ(["journal", "recover", lost!.id, "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.live(name)).toHaveLength(2);

@@ -1,4 +1,4 @@
-// Rotation of access keys by replacement: create, deliver, prove, revoke; one of the two keys always works.
+// `keys rotate --by-replacement` creates, delivers, proves and revokes: one of the two keys always works.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
@@ -179,7 +179,7 @@ describe("keys rotate --by-replacement", () => {
     expect(readFileSync(at.path("new.secret"), "utf8").trim()).toMatch(/^sbx_/);
   });
 
-  // The last test, because it advances the service's clock.
+  // This test must be the last, because it advances the service's clock.
   it("with --overlap-unused revokes a key once it is unused for that long; status shows its last use", async () => {
     const { at } = await desk.withProfile();
     const old = await desk.makeKey({ name: "in use" });

@@ -1,5 +1,5 @@
-// Rotation of access keys in place, which integ never repeats by itself after a lost response, and of the profile's own
-// key. By replacement: keys-replacement.test.ts.
+// Rotations of access keys in place, which integ never repeats by itself after a lost response, and rotations of the profile's own
+// key. Rotations by replacement are in keys-replacement.test.ts.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";
@@ -13,7 +13,7 @@ function rotateUnconfirmed(at: Home, id: string, ...flags: string[]): Promise<En
   return at.integ(["keys", "rotate", id, "--retry-for", "20s", ...flags]);
 }
 
-/** Rotates with --yes, which a rotation in place needs without a terminal. */
+/** Without a terminal, a rotation in place needs --yes. */
 function rotate(at: Home, id: string, ...flags: string[]): Promise<Ended> {
   return rotateUnconfirmed(at, id, "--yes", ...flags);
 }
@@ -58,7 +58,6 @@ describe("in place", () => {
       expect((await rotate(at, old.id, "--secret-file", "new.secret")).code).toBe(7);
       expect((await integHere(at, ["journal", "recover", "--yes"])).code).toBe(7);
       expect(await desk.sent("POST", rotation)).toBe(1);
-      // The next step is typed unchanged.
       const next = /^ {2}Next: integ (.+)$/m.exec((await integHere(at, ["journal", "recover"])).stderr)?.[1] ?? "";
       expect(next).toContain("--replace-lost-secret");
       const again = await at.integ(next.split(" "));
@@ -129,7 +128,7 @@ describe("without a terminal", () => {
     const push = await desk.makeKey({ name: "ingest", scopes: ["push-ingest:*"], keyType: "service_account" });
     const { code, stderr } = await rotateUnconfirmed(desk.withToken(), push.id, "--by-replacement");
     expect(stderr).not.toContain("lock");
-    // A bearer token alone cannot prove the new key: both keys stay.
+    // A bearer token alone cannot prove the new key, so that both keys stay.
     expect(code, stderr).toBe(8);
     const { at } = await desk.withProfile();
     const other = await desk.makeKey({ name: "other" });

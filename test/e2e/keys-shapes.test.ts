@@ -1,5 +1,5 @@
-// Shapes that the document leaves open (§4.4), from a plain server: a list that is an array or contains one under any
-// name, rows with missing and unknown fields, responses to a rotation that wrap the key, a revocation without a body.
+// A plain server sends shapes that the document leaves open (§4.4): a list that is an array or contains one under any name, rows
+// with missing and unknown fields, responses to a rotation that wrap the key, a revocation without a body.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -120,7 +120,7 @@ describe("a response with a secret", () => {
     respondWith({ id: "ak_1", name: "one" }, 201);
     const { code } = await integHere(home(), ["keys", "create", "--name", "one", "--no-marker"]);
     expect(code).toBe(9);
-    // Between the two tests, the step that the rotation printed may be typed (support/typed-steps.ts).
+    // Between the two tests, support/typed-steps.ts may type the step that the rotation printed.
     expect(seen.filter((request) => request.startsWith("POST") && !request.includes("/rotate"))).toHaveLength(1);
   });
 });

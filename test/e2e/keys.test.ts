@@ -1,4 +1,4 @@
-// Access keys from the command line against a sandbox: created, listed, revoked, and nothing sent for bad input.
+// Access keys from the command line: they are created, listed and revoked, and invalid input is refused before a request.
 import { statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
@@ -78,7 +78,7 @@ describe("keys create", () => {
     for (const text of [made.stdout, made.stderr, journal]) {
       expect(text).not.toContain(secret);
       expect(text).not.toContain(own.secret);
-      // The scheme is shown, but not the credential after it.
+      // The output shows the scheme of the header, but not the credential after it.
       expect(text.replaceAll("Bearer <redacted>", "")).not.toMatch(/Bearer|eyJ/);
     }
   });

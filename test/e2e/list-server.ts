@@ -1,4 +1,4 @@
-// A server with one list of entities. The test writes each response, so it can send pages that no correct service sends.
+// A server with one list of entities. The test writes each response, so that it can send pages that no correct service sends.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Socket } from "node:net";
@@ -7,7 +7,7 @@ export interface ListRequest {
   readonly path: string;
   readonly token: string | undefined;
   readonly limit: number | undefined;
-  /** 0 for the first request. */
+  /** The number of earlier requests. */
   readonly index: number;
 }
 
@@ -55,18 +55,18 @@ export async function startListServer(answer: (request: ListRequest) => Answer):
   };
 }
 
-/** An envelope of §2.1. @param rows JSON texts */
+/** The envelope of §2.1. @param rows JSON texts */
 export function envelope(rows: readonly string[], next: string | null): string {
   return `{"object":"list","data":[${rows.join(",")}],"next_page_token":${JSON.stringify(next)},"has_more":${next !== null}}`;
 }
 
-/** A row of §2.2. */
+/** An entity of §2.2. */
 export function entity(index: number): string {
   const at = "2026-07-01T00:00:00.000Z";
   return `{"id":"ent_${index}","object":"entity","type":"person","status":"active","display_name":"Name, ${index}","email":"e${index}@example.com","created_at":"${at}","updated_at":"${at}"}`;
 }
 
-/** Pages of these sizes, in order; `token-1` leads to the second. */
+/** `token-1` leads to the second page. @param sizes the number of rows of each page */
 export function pagesOf(sizes: readonly number[]): (request: Pick<ListRequest, "token">) => string {
   return ({ token }) => {
     const page = token === undefined ? 0 : Number(token.slice("token-".length));

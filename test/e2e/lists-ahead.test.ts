@@ -1,4 +1,4 @@
-// The next page is requested before the current one is printed, as the order of system calls shows.
+// The order of system calls shows that the next page is requested before the current page is printed.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Home } from "../support/program.ts";
 import { record } from "../support/strace.ts";

@@ -1,5 +1,5 @@
-// Responses of a hostile or broken server to a list: each ends in a clear error, soon, in bounded memory, and no row of
-// it is printed.
+// Each response of a hostile or broken server to a list soon ends in a clear error, in bounded memory, and no row of the response
+// is printed.
 import { readFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
@@ -9,13 +9,13 @@ import { Home, isOtherBinary, root } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Answer, entity, envelope, startListServer } from "./list-server.ts";
 
-/** Records the peak of a process's memory at its exit, in kilobytes. */
+/** The module writes the peak memory of its process, in kilobytes, to BENCH_PEAK_FILE at its exit. */
 const peakMemory = join(root, "bench", "peak-memory.cjs");
 const isUnmeasured = isOtherBinary("peak memory, which a module loaded by NODE_OPTIONS measures");
 const json = { "content-type": "application/json" };
 const validPage = envelope([entity(0)], null);
 
-/** Sends this many bytes, as fast as the client reads. */
+/** Sends `bytes` bytes as fast as the client reads. */
 function flood(response: ServerResponse, chunk: Buffer, bytes: number): void {
   let left = bytes;
   const more = (): void => {
@@ -73,7 +73,7 @@ describe.each(Object.entries(answers))("%s", (name, answer) => {
     const home = new Home(server.env);
     try {
       const words = ["entities", "list", "--all", "-o", format, "--retry-for", "0", "--timeout", "3s"];
-      // One format (both in a full run) has its own process, whose memory is measured.
+      // Memory can be measured only in a process of its own.
       const isMeasured = (isFull || format === "ndjson") && !isUnmeasured;
       const env = { NODE_OPTIONS: `--require ${peakMemory}`, BENCH_PEAK_FILE: home.path("peak") };
       const started = Date.now();

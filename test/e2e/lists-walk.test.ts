@@ -81,7 +81,7 @@ describe("--all", () => {
 });
 
 describe("readers of --all", () => {
-  /** Rows of half a megabyte per page: more than pipes and sockets buffer. */
+  /** Each page has half a megabyte, more than pipes and sockets buffer. */
   const endless: Parameters<typeof startListServer>[0] = ({ token }) => {
     const page = Number(token ?? 0);
     const rows = Array.from({ length: 8 }, (_, i) => `{"id":"ent_${page * 8 + i}","fill":"${"x".repeat(65_536)}"}`);
@@ -129,7 +129,7 @@ describe("readers of --all", () => {
     let stdout = "";
     child.stdout!.on("data", (chunk) => {
       stdout += String(chunk);
-      // Send it only once: near its exit, the process no longer handles signals.
+      // A second signal is not sent: near its exit, the process no longer handles signals.
       if (stdout.split("\n").length > 12 && !child.killed) child.kill("SIGINT");
     });
     const code = await new Promise((resolve) => child.on("close", resolve));

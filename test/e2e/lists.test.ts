@@ -1,4 +1,4 @@
-// Lists from the command line: one page, all pages, the formats, and real jq at the end of a real pipe.
+// Lists from the command line: one page, all pages, the formats, and a real jq in a real pipe.
 import { execFileSync, spawnSync } from "node:child_process";
 import { beforeAll, describe, expect, it } from "vitest";
 import { isOtherBinary, root } from "../support/program.ts";
@@ -13,7 +13,6 @@ beforeAll(async () => {
   at.addToPath();
 });
 
-/** Runs a pipeline in a real shell. */
 function shell(line: string): { status: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr } = spawnSync("bash", ["-o", "pipefail", "-c", line], {
     cwd: at.folder,

@@ -1,4 +1,4 @@
-// Standard output that fails: a reader that has exited, a full disk. The outcome of a change is still reported.
+// integ reports the outcome of a change even if standard output fails: its reader has exited, or its disk is full.
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
@@ -8,7 +8,7 @@ let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 const full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
-/** The program starts after its reader has exited; only its exit code matters. */
+/** The program starts after the reader of its output has exited. */
 const exitedReader = [
   "bash",
   "-c",

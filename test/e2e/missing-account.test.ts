@@ -1,5 +1,5 @@
-// An unfinished entry needs a variable, profile or credential that is missing on this machine: lists and `recover` name
-// it, and no printed next step ends in the same error.
+// An unfinished entry needs a variable, profile or credential that is missing on this machine. Lists and `recover` name it, and no
+// printed next step ends in the same error.
 import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";
@@ -89,7 +89,7 @@ async function rows(at: Home, env: Readonly<Record<string, string>> = {}): Promi
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** A home with one entry of each kind, of the environment's profile or of a stored profile. */
+/** The entries are of the environment's profile, or with `as` of a stored profile. */
 async function homeWithEntries(
   env: Readonly<Record<string, string>>,
   as: readonly string[],
@@ -111,7 +111,7 @@ async function homeWithEntries(
   return { at, all };
 }
 
-/** Expects that list, show and recover name the missing part of each entry, and send no request. @returns the number of entries */
+/** The commands must name the missing part of each entry, and send no request. @returns the number of entries */
 async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();
@@ -121,7 +121,7 @@ async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>,
     expect(row.needs).toMatch(needs());
     const shown = JSON.parse((await at.integ(["journal", "show", row.id, "--json"], { env })).stdout) as Row;
     expect([shown.next_step, shown.needs]).toEqual([row.next_step, row.needs]);
-    // The recovery fails here, so the step is another command.
+    // The step cannot be a recovery, which fails here.
     expect(row.next_step ?? "integ journal forget").toMatch(/^integ (?:journal forget|profiles edit|help profiles)/);
     const { code, stdout, stderr } = await at.integ(["journal", "recover", row.id, "--no-input", "--json"], { env });
     if (row.state === "waiting" && code === 0) continue;
@@ -216,7 +216,7 @@ describe("items of a policy", () => {
     const again = await integHere(at, ["apply", "--yes", "--json"], { env });
     expect([again.code, errorOf(again).hint]).toEqual([7, expect.stringMatching(/and INTEG_API_KEY\.$/)]);
     expect(await rows(at)).toEqual([left]);
-    // A typed creation is another request: it is refused until the item's entry, with the same file, is finished.
+    // A typed creation is another request. It is refused until the item's entry, which has the same file, is finished.
     const typed = await integHere(at, [...createWords(), "--secret-file", "a.secret", "--json"], { env });
     expect([typed.code, errorOf(typed)]).toEqual([
       8,

@@ -1,5 +1,5 @@
-// Proxies and private certificate authorities through the usual variables, against a real CONNECT proxy and TLS server:
-// which requests use the proxy, which values never leak, and the effect of a failure on a change.
+// Proxies and private certificate authorities from the usual variables, with a real CONNECT proxy and TLS server: which requests
+// use the proxy, which values never leak, and what a failure means for a change.
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";
@@ -15,7 +15,7 @@ let proxy: ConnectProxy;
 let at: Home;
 const place = new Home();
 
-/** Variables without a proxy: the service is behind TLS, and its authority is trusted. */
+/** The service is behind TLS, and these variables trust its authority and name no proxy. */
 let trusting: Record<string, string>;
 const portOf = (url: string): number => Number(new URL(url).port);
 
@@ -68,7 +68,7 @@ async function clients(): Promise<number> {
   return ((await service.control("GET", "/oauth_clients")) as unknown[]).length;
 }
 
-/** Expects that a creation is not sent: exit 11, a message, and a refused entry. @returns the message */
+/** The creation must not be sent: exit 11, a message, and a refused entry. @returns the message */
 async function expectNothingSent(env: Record<string, string>): Promise<string> {
   const before = await clients();
   const { code, stdout, stderr } = await at.integ(create(), { env });

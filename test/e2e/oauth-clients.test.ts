@@ -1,4 +1,4 @@
-// OAuth clients from the command line: the decision table of §4.2 as a user sees it, against a sandbox.
+// OAuth clients from the command line: the decision table of §4.2 as a user sees it.
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -8,7 +8,7 @@ import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts"
 
 const service = await serviceOfFile();
 const account = new Account(service);
-// Also frees all slots, so that clients of other tests do not count towards the limit.
+// Also frees all slots, so that the clients of other tests do not count towards the limit.
 afterEach(() => account.clear());
 
 const liveClients = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
@@ -84,7 +84,7 @@ describe("create", () => {
   it("never overwrites the journal or another file of integ with a secret, not even with --force", async () => {
     const at = home();
     expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
-    // Without its first line, which has the time of the export.
+    // The first line has the time of the export.
     const journal = async () => (await integHere(at, ["journal", "export"])).stdout.split("\n").slice(1);
     const before = [await clientCount(), await journal()];
     const path = at.path("state", "journal.ndjson");

@@ -1,5 +1,5 @@
-// OAuth client credentials as a profile's credential, against an independent token server (oidc-provider): both client
-// authentication methods, audience and issuer, one fetch at a time, and a bearer token that only the API receives.
+// OAuth client credentials as a profile's credential, at an independent token server (oidc-provider): both methods of client
+// authentication, audience and issuer, one token request at a time, and a bearer token that only the API receives.
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,9 +12,9 @@ const secret = "a-client-secret-that-is-long-enough-for-everybody";
 const knownAudience = "https://api.example.com/v1";
 let tokens: Server;
 let api: Server;
-/** How each token was requested. */
+/** How the client authenticated in each token request. */
 let fetches: string[] = [];
-/** Every request to the token server, and whether it had a credential in a header. */
+/** Each request to the token server, and whether a header had a credential. */
 let tokenRequests: string[] = [];
 /** True if the token server has no metadata at the address of RFC 8414. */
 let isOpenIdOnly = false;
@@ -171,7 +171,7 @@ describe("a token endpoint that needs a scope", () => {
       const rotated = await at.integ(rotate((JSON.parse(created.stdout) as { id: string }).id));
       expect(rotated.code, rotated.stderr).toBe(0);
       expect((await at.integ(["journal", "export"])).stdout).toContain('"scope":"entity:read"');
-      // The sandbox refuses a scope that the client does not have, so the sent scope decides.
+      // The sandbox refuses a scope that the client does not have, which shows that the scope is sent.
       expect((await at.integ(["profiles", "edit", "p", "--token-scope", "organization:read"])).code).toBe(0);
       const unproven = await at.integ(rotate((JSON.parse(rotated.stdout) as { id: string }).id));
       expect(unproven.code, unproven.stderr).toBe(8);
@@ -201,7 +201,7 @@ it("oauth-clients token prints the token response, and a wrong secret ends with 
   expect(refused.stderr).not.toContain("another-secret-that-is-wrong");
 });
 
-/** The payload of a JWT, unchecked. */
+/** The payload of a JWT, whose signature is not checked. */
 function claimsOf(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString() || "{}");
 }
@@ -263,7 +263,7 @@ it.each(["auth", "https://[", "urn:issuer"])("doctor reports an issuer that is n
 });
 
 it("doctor reports an issuer of another server, and one that publishes no metadata", async () => {
-  // Another name of the same server, whose metadata names another issuer.
+  // The metadata of this second name of the server names another issuer.
   const other = await profile("client_secret_basic", secret, [
     "--issuer",
     addressOf(tokens).replace("127.0.0.1", "localhost"),

@@ -1,5 +1,5 @@
-// Anyone can check a package against its sources: the same sources give the same bytes in any place, by any user and at
-// any time, and scripts/verify-build.mjs compares them.
+// Anyone can check a package against its sources: the same sources give the same bytes in any place, by any user and at any time,
+// and scripts/verify-build.mjs compares them.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,
@@ -34,7 +34,7 @@ const { files, version } = JSON.parse(readFileSync(join(root, "package.json"), "
 };
 const packed = `integ-${version}.tgz`;
 
-/** The sources and the bundled packages in another folder; the tools are not copied. */
+/** Copies the sources and the bundled packages, and links the build tools. */
 function cloneInto(folder: string): void {
   const sources = ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json"];
   for (const name of [...sources, ...files.filter((file) => file !== "dist")])
@@ -68,7 +68,7 @@ function packIn({ folder, umask, env, uid }: Surroundings): Buffer {
   return readFileSync(join(folder, packed));
 }
 
-/** Another user that can read the tools, or undefined: only root can change to another user. */
+/** @returns another user that can read the tools, or undefined: only root can change to another user */
 function anotherUser(): number | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const words = ["-e", `require("fs").accessSync(${JSON.stringify(join(root, "node_modules/rolldown/bin/cli.mjs"))})`];

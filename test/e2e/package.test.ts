@@ -1,4 +1,4 @@
-// The result of `npm install`: a package without an install script that works without other packages.
+// The installed package has no install script, and works without other packages.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -57,12 +57,12 @@ it.skipIf(isSkipped)("packs only the files that a user needs", () => {
   console.log(`package: ${kilobytes(packed.size)} packed, ${kilobytes(packed.unpackedSize)} installed`);
 });
 
-/** The Node that runs the tests; in a full run also the newest of each supported line. */
+/** A full run also installs the package with the newest Node of each supported line. */
 const versions = process.env.INTEG_TEST_FULL ? ["running", "20", "22", "24", "26"] : ["running"];
 if (!process.env.INTEG_TEST_FULL && !isSkipped)
   console.warn("skipped: installing the package with Node 20, 22, 24 and 26: INTEG_TEST_FULL=1 fetches and tries them");
 
-/** @returns a Node binary of that line, fetched by npm; undefined if the registry cannot be reached */
+/** @returns a Node of that line, fetched by npm; undefined if the registry cannot be reached */
 function nodeOf(line: string): string | undefined {
   if (line === "running") return process.execPath;
   const folder = at.path(`node-${line}`);
@@ -91,11 +91,11 @@ it.skipIf(isSkipped).each(versions)("installs offline without any other package,
     execFileSync(join(prefix, "bin", "integ"), command, { env, cwd: at.folder, encoding: "utf8" });
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   expect(integ("--version").trim()).toBe(version);
-  // Steps that only work in a clone would fail here: `prepare` builds from sources that no package has.
+  // A script such as `prepare` works only in a clone: it builds from sources that the package does not have.
   const installed = JSON.parse(readFileSync(join(prefix, "lib/node_modules/integ/package.json"), "utf8")) as object;
   expect(installed).not.toHaveProperty("scripts");
   expect(installed).not.toHaveProperty("devDependencies");
-  // `man integ` works: npm links only the pages that package.json names, not a whole folder.
+  // npm links only the man pages that package.json names, not a whole folder.
   const pages = readdirSync(join(root, "docs/man")).sort();
   expect(readdirSync(join(prefix, "share/man/man1")).sort()).toEqual(pages);
   expect(JSON.parse(integ("entities", "list", "-p", "sandbox", "--json")).data).toHaveLength(25);

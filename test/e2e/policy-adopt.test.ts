@@ -1,5 +1,5 @@
-// A policy adopts existing credentials: after policy init with adopt --all, in a job with apply --adopt. Nothing is created
-// twice, no secret changes, and ambiguous cases are left to a person.
+// A policy adopts existing credentials, with `adopt --all` after `policy init` or in a job with `apply --adopt`. Nothing is
+// created twice, no secret changes, and ambiguous cases are left to a person.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -37,7 +37,6 @@ const rowsOf = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[
 const actionsOf = async (): Promise<string[]> => rowsOf(await integ("plan", "--json")).map(({ action }) => action);
 const resultsOf = (ended: Ended): [string, string, string | null][] =>
   rowsOf(ended).map(({ name, result, resource_id }) => [name, result, resource_id]);
-/** Active access keys, without the one that the tests act with. */
 const otherKeys = async (): Promise<Key[]> =>
   ((await service.control("GET", "/access_keys")) as Key[]).filter(
     ({ id, status }) => status === "active" && id !== service.us.access_key_id,
@@ -48,7 +47,7 @@ const keyItem = (name: string): string =>
 const policy = (...items: string[]): string =>
   `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
 
-/** Creates a key in another home, so that this home's journal does not know it. */
+/** The key is created in another home, so that this home's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
   const words = [
     ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"],

@@ -1,5 +1,5 @@
-// A policy applied by the built program to a real service: it converges, unfinished work continues, a failed item stops no
-// other, and a plan is applied only to the state it was made for.
+// The built program applies a policy to a real service: it converges, unfinished work continues, a failed item stops no other,
+// and a plan is applied only to the state for which it was made.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -26,7 +26,7 @@ beforeEach(async () => {
   home = homeOfTest(tokenEnv(service));
 });
 
-/** Waits for whole seconds: integ knows the service's clock, from the `Date` header, only to the second. */
+/** integ knows the service's clock, from the `Date` header, only to the second. */
 const seconds = (count: number): Promise<void> => new Promise((done) => setTimeout(done, count * 1000 + 100));
 const integ = (...words: string[]): Promise<Ended> => home.integ(words);
 const write = (text: string, file = "integ.yaml"): void => writeFileSync(home.path(file), text);
@@ -209,7 +209,7 @@ describe("a saved plan", () => {
     const refused = await integ("plan", "--out", "integ.yaml");
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("exists and is not a plan")]);
     expect(readFileSync(home.path("integ.yaml"), "utf8")).toBe(text);
-    // An earlier plan is replaced, even an incomplete one.
+    // An earlier plan is replaced, even an incomplete plan.
     for (const before of ["", '{\n  "object": "plan",\n  "vers']) {
       write(before, "plan.json");
       expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);

@@ -1,4 +1,4 @@
-// Two policies, a renamed item and a hand-made credential with one destination: no run overwrites a working secret, and each
+// Two policies, a renamed item and a hand-made credential have the same destination: no run overwrites a working secret, and each
 // run reports the secret's owner and the next step.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ const integ = (...words: string[]): Promise<Ended> => integHere(home, words);
 const apply = (...words: string[]): Promise<Ended> => integ("apply", "--yes", "--json", "-q", ...words);
 const format = "json";
 
-/** Destinations of one secret, as a policy writes them; each puts the secret into `a.json`. */
+/** Destinations as a policy writes them. Each puts the secret into `a.json`. */
 const destinations: Readonly<Record<string, string>> = {
   file: `{ file: a.json, format: ${format} }`,
   "list of two": `[{ file: b.json, format: ${format} }, { file: a.json, format: ${format} }]`,
@@ -130,7 +130,7 @@ it("of two simultaneous runs with one destination, only one delivers its secret"
     ["a", "b"].map((name) => home.spawned(["apply", "--yes", "--json", "-f", `${name}.yaml`])),
   );
   const codes = ended.map(({ code }) => code).sort((one, other) => one! - other!);
-  // Exit 5: both runs planned before either was admitted; exit 10: one run planned later.
+  // Exit 5 means that both runs planned before either was admitted, exit 10 that one run planned later.
   expect(codes[0]).toBe(0);
   expect([5, 10]).toContain(codes[1]);
   expect([await opens(), (await account.live()).length]).toEqual([true, 1]);

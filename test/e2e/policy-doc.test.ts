@@ -1,4 +1,4 @@
-// docs/policy.md, the nightly job on hosted runners: each night starts with an empty disk, the journal is in PostgreSQL, the
+// The nightly job of docs/policy.md on hosted runners: each night starts with an empty disk, the journal is in PostgreSQL, and the
 // secret goes to the page's store. Every step but the installation runs unchanged.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -47,7 +47,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       .replaceAll("sa_reporting", service.us.service_account_id)
       .replaceAll("acme/reporting", "my-org/my-repo");
 
-  /** A step of the workflow, with the CI service's own variables replaced. */
+  /** The workflow's only step besides the installation, with the CI service's own variables replaced. */
   function nightly(): { line: string; env: Record<string, string> } {
     const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(chapter) ?? [];
     const { jobs } = parse(withLocalValues(text)) as { jobs: { apply: { steps: Step[] } } };
@@ -65,7 +65,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       value.replaceAll(/\$\{\{ (.*?) \}\}/g, (_all, key: string) => values[key]!),
     ]);
     const env = Object.fromEntries(filled) as Record<string, string>;
-    // The test server is not github.com, so it gets the token of an enterprise host.
+    // The test's server is not github.com, so that integ uses the token of an enterprise host.
     const server = { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: env.GH_TOKEN! };
     return { line: step!.run!, env: { ...env, ...server, GITHUB_ACTIONS: "true" } };
   }
@@ -133,7 +133,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     expect(await account.live()).toHaveLength(1);
     const applied = await run(request, `${apply} --yes`, env);
     expect(applied.code, applied.stderr).toBe(0);
-    // Both work during the policy's overlap.
+    // During the overlap both clients work.
     expect(await account.live()).toHaveLength(2);
     expect(github.changes("CLIENT_SECRET")).toBe(2);
   });

@@ -1,5 +1,5 @@
-// A policy that is edited between two runs: each edit in each state of an item. Working credentials stay valid, nothing is
-// created twice, and a secret goes to the destination in the file at the time of its delivery.
+// A policy is edited between two runs, with each edit in each state of an item. Working credentials stay valid, nothing is created
+// twice, and a secret goes to the destination that the file has at the time of the delivery.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -40,7 +40,7 @@ function policyOf(items: readonly Item[]): string {
 const apply = (home: Home): Promise<Ended> => integHere(home, ["apply", "--yes", "--json", "-q", "--retry-for", "0"]);
 const write = (home: Home, ...items: readonly Item[]): void => writeFileSync(home.path("integ.yaml"), policyOf(items));
 
-/** How an item reaches a state, and the number of active clients in that state. */
+/** `reach` brings an item to the state, in which there are `live` active clients. */
 const states: Readonly<Record<string, { readonly live: number; reach(home: Home): Promise<void> }>> = {
   absent: { live: 0, reach: async (home) => write(home, first) },
   done: {
@@ -83,7 +83,7 @@ const states: Readonly<Record<string, { readonly live: number; reach(home: Home)
   },
 };
 
-/** The edited items, and how many active clients the edit adds in the end. */
+/** The edited items, and how many active clients the edit adds. */
 const edits: Readonly<Record<string, { readonly items: readonly Item[]; readonly adds: number }>> = {
   nothing: { items: [first], adds: 0 },
   "the limit": { items: [{ ...first, every: "30d" }], adds: 0 },
@@ -113,7 +113,7 @@ describe.each(Object.entries(states))("an item in state %s", (state, { live, rea
     ended = await apply(home);
     const again = await apply(home);
     const results = (JSON.parse(again.stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
-    // Only --redeliver moves a secret that is elsewhere.
+    // Only --redeliver moves a delivered secret.
     if (state === "done" && edit === "the destination") {
       expect([again.code, results]).toEqual([10, ["left"]]);
       expect(again.stderr).toContain("integ apply --redeliver a");
@@ -123,7 +123,7 @@ describe.each(Object.entries(states))("an item in state %s", (state, { live, rea
     }
     expect({ code: again.code, stderr: again.stderr }).toEqual({ code: 0, stderr: "" });
     expect(results).toEqual(items.map(() => (state === "waiting" && items[0]!.name === "a" ? "waiting" : "none")));
-    // Each item has one client; clients without an item stay, because no run revokes them without consent.
+    // Each item has one client. A client without an item stays, because no run revokes it without consent.
     const isMissing = live === 0 && items.length > 0 && adds === 0;
     expect(await account.live()).toHaveLength(live + adds + (isMissing ? 1 : 0));
     if (worked && edit !== "the name") expect(await opens(home, "a.json")).toBe(true);

@@ -1,5 +1,5 @@
-// Two policies on one account: neither rotates, revokes, overwrites or adopts the other's credentials, whatever the names and
-// settings of their items.
+// Two policies manage one account: neither rotates, revokes, overwrites or adopts the other's credentials, whatever the names and
+// settings of their items are.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,4 +1,4 @@
-// An item that is the run's own credential: `apply` skips it without --include-own, else rotates it last, and the profile
+// An item can be the run's own credential. `apply` skips it without --include-own, otherwise rotates it last, and the profile
 // continues with the new credential.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -20,7 +20,7 @@ it("the profile's own OAuth client is rotated only with --include-own, and the p
   const home = homeOfTest();
   const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
   const rows = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
-  // A client can grant only its own scopes, so the policy narrows the scopes twice.
+  // The client's own scopes only get fewer, because a client can grant only its own scopes.
   const scopes = ["service_account:manage", "organization:read", "entity:read"];
   const policy = (own: readonly string[]): void =>
     writeFileSync(

@@ -1,4 +1,4 @@
-// First use of policies: init, check, schema, and invalid input, which is refused before anything is sent.
+// The first use of policies: init, check, schema, and invalid input, which is refused before a request.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
@@ -106,7 +106,7 @@ describe("integ policy init", () => {
     const client = Object.keys(oauth_clients!)[0]!;
     const applied = await integ("apply", "-f", "first.yaml", "--only", client, "--yes");
     expect({ code: applied.code, kept: readFileSync(home.path("made.secret"), "utf8") }).toEqual({ code: 10, kept });
-    // A second policy omits the items of the first; a list of destinations keeps its form.
+    // A second policy omits the items of the first policy, and keeps the form of a list of destinations.
     const adoption = ["adopt", "oauth-client", id, "--name", client];
     expect((await integ(...adoption, "-f", "first.yaml", "--yes")).code).toBe(0);
     const to = ["--secret-file", "list.secret", "--secret-file", "list.copy"];
@@ -180,7 +180,7 @@ describe("oauth-clients audit --fix", () => {
     expect(new Set(rows.map(({ client_secret }) => client_secret))).toEqual(new Set([null]));
     const opened = await Promise.all(rows.map(({ client_id }) => account.opens(client_id, after)));
     expect(opened.filter(Boolean)).toHaveLength(1);
-    // During the overlap, neither is revoked.
+    // During the overlap, both clients stay active.
     const ids = (await account.live()).map(({ id }) => id);
     for (const { id } of made) expect(ids).toContain(id);
   });
@@ -202,7 +202,7 @@ describe("oauth-clients audit --fix", () => {
   });
 });
 
-/** Expects that the output has the secret only in its mask, if at all. */
+/** The output may contain the secret only in a mask. */
 function expectHidden(secret: string, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void {
   const hidden = secret.trimEnd();
   expect(hidden).not.toBe("");
@@ -277,7 +277,7 @@ describe("keys audit --fix", () => {
         expect((await fetch(us.access_token_endpoint, { method: "POST", headers, body })).status).toBe(200);
       }
       const keys = (await service.control("GET", "/access_keys")) as { name: string; scopes: string[] }[];
-      // Each key has its own marker: the second does not inherit the marker of the first.
+      // Each key has a marker of its own: the second key does not inherit the marker of the first.
       const alike = keys.filter(({ name }) => /^aged-[0-9a-f]{12}$/.test(name)).map(({ scopes }) => scopes);
       expect(alike).toEqual([["push-ingest:*"], ["push-ingest:*"]]);
     } finally {

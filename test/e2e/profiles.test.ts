@@ -18,7 +18,6 @@ import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
 
-/** A home without a keychain and without integ's variables. */
 function home(env: Readonly<Record<string, string>> = {}): Home {
   return homeOfTest(env);
 }
@@ -370,7 +369,6 @@ function filesBelow(folder: string): string[] {
     .map((entry) => `${entry.parentPath}/${entry.name}`);
 }
 
-/** A profiles.json of one profile with a team's journal. */
 function profileFile(changes: object): string {
   const address = { region: "us", base_url: "https://us.example.com" };
   const profile = { id: randomUUID(), name: "p", ...address, credential: null, credential_origins: [], ...changes };
@@ -378,7 +376,7 @@ function profileFile(changes: object): string {
 }
 
 describe("a profiles.json that another user could have written", () => {
-  /** Another user that can read the tree, or undefined: only root can change to another user. */
+  /** Undefined unless root runs the tests, and another user can read the tree. */
   const uid = anotherUser();
 
   it.skipIf(uid === undefined)("is refused if another user owns it: none of its commands runs", async () => {
@@ -427,7 +425,7 @@ function anotherUser(): number | undefined {
   return isReadable ? 65_534 : undefined;
 }
 
-/** Words before a program that run it as another user. */
+/** The words in front of a program that run it as another user. */
 function asUser(uid: number): string[] {
   const script = `const [file, ...words] = process.argv.slice(1); const { status } = require("node:child_process").spawnSync(file, words, { uid: ${uid}, gid: ${uid}, stdio: "inherit" }); process.exitCode = status;`;
   return [process.execPath, "-e", script];

@@ -1,4 +1,4 @@
-// The README's session runs word for word as shown, and every command in a document exists in the program.
+// The README's session runs word for word, and every command in a document exists in the program.
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { readCommandLine } from "../../src/edge/run.ts";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
-/** Every page except the pages that are generated from the program or from tests. */
+/** Without the pages that are generated from the program or from tests. */
 const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
   .trim()
   .split("\n")
@@ -37,7 +37,7 @@ describe("the README's session", () => {
     at = new Home();
     const words = ["profiles", "add", "prod", "--region", "eu", "--base-url", service.eu.base_url, "--api-key-stdin"];
     expect((await at.integ(words, { input: `${service.eu.api_key}\n` })).code).toBe(0);
-    // The connection of the first creation is lost before the service reads it.
+    // The connection of the first creation is lost before the service reads the request.
     const body = JSON.stringify({ fault: "POST /v1/oauth_clients drop=before times=1" });
     await fetch(service.eu.control_url, { method: "POST", headers: { "content-type": "application/json" }, body });
   });
@@ -64,7 +64,7 @@ describe("the README's session", () => {
   });
 });
 
-/** Replaces each value that differs between runs with a word, and several spaces with one. */
+/** Replaces each value that differs between runs with a word, and several spaces with a single space. */
 function normalized(text: string): string {
   return text
     .trimEnd()
@@ -74,7 +74,7 @@ function normalized(text: string): string {
     .replace(/ +/g, " ");
 }
 
-/** The commands in a document's code blocks, without comments, pipes and redirections. */
+/** The commands in code blocks, without comments, pipes and redirections. */
 function commandsOf(name: string): string[][] {
   const blocks = [...read(name).matchAll(/^[ \t]*```([a-z]*)\n([\s\S]*?)^[ \t]*```/gm)]
     .filter(([, language]) => language !== "sql")
@@ -90,7 +90,6 @@ function commandsOf(name: string): string[][] {
   });
 }
 
-/** The commands in sentences. */
 function commandsInProse(name: string): string[][] {
   const prose = read(name).replaceAll(/^[ \t]*```[\s\S]*?^[ \t]*```/gm, "");
   return [...prose.matchAll(/`integ ([^`]+)`/g)]
@@ -100,7 +99,7 @@ function commandsInProse(name: string): string[][] {
     .map(wordsOf);
 }
 
-/** The words of a simple command, as a shell splits them; it ends at a pipe, a redirection or a comment. */
+/** Splits a simple command as a shell does. The command ends at a pipe, a redirection or a comment. */
 function wordsOf(line: string): string[] {
   const words: string[] = [];
   for (const [token] of line.matchAll(/'[^']*'|"[^"]*"|[^\s'"|>&;)]+|[|>&;)]/g)) {

@@ -1,6 +1,6 @@
-// The recipes of docs/secret-stores.md, typed unchanged: each stores exactly the secret, at a creation and a rotation, and no
-// process has it as an argument. A missing tool is replaced by a stand-in that follows its public manual and records its
-// arguments and environment.
+// The recipes of docs/secret-stores.md, typed unchanged, store exactly the secret at a creation and a rotation, and no process has
+// it as an argument. A stand-in replaces a missing tool, behaves as the tool's public manual says, and records its arguments and
+// environment.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { isMissing } from "../support/tools.mjs";
 const service = await serviceOfFile();
 const account = new Account(service);
 let at: Home | undefined;
-/** Id of the client whose secret was stored last. */
+/** The id of the client whose secret was stored last. */
 let newest = "";
 
 afterEach(async () => {
@@ -22,7 +22,7 @@ afterEach(async () => {
   at?.remove();
 });
 
-/** The code blocks below the heading of each recipe. */
+/** By heading, the code block of each recipe. */
 const recipes: ReadonlyMap<string, string> = new Map(
   readFileSync(join(root, "docs", "secret-stores.md"), "utf8")
     .split("\n## Other stores, through their own commands\n")[1]!
@@ -35,14 +35,13 @@ const recipes: ReadonlyMap<string, string> = new Map(
 );
 
 interface Tool {
-  /** Shell text of a stand-in, run after its arguments are recorded; `$dir` is its own folder. A real tool has none. */
+  /** The stand-in's shell text, which runs after its arguments are recorded. `$dir` is its own folder. A real tool has none. */
   readonly script?: string;
   readonly arrange?: (home: Home) => void;
-  /** The stored secret, as the tool's user reads it. */
+  /** Reads the stored secret as the tool's user does. */
   readonly stored: (home: Home) => string;
 }
 
-/** Reads a file in the stand-ins' folder. */
 const readValue =
   (name = "value") =>
   (home: Home): string =>
@@ -61,7 +60,7 @@ function output(home: Home, command: string): string {
 const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
   "AWS Secrets Manager": {
     aws: {
-      // As in the real tool, `file://` names a file to read.
+      // In the real tool too, `file://` names a file to read.
       script: `case "$*" in
 *put-secret-value*'--secret-string file:///dev/stdin'*) cat /dev/stdin > "$dir/value" ;;
 *get-secret-value*'--query SecretString --output text'*) cat "$dir/value"; echo ;;
@@ -198,13 +197,13 @@ encode) base64 -w0 ;;
   },
 };
 
-/** True if a tool of the recipe that has no stand-in is missing. */
+/** True if a tool without a stand-in is missing. */
 function isWithoutTool(name: string): boolean {
   const real = Object.entries(tools[name]!).filter(([, { script }]) => script === undefined);
   return isMissing(...real.map(([tool]) => tool));
 }
 
-/** A home whose tools record their arguments and environment. */
+/** The home's tools record their arguments and environment. */
 function stage(name: string): Home {
   const home = new Home(service.env);
   home.addToPath();
@@ -222,12 +221,11 @@ function stage(name: string): Home {
   return home;
 }
 
-/** Runs the recipe in a shell. */
 function type(home: Home, line: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return home.integ([], { under: ["sh", "-c", line] });
 }
 
-/** Deliveries whose bytes were compared, for each recipe. */
+/** By recipe, the number of deliveries whose bytes were compared. */
 const compared = new Map<string, number>();
 const isReal = (name: string): boolean => Object.values(tools[name]!).every(({ script }) => script === undefined);
 

@@ -1,5 +1,5 @@
-// Recovery of a secret meant for a command. Commands are not recorded, because they may contain a credential; a recovery
-// without the command must not print the new secret to a log and revoke the working one.
+// Recovers a secret whose destination is a command. Commands are not recorded, because they may contain a credential. Without the
+// command, a recovery must not print the new secret to a log and revoke the working one.
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -30,7 +30,7 @@ function oauthHome(): Home {
   return homeOfTest({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
 }
 
-/** The recovery that a failure prints, with its entry and options. */
+/** The recovery that a failure suggests, with its entry and options. */
 function nextIn(stderr: string): string[] {
   const fix = /Fix: Recover the entry (\w+) and pass --secret-command again(.*): commands are not stored\.$/m.exec(
     stderr,

@@ -21,14 +21,13 @@ async function expectExit(code: number, words: readonly string[], input = ""): P
   expect(ended.code, ended.stderr).toBe(code);
 }
 
-/** Adds a profile of the client, whose secret comes from `words` or `input`. */
+/** The profile's credential is the client, whose secret comes from `words` or `input`. */
 async function addProfile(words: readonly string[], input?: string): Promise<void> {
   const { base_url, token_endpoint } = service.us;
   const place = ["--region", "us", "--base-url", base_url, "--token-endpoint", token_endpoint];
   await expectExit(0, ["profiles", "add", "nightly", ...place, "--client-id", client.client_id, ...words], input);
 }
 
-/** Starts a change whose request never reaches the service. */
 async function interrupt(words: readonly string[]): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
   await expectExit(7, [...words, "-p", "nightly", "--retry-for", "0"]);
@@ -40,7 +39,7 @@ async function tokens(): Promise<number> {
   return (await account.requests()).filter(({ path }) => path === "/oauth/token").length;
 }
 
-/** Recovers all entries. @returns their states and the messages */
+/** @returns the entries' states, and standard error */
 async function recoverAll(code: number): Promise<{ readonly states: readonly string[]; readonly notes: string }> {
   const ended = await home.integ(["journal", "recover", "--json"]);
   expect(ended.code, ended.stderr).toBe(code);
@@ -69,7 +68,7 @@ it("continues with the new credential after it rotated the profile's own", async
   expect(states).toEqual([first, rotation, last]);
   expect(notes).toMatch(/^Note: \w+: .*profile nightly/m);
   expect((await account.clients()).find(({ id }) => id === client.id)?.status).toBe("revoked");
-  // One token each for the first creation, the rotation, its proof of the new client, and the last creation with that client.
+  // A token each for the first creation, the rotation, its proof of the new client, and the last creation with that client.
   expect((await tokens()) - tokensBefore).toBe(4);
 });
 
@@ -80,7 +79,7 @@ it("does not reuse a profile's old credential after a creation replaced it", asy
   await service.fault("DELETE /v1/oauth_clients/* drop=before times=1");
   await expectExit(7, ["oauth-clients", "revoke", second.id, "-p", "nightly", "--yes", "--retry-for", "0"]);
   const tokensBefore = await tokens();
-  // The new client has no permission to revoke: with the old client's token, the revocation would have succeeded.
+  // The new client has no permission to revoke. With the old client's token, the revocation would have succeeded.
   await recoverAll(7);
   expect((await account.clients()).find(({ id }) => id === second.id)?.status).toBe("active");
   expect((await tokens()) - tokensBefore).toBe(2);
@@ -108,7 +107,7 @@ it("requests a credential again after a failure", async () => {
   writeFileSync(runsFile, "");
   writeFileSync(broken, "");
   const { states } = await recoverAll(7);
-  // Four concurrent entries failed without the credential; the next entry requested it again.
+  // Four concurrent entries failed without the credential, and the next entry requested it again.
   expect(states.filter((state) => state.endsWith(" done"))).toHaveLength(2);
   expect(readFileSync(runsFile, "utf8")).toBe("run\nrun\n");
   expect((await recoverAll(0)).states).toHaveLength(4);
@@ -123,7 +122,7 @@ it("continues with another token if the service revokes one early", async () => 
   await service.fault("POST /v1/oauth_clients status=401 after=1 times=1");
   const { states } = await recoverAll(0);
   expect(states).toEqual(Array.from({ length: 6 }, () => "oauth_client.create done"));
-  // One token each for the first four entries, the refused one, and the others.
+  // A token each for the first four entries, the entry with the refused token, and the others.
   expect([readFileSync(runsFile, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
 });
 
@@ -135,7 +134,7 @@ it("requests a credential that the service refuses only once more", async () => 
   await service.fault("POST /v1/oauth_clients status=401");
   const { states } = await recoverAll(7);
   expect(states).toEqual(names.map(() => "oauth_client.create unknown"));
-  // Each creation is sent once, and a creation in flight at the refusal twice.
+  // Each creation is sent once, and a creation that is in flight at the refusal twice.
   const sent = (await account.creations()).length - sentBefore;
   expect(sent).toBeGreaterThan(names.length);
   expect(sent).toBeLessThanOrEqual(names.length + 4);
@@ -154,7 +153,7 @@ it("says that the credential changed since, and how to finish, if another servic
   expect(other.stderr).toContain("has another credential than at the first attempt");
   expect(other.stderr).toMatch(/Fix: Give profile env the credential of the first attempt again.*changed since/s);
   expect(other.stderr).not.toContain("--idempotency-key");
-  // A second key of the same account is the same principal: reported, and finished.
+  // A second key of the same account is the same principal. integ reports the change, and finishes the entry.
   const same = await home.integ(["journal", "recover"], as(second_api_key));
   expect(same.code, same.stderr).toBe(0);
   expect(readFileSync(home.path("made"), "utf8")).not.toBe("");

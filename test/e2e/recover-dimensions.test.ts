@@ -1,5 +1,4 @@
-// Recovery in other surroundings: with other variables, flags or profiles, an entry is finished as it was requested, or the
-// command refuses and explains.
+// Recovery with other variables, flags or profiles finishes an entry as it was requested, or refuses and explains.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -12,7 +11,7 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** A home whose profile `p` knows its token endpoint. */
+/** The profile `p` has a token endpoint. */
 async function withProfile(): Promise<Home> {
   const at = homeOfTest();
   await at.integ([...addWords("p", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {
@@ -31,7 +30,7 @@ async function firstEntry(at: Home): Promise<string> {
   return data[0]!.id;
 }
 
-/** Leaves an unfinished creation with a lost secret. @returns its entry */
+/** Creates an unfinished entry with a lost secret. @returns its id */
 async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients drop=after times=1");
   const { stderr } = await at.integ([...creationWords(service), "--retry-for", "0", "--json", ...words]);
@@ -151,7 +150,7 @@ describe("in another state folder", () => {
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     await at.integ([...creationWords(service), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
     const id = await firstEntry(at);
-    // The first record names the machine of the path.
+    // The first record names the machine on which the path is.
     expect(readFileSync(at.path("state", "journal.ndjson"), "utf8").split("\n")[1]).toContain('"machine":');
     writeFileSync(at.path("s"), "mine");
     const { code, stderr } = await at.integ(["journal", "recover", id]);

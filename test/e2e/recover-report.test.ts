@@ -1,5 +1,5 @@
-// The output of `journal recover` with secrets on standard output: one document per format, each secret in it once, the entries
-// in `data` as usual.
+// The output of `journal recover` with secrets on standard output: one document per format, which has each secret once and the
+// entries in `data` as usual.
 import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
@@ -15,7 +15,7 @@ beforeEach(async () => {
   home = homeOfTest(service.env);
 });
 
-/** Starts creations whose responses are lost, each with its own scope, so that the requests differ. */
+/** The responses of the creations are lost. Each creation has its own scope, so that the requests differ. */
 async function lose(...scopes: string[]): Promise<void> {
   for (const scope of scopes) {
     await service.fault("POST /v1/oauth_clients drop=after times=1");

@@ -1,6 +1,6 @@
-// Tries each variable and flag alone in the recovery of a rotation with a lost request: the service receives the requests of a
-// plain recovery, under the same account and version, or no request, and a plain recovery finishes it. The test includes new
-// variables and flags automatically.
+// Tries each variable and flag alone in the recovery of a rotation with a lost request: the service receives either no request or
+// the requests of a plain recovery, under the same account and version, and then a plain recovery finishes the rotation. The test
+// includes new variables and flags automatically.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ interface Described extends Command {
   readonly global_flags: readonly Flag[];
 }
 
-/** Values of variables and flags that could affect the request; other variables and flags get an arbitrary text. */
+/** Values of variables and flags that could affect the request. Other variables and flags get an arbitrary text. */
 const values: Readonly<Record<string, string>> = {
   INTEG_PROFILE: "other",
   INTEG_SERVICE_VERSION: "2020-01-01",
@@ -57,7 +57,7 @@ async function putBack(): Promise<void> {
   await service.rewind(afterRotation);
 }
 
-/** The requests that the service received; ids and credentials of new clients read `<new>`, so that runs compare equal. */
+/** Ids and credentials of new clients read `<new>`, so that the requests of two runs can be equal. */
 async function receivedRequests(): Promise<string[]> {
   return (await account.requests()).map(({ method, path, body, headers }) =>
     [method, path, body, headers.authorization, headers["service-version"]]

@@ -71,7 +71,7 @@ describe("a deleted working folder", () => {
     async (line) => {
       const at = home(service.env);
       mkdirSync(at.path("gone"));
-      // Only a shell in the removed folder can start a program in it.
+      // Only a shell in the removed folder can start a program there.
       const shell = ["/bin/sh", "-c", `cd '${at.path("gone")}' && rmdir '${at.path("gone")}' && exec "$@"`, "sh"];
       const { code, stderr } = await at.spawned(line.split(" "), { under: shell });
       expect(stderr).toContain("The working folder does not exist any more.");
@@ -101,7 +101,7 @@ describe("input from a file or a pipe", () => {
   });
 });
 
-/** A command (`act`), its exit code, and the state that it must leave unchanged (`seen`). */
+/** A command (`act`) must end with `code` and leave the state that `seen` returns unchanged. */
 interface Unchanged {
   readonly code: number;
   readonly act: readonly string[];
@@ -184,7 +184,7 @@ const status =
     return all.find((one) => one.id === id)!.status;
   };
 const idIn = (json: string): string => (JSON.parse(json) as { id: string }).id;
-/** Makes the home that of another machine, with a copy of the journal. */
+/** Without its id, the state folder is that of another machine with a copy of the journal. */
 const becomeOtherMachine = (at: Home): void => rmSync(at.path("state", "machine"));
 const rotateNew = (run: Parameters<Scene>[1], to: readonly string[], { code = 0, env = "" } = {}): Promise<string> =>
   run(0, create("--secret-file", "s", "--json")).then(async (created) => {

@@ -141,7 +141,7 @@ describe("integ report", () => {
       for (const id of ids) expect(text, name).toContain(id);
     }
     const before = readFileSync(at.path("r.html"));
-    // integ must refuse these before it sends a request: no service is at this address.
+    // The commands must be refused before a request: no service is at this address.
     const env = { INTEG_BASE_URL: "http://127.0.0.1:1" };
     const refused = async (...words: string[]): Promise<string> => {
       const { code, stderr } = await at.integ(["report", ...words], { env });
@@ -189,7 +189,7 @@ it("3,000 credentials take 150 MB at most", async () => {
 
 const hostile = `</td><script>document.title="hacked"</script><img src=x onerror='document.title="hacked"'>"&'`;
 
-/** A page of this many credentials, the first with a hostile name, the second with a long one. */
+/** The first credential has a hostile name, and the second a long name. */
 async function page(count: number): Promise<string> {
   let text = "";
   const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
@@ -249,7 +249,8 @@ describe("the HTML page", () => {
       const pdf = readFileSync(printed, "latin1");
       // Two pages of pictures and eight pages of rows, without an empty or clipped page.
       expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([10, true]);
-      // Excess width of the page and its table, the height of the timeline's text, and the number of cells with text below their label.
+      // The probe measures the excess width of the page and of its table, the height of the timeline's text, and the number of cells
+      // with text below their label.
       const probe = `<script>const all=(s)=>[...document.querySelectorAll(s)],box=document.querySelector("table").parentNode;
 document.title+=" "+[document.documentElement.scrollWidth-innerWidth,box.scrollWidth-box.clientWidth,Math.min(...all("svg text").map((one)=>one.getBoundingClientRect().height)),all("td span").filter((one)=>innerWidth<700&&one.offsetLeft<one.parentNode.offsetLeft+120).length].map(Math.floor)</script>`;
       const dump = async (text: string, width: number): Promise<string> => {

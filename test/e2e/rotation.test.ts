@@ -1,4 +1,4 @@
-// Rotation without downtime: create, deliver, prove, overlap, revoke; one of the two clients always works.
+// A rotation creates, delivers, proves, waits for the overlap, and revokes: one of the two clients always works.
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
@@ -13,7 +13,7 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** A home whose profile knows the token endpoint, and a client to rotate. */
+/** The profile has a token endpoint, and its home a client to rotate. */
 async function homeWithClient(
   endpoint = ["--token-endpoint", service.us.token_endpoint],
 ): Promise<{ at: Home; id: string }> {
@@ -159,7 +159,7 @@ describe("oauth-clients rotate", () => {
       expect(code).toBe(2);
       expect(stderr).toContain("--overlap was 129600s, and is ");
     }
-    // The secret is delivered already, so another destination is refused.
+    // The secret is already delivered, so that another destination is refused.
     const { code, stderr } = await rotate(at, id, "--overlap", "36h", "--secret-file", "other.secret");
     expect([code, stderr]).toEqual([2, expect.stringContaining("new.secret")]);
     expect(stderr).toContain("other.secret");
@@ -254,7 +254,7 @@ describe("oauth-clients rotate", () => {
     expect(full.stderr).toContain("The old client was not revoked");
     expect(await live()).toHaveLength(20);
     expect(existsSync(at.path("new.secret"))).toBe(false);
-    // A creation names them too, but never a revoked client, which uses its slot until its cleanup is confirmed.
+    // A creation without slots names clients too, but never a revoked client, which uses its slot until its cleanup is confirmed.
     await service.fault("DELETE /v1/oauth_clients/* cleanup=open times=1");
     expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
     const expired = (await live())[3]!;

@@ -1,4 +1,4 @@
-// Every example of a fault in docs/sandbox.md does what its row says, and the curl commands run unchanged.
+// Every example of a fault in docs/sandbox.md has the effect that its row describes, and the curl commands run unchanged.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,14 +13,13 @@ type RegionDescription = SandboxDescription["us"];
 
 const document = readFileSync(join(root, "docs/sandbox.md"), "utf8");
 
-/** The rows of the two tables of faults: key → example. */
+/** By key, the example in the two tables of faults. */
 const examples = new Map(
   [...document.matchAll(/^\| `([a-z-]+)=.*` \| .* \| `([^`]+)` \|$/gm)].map(([, key, example]) => [key!, example!]),
 );
 
 interface Scene {
   readonly us: RegionDescription;
-  /** Advances the service's clock by seconds. */
   readonly wait: (seconds: number) => void;
 }
 
@@ -61,7 +60,6 @@ async function slots(us: RegionDescription): Promise<number> {
   return accounts.find(({ id }) => id === us.service_account_id)!.slots;
 }
 
-/** The visible effect of each fault's example. */
 const effects: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   times: async ({ us }) => expect(await statuses(4, () => create(us, "k"))).toEqual([503, 503, 201, 201]),
   after: async ({ us }) => expect(await statuses(5, () => list(us))).toEqual([200, 200, 200, "lost", 200]),
@@ -94,7 +92,7 @@ const effects: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const began = performance.now();
     const response = await list(us, "?limit=5");
     expect([response.status, response.whole]).toEqual([200, true]);
-    // The service sends a part of the response every 100 ms, the first one immediately.
+    // The service sends a part of the response every 100 ms, and the first part immediately.
     expect(performance.now() - began).toBeGreaterThan((response.text.length / 2000) * 1000 - 250);
   },
   body: async ({ us }) => {

@@ -32,7 +32,6 @@ function linesAfter(heading: string): string {
   return /^(?:.*\n)((?: {2}.+\n)+)/.exec(rest)?.[1] ?? "";
 }
 
-/** Runs a script in a shell with `integ` in its path. */
 function type(at: Home, text: string): { status: number | null; stdout: string; stderr: string } {
   at.addToPath();
   return spawnSync("bash", ["-euo", "pipefail", "-c", text], { cwd: at.folder, env: at.env, encoding: "utf8" });
@@ -76,7 +75,7 @@ it("the profile's key works in both contracts, with no more than its permissions
   expect([keys.code, JSON.parse(keys.stdout).data.length], keys.stderr).toEqual([0, 7]);
   expect((await at.integ(["people", "search", "wanda"])).code).toBe(0);
 
-  // With --yes, a created key replaces the profile's credential; with an ingestion key, the profile has no right to read.
+  // With --yes, a created key replaces the profile's credential. With an ingestion key, the profile has no right to read.
   expect((await at.integ(["keys", "create", "--name", "mine", "--secret-profile", "local", "--yes"])).code).toBe(0);
   expect((await at.integ(["entities", "list"])).code).toBe(0);
   const narrow = ["keys", "create", "--name", "push", "--scope", "push-ingest:*", "--secret-profile", "local", "--yes"];

@@ -1,5 +1,5 @@
-// The package's list of components names exactly the bundled packages. The bundle's source maps prove it: the bundler writes
-// them independently of the module list that the components come from.
+// The package's list of components names exactly the bundled packages. The source maps prove it, because the bundler writes them
+// independently of the module list from which the components come.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";
@@ -15,7 +15,7 @@ interface Sbom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-/** Schemas of the parts of CycloneDX 1.6 that the SBOM uses; they allow no other key. */
+/** Schemas of the parts of CycloneDX 1.6 that the SBOM uses. They allow no other key. */
 const licenses = {
   type: "array",
   minItems: 1,
@@ -38,7 +38,7 @@ const licenses = {
 };
 const component = {
   type: "object",
-  // CycloneDX requires type and name; scanners need the rest.
+  // CycloneDX requires only `type` and `name`. Scanners need the other keys.
   required: ["type", "name", "version", "licenses", "purl", "bom-ref"],
   additionalProperties: false,
   properties: {
@@ -91,7 +91,7 @@ const home = new Home();
 afterAll(() => home.remove());
 const isSkipped = isOtherBinary("what is in the bundle");
 
-/** @returns name and version of each package in the source maps */
+/** @returns the name and version of each package in the source maps */
 function packagesMapped(folder: string): string[] {
   const maps = readdirSync(folder).filter((name) => name.endsWith(".map"));
   const sources = maps.flatMap((name) => {

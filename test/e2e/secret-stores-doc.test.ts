@@ -1,5 +1,5 @@
-// The stores of docs/secret-stores.md that integ itself writes to: the page's commands run unchanged, and the store has the
-// secret afterwards. recipes.test.ts runs the commands of other tools.
+// The stores of docs/secret-stores.md to which integ itself writes: the page's commands run unchanged, and the store then has the
+// secret. recipes.test.ts runs the commands of other tools.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const world = new StoreWorld();
 beforeAll(() => void world.at.addToPath());
 afterEach(() => world.account.clear());
 
-/** Types the line in a child process, and waits without blocking this one, whose stores reply. */
+/** The line runs in a child process, because this process must reply as the stores do. */
 async function type(line: string): Promise<void> {
   const child = spawn("bash", ["-euc", `${line} --new`], {
     cwd: world.at.folder,

@@ -114,7 +114,6 @@ describe("spec", () => {
   it("compares the document of the requests' version", async () => {
     for (const verb of ["show", "check"]) {
       expect((await at.integ(["spec", verb, "--service-version", "2026-07-01"])).code).toBe(0);
-      // The service publishes no document of that version.
       expect((await at.integ(["spec", verb, "--service-version", "2026-10-01"])).code).toBe(4);
       expect((await at.integ(["spec", verb], { env: { INTEG_SERVICE_VERSION: "2026-10-01" } })).code).toBe(4);
       const both = ["--service-version", "2026-10-01", "--contract-version", "2026-07-01"];

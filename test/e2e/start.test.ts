@@ -1,5 +1,5 @@
-// The built program: a missing build is explained, a change survives the removal of the program's files, and compiled code is
-// kept for the next start.
+// The built program explains a missing build, finishes a change after the removal of its own files, and keeps compiled code for
+// the next start.
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -27,7 +27,7 @@ afterAll(() => {
   home.remove();
 });
 
-/** Runs the built copy in its own process. */
+/** Runs the copy of the built program. */
 function run(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const { NODE_OPTIONS: _recording, NODE_DISABLE_COMPILE_CACHE: _off, ...own } = home.env;
   const child = spawn(process.execPath, [join(folder, "bin", "integ.js"), ...words], {

@@ -1,5 +1,5 @@
-// Secret stores: the built program, a sandbox, and a store's server. A rotation revokes the old client only after the store
-// returned the new secret; no token and no secret appears anywhere else.
+// Secret stores: a rotation revokes the old client only after the store returned the new secret, and no token and no secret
+// appears anywhere else.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -22,7 +22,6 @@ const account = new Account(service);
 const vault = await vaultOfFile();
 const github = await gitHubOfFile();
 const homes: Home[] = [];
-/** The output of all commands. */
 let printed = "";
 
 afterEach(async () => {
@@ -43,7 +42,6 @@ afterEach(async () => {
 
 const secretsIn = (text: string): string[] => text.match(/sbx_us_cs_\w+/g) ?? [];
 
-/** Files of a home that contain a text. */
 function filesWith(home: Home, text: string): string[] {
   return readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((name) => {
     const path = join(home.folder, name);
@@ -80,7 +78,7 @@ const live = async (): Promise<string[]> => (await account.live()).map(({ id }) 
 const creationIn = (at: Home): ReadEntry =>
   readJournal(at.path("state", "journal.ndjson")).findLast(({ operation }) => operation === "oauth_client.create")!;
 
-/** Expects that the secret authenticates the newest client. */
+/** The secret must authenticate the newest client. */
 async function expectOpens(secret: unknown): Promise<void> {
   const [newest] = await account.live();
   expect(await account.opens(newest!.client_id!, String(secret))).toBe(true);
@@ -95,7 +93,7 @@ describe("Vault", () => {
     vault.put(path, { client_secret: "none", other: "kept" });
     expect((await run(at, [...creation(), ...to])).code).toBe(2);
     const created = await run(at, [...creation(), ...to, "--force"]);
-    // The debug log has the requests to the store, so the final search covers them too.
+    // The debug log has the requests to the store, so that the final search covers them too.
     expect(printed).toContain(`"url":"${vault.origin}/v1/secret/data/apps/ci"`);
     expect([created.code, JSON.parse(created.stdout).client_secret]).toEqual([0, null]);
     expect(created.stderr).toContain(`vault:${path}#client_secret`);
@@ -139,7 +137,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
 
   it("a creation and a rotation, also to Vault: both have the new secret, the old client is revoked", async () => {
     const at = home();
-    // Remove the value of another test, which is not this client's secret.
+    // The value of another test is not this client's secret.
     vault.secrets.delete(path);
     const created = await run(at, [...creation(), ...secretOf]);
     expect(created.code, created.stderr).toBe(0);
@@ -196,7 +194,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("Kubernetes", () => {
       expect(await live()).toContain(second);
       expect(printed).not.toContain(cluster.token);
       expect(filesWith(at, cluster.token)).toEqual(["kubeconfig"]);
-      // The output does not have the secret in base64 either.
+      // The secret is not in the output in base64 either.
       expect(printed).not.toMatch(new RegExp(Buffer.from("sbx_us_cs_").toString("base64").slice(0, 12)));
     } finally {
       await cluster.close();

@@ -1,4 +1,4 @@
-// In a team's journal a profile is an account, whatever each machine calls it: `--profile` selects the entries of that account.
+// In a team's journal a profile is an account, whatever name each machine gives it: `--profile` selects the account's entries.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { PostgresServer } from "../support/postgres.ts";
@@ -24,7 +24,7 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
 
 const regionsIn = (selected: readonly Row[]): string[] => selected.map(({ region }) => region);
 
-/** Leaves a creation of unknown outcome. */
+/** Creates an entry of unknown outcome. */
 async function begin(home: Home, region: "us" | "eu"): Promise<void> {
   const body = JSON.stringify({ fault: "POST /v1/oauth_clients drop=before times=1" });
   const headers = { "content-type": "application/json" };

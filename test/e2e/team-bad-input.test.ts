@@ -1,4 +1,4 @@
-// An unusable team journal: the fault and its fix are reported soon, and nothing is sent.
+// With an unusable team journal, the error and its fix are reported soon, and nothing is sent.
 import { readdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ let server: PostgresServer;
 let service: Server;
 let connections = 0;
 
-/** Starts a service that counts connections and closes them. @returns its address */
+/** The service counts connections and closes them. @returns its address */
 async function startCounting(): Promise<string> {
   service = createServer((socket) => {
     connections += 1;
@@ -56,7 +56,7 @@ async function check({ journal, env: more, code, says, next }: Case): Promise<vo
     if (next !== undefined) expect(error.next_command ?? error.hint).toBe(next);
     expect(error.next_command ?? error.hint).toMatch(/.{6}/);
     expect(ended.stderr).not.toMatch(/canary|\n\s+at /);
-    // The search for a server ends after 5 s; the rest is the start of a process on a busy machine.
+    // The search for a server ends after 5 s. The other seconds are for the start of a process on a busy machine.
     expect(performance.now() - started).toBeLessThan(20_000);
   }
   const { stdout, stderr } = await home.integ(["journal", "path"]);
@@ -228,7 +228,6 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
     }
 
-    /** A client certificate, in files. */
     function clientFiles({ key, cert }: Certificate): { readonly key: string; readonly cert: string } {
       const folder = temporaryFolder();
       const files = { key: join(folder, "own.key"), cert: join(folder, "own.crt") };

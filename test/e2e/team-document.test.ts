@@ -1,4 +1,4 @@
-// The SQL and the commands of docs/team.md run unchanged, by the roles that it names and with no further rights.
+// The SQL and the commands of docs/team.md run unchanged, by the roles that the page names and with no more rights.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -18,7 +18,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
 
   const withLocalValues = (line: string): string => line.replaceAll("db.example.com", `127.0.0.1:${server.port}`);
 
-  /** Runs the lines of a block that are integ commands. */
+  /** Runs the integ commands of a block. */
   async function run(block: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
     for (const line of withLocalValues(block)
       .split("\n")
@@ -48,7 +48,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
   it("sets up a journal with two roles, one of which cannot delete", async () => {
     const [superuser = "", owner = ""] = blocks("sql");
     const [init = "", profile = ""] = blocks("sh");
-    // The test server already has a role and a database of that name.
+    // The test's server already has a role and a database of that name.
     await server.sql("DROP DATABASE integ");
     await server.sql("DROP ROLE integ");
     for (const statement of superuser.split(";\n").filter((one) => one.trim() !== "")) await server.sql(statement);

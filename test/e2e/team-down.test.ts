@@ -1,5 +1,5 @@
-// A team's journal whose server has a full disk or is unreachable: no change starts without its record, results of sent
-// requests reach the user, and commands without a journal work.
+// The server of a team's journal has a full disk or is unreachable: no change starts without its record, results of sent requests
+// reach the user, and commands without a journal work.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";
@@ -16,7 +16,7 @@ const create = (): string[] => {
   return ["oauth-clients", "create", ...request, "--secret-file", "s"];
 };
 
-/** Makes the server fail as if its disk were full, from this record of each entry on. */
+/** The server fails as with a full disk for the record `position` of each entry and all later records. */
 async function fillDisk({ schema }: Team, position: number): Promise<void> {
   await server.sql(
     `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -1,4 +1,4 @@
-// Recipients of encrypted secrets in a team's journal: several, from the environment, an option or the profile.
+// A team's journal encrypts secrets to several recipients, from the environment, an option or the profile.
 import { writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

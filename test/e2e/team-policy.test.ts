@@ -1,4 +1,4 @@
-// Policies on a shared journal: only one of many simultaneous runs works on an item, and one administrator finishes another's
+// Policies with a shared journal: only one of many simultaneous runs works on an item, and one administrator finishes another's
 // work under a profile of another name.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -40,7 +40,6 @@ function homeOf(env: Record<string, string>): Home {
   return homeOfTest(env);
 }
 
-/** The home of an administrator with their own profile name. */
 async function administrator(env: Record<string, string>, name: string): Promise<Home> {
   const home = homeOf(env);
   const { base_url, organization_id, access_token_endpoint, api_key } = service.us;
@@ -51,7 +50,7 @@ async function administrator(env: Record<string, string>, name: string): Promise
   return home;
 }
 
-/** Faults of the final state: each item must have one active client, whose secret is in one of the homes. */
+/** Each item must have one active client, whose secret is in one of the homes. @returns violations */
 async function faultsIn(homes: readonly Home[]): Promise<string[]> {
   const faults: string[] = [];
   const live = new Set((await account.live()).map(({ client_id }) => client_id));
@@ -118,7 +117,7 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
       expect(resultsIn(finished)).toEqual(names.map(() => "done"));
       expect(await faultsIn([ada, eve])).toEqual([]);
       expect(new Set(resultsIn(await eve.integ(words)))).toEqual(new Set(["none"]));
-      // The secrets are in the other machine's files, where someone may use them: they do not move without consent.
+      // The secrets are in the other machine's files, where someone may use them, so that they do not move without consent.
       const left = await ada.integ(words);
       expect(left.code, left.stderr).toBe(10);
       expect(new Set(resultsIn(left))).toEqual(new Set(["left"]));

@@ -1,4 +1,4 @@
-// A journal in PostgreSQL shared by several administrators: each has a home, a profile and their own profile id.
+// Several administrators share a journal in PostgreSQL. Each has a home, and a profile with its own id.
 import { writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
@@ -22,7 +22,6 @@ interface Row {
   readonly holder?: { readonly user: string; readonly host: string; readonly pid: number; readonly until: string };
 }
 
-/** An administrator of the same organization, at their own machine. */
 async function administrator(schema: string, { name = "prod", key = service.us.api_key } = {}): Promise<Home> {
   const home = homeOfTest({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
   const { base_url, organization_id } = service.us;
@@ -53,7 +52,7 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** Counts requests instead of clients: a request that another test's fault delays creates its client later. */
+/** Requests are counted instead of clients, because a request that another test's fault delays creates its client later. */
 const creations = async (): Promise<number> => (await new Account(service).creations()).length;
 const clientCount = async (): Promise<number> => (await new Account(service).clients()).length;
 
@@ -65,7 +64,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     await service.stop();
     await server.remove();
   });
-  // A service account has at most 20 clients.
   beforeEach(() => new Account(service).clear());
 
   it("is created once by repeated and simultaneous requests; its address is shown without a password", async () => {
@@ -425,12 +423,12 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["journal", "claim", id, "--secret-file", "claimed"])).code).toBe(0);
     const repeated = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
     expect([repeated.code, repeated.stdout]).toEqual([0, expect.stringContaining('"unchanged":2')]);
-    // Another journal, without these entries, cannot be moved into this journal: two journals would be in use.
+    // A journal without these entries cannot be moved into this journal: two journals would then be in use.
     const other = { INTEG_JOURNAL: server.address(await team()) };
     const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
     expect([into.code, into.stderr]).toEqual([2, expect.stringContaining("does not have them all")]);
     expect((await ada.integ(create("--new"), { env: old })).code).toBe(2);
-    // The address is spelled differently from the one in the mark.
+    // This address differs in spelling from the address in the old journal's mark.
     const renamed = { INTEG_JOURNAL: `${address}&application_name=integ` };
     const back = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: renamed });
     expect(back.code, back.stderr).toBe(0);

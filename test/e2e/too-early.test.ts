@@ -1,5 +1,5 @@
-// A creation is refused as too early (429), and recovered before it may be sent again: the printed next step waits as long
-// as the service asked, also if the creation is part of a rotation.
+// A creation is refused as too early (429), and recovered before it may be sent again: the printed next step waits as long as the
+// service asked, even if the creation is part of a rotation.
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
@@ -54,7 +54,7 @@ const changes = [
   },
 ] as const;
 
-/** Each change is recovered by its entry's id; a rotation also without the id. */
+/** Each change is recovered by its entry's id, and a rotation also without the id. */
 const cases = changes.flatMap((row) => [
   { ...row, named: true },
   ...(/rotate/.test(row.work) ? [{ ...row, named: false }] : []),
@@ -83,7 +83,7 @@ describe("a creation that was refused as too early", () => {
       expect(page.stdout).toContain(/rotate/.test(work.operation) ? "not sent yet" : "refused as too early (429), due");
       const [, next] = /^ {2}Next: integ (.+)$/m.exec(early.stderr) ?? [];
       expect(next).toBe(`journal recover ${work.id} --retry-for 3m`);
-      // With only a bearer token, a new key cannot be proven; a printed step never accepts an unproven key for a person.
+      // A bearer token alone cannot prove a new key, and a printed step never includes a person's consent to an unproven key.
       const agreed = path === "/api/v1/access-keys" && words.includes("rotate") ? ["--accept-unproven"] : [];
       const ended = await at.integ([...next!.split(" "), "--yes", ...agreed]);
       expect(ended.code, ended.stderr).toBe(0);

@@ -1,4 +1,4 @@
-// docs/troubleshooting.md quotes the program: each message is in the golden file of errors or in src/.
+// Each message that docs/troubleshooting.md quotes is in the golden file of errors or in src/.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const texts = execFileSync("git", ["ls-files", "src/*.ts"], { cwd: root, encodin
   .filter(({ kind }) => kind === "strings")
   .map(({ text }) => text);
 
-/** True if the program has each part of a message; `…` separates the parts. */
+/** `…` separates the parts of a message, each of which must be a text of the program. */
 function isShown(message: string): boolean {
   const parts = message.split("…").map((part) => part.replace(/^[.: ]+| +$/g, ""));
   return parts.every((part) => golden.includes(part) || texts.some((text) => text.includes(part)));
