@@ -1,5 +1,5 @@
-// Defects that were found and fixed: the file, its current text, and the defective text, as close to the original as today's
-// sources allow.
+// Defects that were found and fixed. Each change names a file, its current text and the defective text, which is as close to
+// the original defect as today's sources allow.
 export const defects = [
   {
     name: "1 a stored request is sent under another service version",
@@ -193,7 +193,7 @@ export const defects = [
       ["operations/secret-delivery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
     ],
   },
-  // Promises about the order of steps (promises.ts), each broken once.
+  // Each promise about the order of steps (promises.ts) is broken once.
   {
     name: "order: a creation is sent before its attempt is on disk",
     changes: [["operations/sending.ts", "attempts: attempts + 1,", "attempts,"]],
@@ -367,7 +367,7 @@ export const defects = [
       ],
     ],
   },
-  // Faults by other actors (other-actors.ts): findings of 0.2.0, and of this simulation.
+  // Acts by other actors (other-actors.ts) reveal these defects.
   {
     name: "actors: a destination is overwritten without a look at its content",
     changes: [

@@ -42,20 +42,19 @@ import { rememberedStore, storeDestination, type StoreTarget } from "../../src/s
 /** The state that the processes of one machine share. It survives their kills. In a reserve, `by` is its process. */
 export interface Machine {
   readonly name: string;
-  /** `host` is the host name, and `id` the random id of the state folder. */
   host: string;
   id: string;
   readonly entries: Entry[];
   readonly leases: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
-  /** By the reserve's own path: its content so far and its process. */
+  /** By the path of the reserve, which differs from the path of its file. */
   readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: object }>;
-  /** By `keptName`, the kept secrets and the processes that reserved space for them. */
+  /** By `keptName`. `keptReserves` has the process that reserved space for the secret. */
   readonly kept: Map<string, OneTimeSecret>;
   readonly keptReserves: Map<string, object>;
   /** Ids of entries that someone without the journal's key changed. */
   readonly tampered: Set<string>;
-  /** Profiles by name, and their stored secrets by `ref`. */
+  /** By the profile's name, and for `credentials` by the `ref` of the stored secret. */
   readonly profiles: Map<string, Profile>;
   readonly credentials: Map<string, string>;
   readonly ids: { readonly prefix: string; last: number };
@@ -100,7 +99,6 @@ export interface Watch {
   isFree(id: string): boolean;
   /** Called by `tryLease`. @returns true if the entry is free */
   mayTry(id: string): boolean;
-  /** Ids of the entries that other processes have leased. */
   holders(): Iterable<string>;
   /** Called before an entry is leased. */
   taking(id: string): void;
@@ -109,7 +107,7 @@ export interface Watch {
   /** Called before an entry changes. @throws to simulate an ended lease */
   recording(before: Entry, after: Entry): void;
   destroying(entry: string): void;
-  /** The host name and folder of kept secrets, `<host>:<folder>`. */
+  /** Where kept secrets are, as `<host>:<folder>`. */
   readonly place: string;
   keptName(entry: string): string;
   delivering?(place: string, before: string | undefined, secret: string): void;

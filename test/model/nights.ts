@@ -31,7 +31,7 @@ import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
 
-/** An item's destinations as the policy names them, and the same places in the form of `Reliance`. */
+/** `items` is in the form of a policy, `places` in the form of `Reliance`. */
 interface Destinations {
   readonly items: readonly ItemDestination[];
   readonly places: (machine: Machine) => string[];
@@ -146,7 +146,7 @@ class Nights {
       world.now += chance.pick([3_600_000, day, 3 * day, 31 * day]);
     }
     world.weather = calm;
-    // Let the service finish all accepted requests.
+    // The service finishes all requests that it accepted.
     for (const made of world.account.clients) if (made.status === "pending") made.status = "active";
     for (let night = 0; night < 3; night += 1) {
       this.#failures.length = 0;
@@ -305,7 +305,7 @@ class Nights {
         else if (!isThere(at)) vanished.add(place);
       }
     const { service } = bench.account;
-    // Take the clients from the account, without a request for each.
+    // Reading each client with a request would be slow.
     const clients = new Map<string, SeenCredential>();
     for (const { id, clientId, status, body, createdAt } of this.#world.account.clients) {
       const { service_account_id: serviceAccount, scopes } = JSON.parse(body) as Record<string, never>;

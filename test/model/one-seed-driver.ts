@@ -1,5 +1,5 @@
-// Plays every nth seed in a process of its own until a history breaks a promise. The kind `alone` has no other actors,
-// `benign` and `hostile` have those of other-actors.ts.
+// Plays every nth seed in a process of its own until a history breaks a promise. The kind `alone` has only the commands of one
+// machine, `benign` and `hostile` also have the actors of other-actors.ts.
 import { liveThroughNights } from "./nights.ts";
 import { liveThrough } from "./one-seed.ts";
 

@@ -33,7 +33,6 @@ interface Typed {
   readonly keepOld: boolean;
   readonly overlapMs: number;
   readonly path: string;
-  /** True with `--new`, an option of a key's rotation. */
   readonly fresh: boolean;
 }
 

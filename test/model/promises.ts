@@ -17,7 +17,7 @@ export interface Sending {
   readonly key?: string;
 }
 
-/** The first request under an idempotency key. */
+/** The first request with an idempotency key. */
 interface Sent {
   readonly body: string;
   readonly version: string;
@@ -109,7 +109,6 @@ export class Promises {
     if (entry !== undefined) this.#notBefore.set(requestOf(entry), until);
   }
 
-  /** Called after a process ends or is killed. */
   ended(process: Process, machines: readonly Machine[]): void {
     if (process.isDead) return;
     this.shareWait(process);
@@ -125,7 +124,6 @@ export class Promises {
     }
   }
 
-  /** @param id the entry of the failed disk call */
   diskFailed(process: Process, id: string | undefined): void {
     const works = this.#failed.get(process) ?? new Set();
     this.#failed.set(process, works);

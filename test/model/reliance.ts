@@ -17,8 +17,7 @@ export class Reliance {
   readonly #owners = new Map<string, string>();
   readonly #ownersOfWork = new Map<string, string>();
   readonly #places = new Map<string, Set<string>>();
-  /** One line `<place>
-  <secret>` for each secret that integ wrote. */
+  /** Each secret that integ wrote, as its place and the secret in two lines. */
   readonly #written = new Set<string>();
   /** Contents that may be replaced, in the form of `consentTo`. */
   readonly #consents = new Set<string>();

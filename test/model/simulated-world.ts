@@ -30,13 +30,10 @@ export interface Surroundings {
   readonly organizationId: string | undefined;
   /** True if a token endpoint is known, so that a new client can be proven. */
   readonly proves: boolean;
-  /** How many milliseconds this machine's clock is ahead. */
   readonly skewMs: number;
-  /** The folder of kept secrets. */
   readonly folder: string;
 }
 
-/** The destination that a person names for a secret. */
 export interface Wanted {
   readonly kind: "stdout" | "file" | "store" | "both";
   readonly path: string;
@@ -95,12 +92,10 @@ export class World {
   readonly #dice: Chance;
   /** Ids of credentials that integ did not create, which a rotation may revoke although their secret is in use. */
   readonly mayBeRevoked = new Set<string>();
-  /** Secrets that a token exchange proved. */
   readonly proven = new Set<string>();
   /** By client or key, the machine and entry whose request created it. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
   readonly lied = new Set<string>();
-  /** Ids of credentials that someone revoked without integ. */
   readonly revokedByHand = new Set<string>();
   /** Entries whose credential was revoked by hand after its secret was lost. integ must not replace that credential. */
   readonly endedByHand = new Set<string>();

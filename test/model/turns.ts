@@ -7,7 +7,7 @@ export class Chance {
     this.#state = seed | 0;
   }
 
-  /** Returns a number 0 ≤ x < 1 (mulberry32). */
+  /** Returns a number 0 ≤ x < 1. The algorithm is mulberry32. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -34,7 +34,6 @@ export class Process {
   isEnded = false;
   /** Resumes the process, and is undefined while the process runs and after its end. */
   resume: (() => void) | undefined;
-  /** The name of the step before which the process waits. */
   at = "";
   mayGoOn: () => boolean = () => true;
   readonly interruption = new AbortController();

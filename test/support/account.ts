@@ -60,7 +60,6 @@ export class Account {
         await this.service.control("POST", `/oauth_clients/${id}`, { status: "revoked", cleanup: "confirmed" });
   }
 
-  /** Creates a client without the program. */
   async make(scopes: readonly string[]): Promise<CreatedClient> {
     const { us } = this.service;
     const answer = await fetch(`${us.base_url}/v1/oauth_clients`, {
@@ -76,7 +75,7 @@ export class Account {
     return (await answer.json()) as CreatedClient;
   }
 
-  /** True if the client gets a token with this secret. */
+  /** True if the service exchanges the client's secret for a bearer token. */
   async opens(clientId: string, secret: string): Promise<boolean> {
     const answer = await fetch(this.service.us.token_endpoint, {
       method: "POST",

@@ -53,7 +53,6 @@ export class Canaries {
     return this.#forms.size;
   }
 
-  /** The number of texts and files searched so far. */
   get places(): number {
     return this.#places;
   }

@@ -14,7 +14,6 @@ export type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
 
 export interface ConnectProxy {
   readonly port: number;
-  /** The target and headers of each CONNECT. */
   readonly asked: {
     readonly target: string;
     readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -82,7 +81,6 @@ export interface TlsFront {
   close(): Promise<void>;
 }
 
-/** @param target the port of the plain service */
 export async function startTlsFront(target: number, options: TlsOptions): Promise<TlsFront> {
   let handshakes = 0;
   const server = createTlsFront(options, (near) => {

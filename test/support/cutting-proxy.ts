@@ -8,19 +8,19 @@ export interface Cut {
   readonly of: "request" | "response";
   /** The number of bytes that pass before the connection ends. */
   readonly after: number;
-  /** `close`: a normal end; `reset`: a TCP reset. */
+  /** `close` ends the connection normally, `reset` with a TCP reset. */
   readonly how: "close" | "reset";
 }
 
 export interface PlannedCut extends Cut {
-  /** True if the cut comes before the last byte. */
+  /** True if at least the last byte is missing. */
   readonly isShort: boolean;
 }
 
 /**
  * Plans one cut by close and one by reset after each byte. A sample has one cut, by close or reset, at about `sample` evenly
  * distributed places and at the last two: a response that lacks only its end can still be readable.
- * @param whole bytes of the request or response
+ * @param whole the number of bytes of the request or response
  */
 export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample: number | undefined }): PlannedCut[] {
   const places = Array.from({ length: whole + 1 }, (_, after) => after);
@@ -77,7 +77,7 @@ export async function startCuttingProxy(target: string, start: string): Promise<
       const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, room)));
       counts[of] += part.length;
       const isOver = ownCut?.of === of && counts[of] >= ownCut.after;
-      // End the connection only when the kernel has the last bytes.
+      // The connection ends only when the kernel has the last bytes.
       if (part.length > 0) to.write(part, () => isOver && ownCut && end(ownCut));
       else if (isOver && ownCut) end(ownCut);
       if (isMatching && !ownCut) Object.assign(passed, counts);

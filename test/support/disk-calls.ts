@@ -49,7 +49,7 @@ export function diskError(code: string, call: string): Error {
 type Answer = (call: DiskCall, at: number) => unknown;
 
 /**
- * Runs `work` and records its disk calls.
+ * Runs `work`, and records its disk calls.
  * @param answer called before each disk call, with the call's number. An error that `answer` returns is thrown instead of the
  * call; a function that it returns runs instead.
  */

@@ -12,7 +12,6 @@ interface Stored {
 }
 
 export interface GitHubServer extends StoreServer {
-  /** A token that may write secrets. */
   readonly token: string;
   readonly repository: { archived: boolean; push: boolean };
   /** A valid token without access to secrets. */

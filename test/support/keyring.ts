@@ -5,7 +5,6 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 
 export interface Keyring {
-  /** The environment of processes in the session. */
   readonly env: Readonly<Record<string, string>>;
   items(): number;
   /** The secret stored for an account of a service, read by another process. */

@@ -1,4 +1,4 @@
-// Fixed values for the identity of a destination: digests under a constant key, and a machine's id.
+// The constant key and machine id with which tests identify destinations.
 import { keyRing } from "../../src/journal/keys.ts";
 import type { MachineId } from "../../src/disk/machine-id.ts";
 

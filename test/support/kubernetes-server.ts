@@ -1,5 +1,5 @@
-// The part of the Kubernetes API that kubectl needs for Secrets: discovery, and server-side apply with field managers. Written
-// from the public description of the API; tests call it with the real kubectl.
+// The part of the Kubernetes API that kubectl needs for Secrets, written from the public description of the API: discovery, and
+// server-side apply with field managers. Tests call it with the real kubectl.
 import { randomBytes } from "node:crypto";
 import { startTlsFront } from "./tls-front.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
@@ -19,7 +19,6 @@ export interface KubernetesServer extends StoreServer {
   readonly token: string;
   /** The verbs that the token may use. */
   readonly may: Set<string>;
-  /** The content of a kubeconfig, as YAML. */
   readonly config: string;
   /** Writes a key for any field manager, without conflict checks. */
   put(name: string, key: string, text: string, manager: string): void;
@@ -30,7 +29,7 @@ export interface KubernetesServer extends StoreServer {
   /** The number of writes, without dry runs. */
   writes: number;
   forgetSecrets(): void;
-  /** Redirects new connections to another origin, such as a proxy's; undefined: to the server again. */
+  /** Redirects new connections to another origin, such as a proxy's, or without an origin to the server again. */
   through(origin: string | undefined): void;
 }
 

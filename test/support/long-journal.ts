@@ -14,7 +14,7 @@ export function idAt(number: number): string {
 }
 
 interface LongJournalOptions {
-  /** True to finish every entry, and to write its steps without delay. */
+  /** True to finish every entry and write all its records in a row. */
   readonly isSettled?: boolean;
   /** A text in each entry's last record, for a long file with few records. */
   readonly padding?: string;

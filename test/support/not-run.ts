@@ -1,4 +1,4 @@
-// Prints one line about the tests that a run leaves out, and how to run them.
+// Prints one line about the tests that a run omits, and how to run them.
 import type { TestProject } from "vitest/node";
 import { missingTools } from "./tools.mjs";
 

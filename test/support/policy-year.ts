@@ -145,7 +145,7 @@ function deployedAt(home: Home, { name, secret }: YearItem): Deployed | undefine
   return client_secret === undefined ? undefined : { client_secret };
 }
 
-/** A consumer of an item's secret. It reloads the secret after half of the overlap; without an overlap, on each poll. */
+/** A consumer loads its secret again after half of the overlap, or without an overlap on each poll. */
 class Consumer {
   readonly item: YearItem;
   #loaded: Deployed | undefined;
@@ -337,7 +337,7 @@ class Year {
     }
   }
 
-  /** Ends the last overlaps, and counts surplus credentials and secrets that do not work. */
+  /** Ends the last overlaps, and counts excess credentials and secrets that do not work. */
   async end(ms: number): Promise<void> {
     const { clock, figures, items, home } = this.#parts;
     clock.set(ms);

@@ -82,9 +82,7 @@ function run(words: readonly [string, ...string[]], env: Readonly<Record<string,
 }
 
 export interface PostgresOptions {
-  /** More lines of postgresql.conf. */
   readonly settings?: readonly string[];
-  /** The primary, if this server is a standby. */
   readonly standbyOf?: PostgresServer;
   readonly encoding?: string;
 }
@@ -256,7 +254,7 @@ export class PostgresServer {
     }
   }
 
-  /** The address of the tests' database over loopback, without the password. */
+  /** The address has no password, which is in PGPASSWORD. */
   address(schema?: string): string {
     return addressAt(`127.0.0.1:${this.port}`, schema);
   }

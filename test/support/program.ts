@@ -12,7 +12,7 @@ import { noteSteps } from "./typed-steps.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
-/** The binary to test instead of the built package; the package is then not built. */
+/** Tests run this binary instead of the built package, which is then not built. */
 export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resolve(process.env.INTEG_TEST_BINARY);
 
 export const program: readonly [file: string, ...words: string[]] = binary
@@ -56,7 +56,7 @@ export interface RunOptions {
 
 let staysHere = false;
 
-/** Runs commands in this process where possible, even in a full run: for tests of files on the disk. */
+/** Later commands run in this process if possible, even in a full run. */
 export function stayInThisProcess(): void {
   staysHere = true;
 }

@@ -1,6 +1,6 @@
-// Is preloaded (`node --require`) into every process that may run a sandbox, and writes each of its responses, as sent to the
-// socket, next to this file. The file is CommonJS and requires only modules of Node. recorded-answers.ts copies it into a
-// separate folder and checks the records.
+// This module is preloaded (`node --require`) into every process that may run a sandbox, and writes each of the sandbox's
+// responses, as sent to the socket, next to this file. It requires only modules of Node, because recorded-answers.ts copies it
+// into a separate folder.
 const { subscribe } = require("node:diagnostics_channel");
 const { openSync, writeSync } = require("node:fs");
 const { join } = require("node:path");

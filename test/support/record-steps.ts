@@ -3,7 +3,6 @@
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A printed next step, and the command that printed it. */
 export interface Step {
   readonly typed: readonly string[];
   readonly code: number | null;

@@ -4,11 +4,11 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 import { afterAll } from "vitest";
 
-/** A request and the service's response, whose values a hostile response may repeat. */
+/** A hostile response may repeat these values. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;
-  /** The request's secrets, and its Basic credential in encoded form. */
+  /** The request's secrets. The secret of HTTP Basic is also there in encoded form. */
   readonly credentials: readonly string[];
   readonly answer: string;
 }
@@ -26,7 +26,7 @@ export interface HeldResponses {
 }
 
 export interface RecordingRelay {
-  /** The relay's address in place of an address of the service. */
+  /** Replaces the service's origin in an address by the relay's. */
   through(address: string): string;
   /** Responds to matching requests in the service's place, after the service has handled them. */
   answer(path: RegExp, hostile: (exchange: Exchange) => HostileResponse): void;

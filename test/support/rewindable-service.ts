@@ -29,7 +29,7 @@ export class RewindableService implements Service {
   readonly env: Readonly<Record<string, string>>;
   readonly #sandbox: RunningSandbox;
   readonly #folder: string;
-  /** How many milliseconds the service's clock is ahead of the machine's. */
+  /** `aheadMs` is how far the service's clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
   #received: readonly unknown[] = [];
 

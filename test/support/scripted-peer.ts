@@ -1,4 +1,4 @@
-// A server that reads a complete request and sends the bytes that a test chooses, valid or not.
+// A server that reads each complete request and responds with the bytes that a test chooses, valid or not.
 import { createServer, type AddressInfo, type Socket } from "node:net";
 
 export interface ScriptedPeer {

@@ -1,4 +1,4 @@
-// Is preloaded into a program, and shifts its clock by INTEG_TEST_SHIFT milliseconds. Monotonic time is unchanged.
+// This module is preloaded into the program, and shifts its clock by INTEG_TEST_SHIFT milliseconds, but not its monotonic time.
 const shift = Number(process.env.INTEG_TEST_SHIFT);
 const now = Date.now.bind(Date);
 Date.now = () => now() + shift;

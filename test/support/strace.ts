@@ -120,7 +120,7 @@ function pointsOf(trace: string): Point[] {
   return points;
 }
 
-/** The option `-b execve` detaches strace from the programs that the traced program starts. */
+/** With `-b execve` strace detaches from the programs that the traced program starts. */
 function detachOptions(ownCallsOnly: boolean): string[] {
   return ownCallsOnly ? ["-b", "execve"] : [];
 }

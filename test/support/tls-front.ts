@@ -11,7 +11,7 @@ export interface TlsFront {
   readonly origin: string;
   /** The authority's certificate (PEM). */
   readonly authority: string;
-  /** Redirects new connections to another origin, or without one to the target. */
+  /** Redirects new connections to another origin, or without an origin to the target again. */
   through(origin: string | undefined): void;
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import { isFull } from "./sample.ts";
 
 const { INTEG_TEST_STEPS: folder } = process.env;
 
-/** Reasons not to type a step. The first match counts. */
+/** Steps that match are not typed, for the reason of the first match. */
 const reasons: Readonly<Record<string, RegExp>> = {
   "another program's command": /^(?!integ )/,
   "starts a server, or deletes the sandbox": /^integ sandbox (?:start|reset|tour)\b/,
@@ -29,7 +29,6 @@ interface PrintedStep {
   readonly typed: readonly string[];
   readonly options: RunOptions;
   readonly code: number;
-  /** The message of the command's error, or an empty text. */
   readonly message: string;
   readonly next: string;
 }

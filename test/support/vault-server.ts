@@ -17,12 +17,10 @@ export interface Mount {
 }
 
 export interface VaultServer extends StoreServer {
-  /** A token with all rights. */
   readonly root: string;
-  /** By path with a trailing slash. */
   readonly mounts: Map<string, Mount>;
   isSealed: boolean;
-  /** By `<mount>/<path>`, all versions of a secret. */
+  /** By `<mount>/<path>`, all versions of the secret. */
   readonly secrets: Map<string, Version[]>;
   /** @returns a token with these capabilities below `<mount>/data/` */
   token(...capabilities: string[]): string;
