@@ -9,7 +9,7 @@ import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
-/** Without the entries of another service, which a long journal has. */
+/** Omits the entries of another service, which a long journal has. */
 function journalOf(at: Home): ReadEntry[] {
   return entriesOf(at).filter(({ base_url }) => base_url.startsWith("http://"));
 }
@@ -21,10 +21,8 @@ export interface Watched {
   readonly at: Home;
   readonly account: Account;
   readonly findings: Findings;
-  /** The point of the fault, for messages. */
   readonly where: string;
   readonly place: Place;
-  /** Standard output of all commands so far. */
   printed: string;
   readonly old?: { readonly id: string };
   /** True if the client existed, or may have existed, before the command. */

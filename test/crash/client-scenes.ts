@@ -18,11 +18,9 @@ export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" 
 export interface Arranged {
   readonly words: readonly string[];
   readonly old?: { readonly id: string };
-  /** The secret that was delivered before the command. */
   readonly delivered?: string;
   /** The standard output of the preparation. */
   readonly printed?: string;
-  /** True if the client existed before the command. */
   readonly isMade?: boolean;
 }
 
@@ -53,7 +51,6 @@ export class ClientStage implements Stage {
   readonly arranged: Arranged;
   readonly #work: ClientWork;
   #watched: Watched | undefined;
-  /** The secret that was delivered when the command had ended. */
   #secret: string | undefined;
 
   constructor(work: ClientWork, { at, account, arranged }: { at: Home; account: Account; arranged: Arranged }) {
@@ -99,7 +96,6 @@ export interface ClientScene extends Scene {
   stage(options?: StageOptions): Promise<ClientStage>;
 }
 
-/** The scenes of a test file share one service. */
 export function clientScenes(): (work: ClientWork) => ClientScene {
   const desk = new ClientDesk();
   afterAll(() => desk.close());
@@ -236,7 +232,6 @@ export const forget: ClientWork = {
   },
 };
 
-/** The number of bytes of the sandbox's response to this creation. */
 const responseLength = 310;
 
 /** Omits only the last byte of the next response, whose secret is still readable. */

@@ -30,7 +30,7 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
-/** Requests that create must be received completely; a proof or a revocation may be repeated. */
+/** A creation must be received completely. A proof or a revocation may be repeated. */
 const makes = /^POST \/(?:v1|api)\//;
 
 describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { scene, start, sample }) => {
@@ -39,7 +39,6 @@ describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { sc
   let target = "";
   afterAll(() => proxy?.close());
 
-  /** @returns the origin of a proxy for the current service */
   async function through(origin: string): Promise<string> {
     if (!proxy || target !== origin) {
       await proxy?.close();

@@ -23,7 +23,6 @@ interface Row {
   readonly start: string;
   /** True to cut only the last matching request, which reads the secret after the write. */
   readonly isLast?: true;
-  /** True for a request that changes the store: both it and its response are cut. */
   readonly isWrite?: true;
   /** True if the delivery succeeds without this response. */
   readonly isSpare?: true;
@@ -105,7 +104,6 @@ describe.each(named)("%s over a cut connection", (name, row) => {
     console.log(`${name}, cut: ${JSON.stringify(ways)}; ${findings.figures}`);
     recordFigure("cut delivery", { cuts: cuts.length, violations: findings.count }, name);
     expect(findings.all).toEqual([]);
-    // The cuts had an effect: some attempts failed.
     expect(Object.keys(ways).some((way) => !way.startsWith("exit 0"))).toBe(!row.isSpare);
   });
 });

@@ -23,7 +23,6 @@ interface Sample {
   readonly of: number;
 }
 
-/** Chooses two syncs that fail once, and one failure for each chosen kind of call. */
 function sampleOf(all: readonly Fault[], { where, first, of }: Sample): Fault[] {
   const ofSyncs = all.filter(({ point, errno, forever }) => point.call === "fsync" && errno === "EIO" && !forever);
   const calls = [...new Set(all.map(({ point }) => point.call))];
@@ -63,7 +62,7 @@ describe.runIf(isTraced && !isForeign)("a module that cannot be loaded after the
   });
 });
 
-// A request for an access key has no idempotency key. Only its permanent sync failures are tested.
+// The request has no idempotency key, so that only permanent sync failures are tested.
 describe.runIf(isTraced)("a permanently failing sync loses nothing", () => {
   it.each([keys.create, keys.rotate, keys.replace].map(key))("$name", { timeout: 3_600_000 }, async (scene) => {
     const syncs = syncsOf(await pointsOf(scene));

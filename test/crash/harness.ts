@@ -45,7 +45,6 @@ export class Findings {
   }
 }
 
-/** Kills the process at the point or, with an errno, makes the call fail. */
 export interface Fault {
   readonly point: Point;
   readonly errno?: string;
@@ -53,10 +52,8 @@ export interface Fault {
   readonly forever?: boolean;
 }
 
-/** A run of a scene's command under a fault. */
 export interface Run {
   readonly findings: Findings;
-  /** The point of the fault, for messages. */
   readonly where: string;
   readonly ended: Ended;
   /** Missing if the fault was not at a point, such as a cut connection. */
@@ -75,7 +72,7 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  /** Changes the empty home before the preparation. */
+  /** Runs before the preparation, in the empty home. */
   readonly before?: (at: Home) => void;
   /** @returns the origin that the command uses instead of the service's */
   readonly through?: (origin: string) => Promise<string>;
@@ -85,16 +82,16 @@ export interface Scene {
   readonly name: string;
   /** The exit code of an undisturbed run. The default is 0. */
   readonly code?: number;
-  /** Other valid exit codes. They occur if the call at the point is made by a child process, which is then killed. */
+  /** Exit codes that are also valid if a child process makes the call at the point, because the child is then killed. */
   readonly childKilled?: readonly number[];
   /** True if only the program's own calls are points, not those of its children. */
   readonly ownCallsOnly?: boolean;
-  /** Makes the service's lists old enough for recovery. Called once, after all runs and before the first recovery. */
+  /** Makes the service's lists old enough for recovery. It runs once, after all runs and before the first recovery. */
   readonly settle?: (() => Promise<void>) | undefined;
   stage(options?: StageOptions): Promise<Stage>;
 }
 
-/** Runs a command of the preparation or recovery. A sample runs it in this process. */
+/** In a sample this process runs the command, which no fault disturbs. */
 export function undisturbed(
   at: Home,
   words: readonly string[],
@@ -141,7 +138,6 @@ export function changingPoints(points: readonly Point[]): Point[] {
   );
 }
 
-/** The first and the last call of each kind. */
 export function endsOfEachKind(points: readonly Point[]): Point[] {
   return points.filter(
     (point, index) =>
@@ -164,7 +160,6 @@ export function sampleOf(points: readonly Point[], count: number): Point[] {
   return [...chosen];
 }
 
-/** The errors that each kind of call can return. */
 const errnosOf: Readonly<Record<string, readonly string[]>> = {
   write: ["EIO", "ENOSPC"],
   writev: ["EIO"],
@@ -192,7 +187,7 @@ export function failuresAt(points: readonly Point[]): Fault[] {
   );
 }
 
-/** Requests that change the account, which an exchange for a token and a list do not. */
+/** Only these requests change the account: an exchange for a token is also a POST. */
 const changesService = /^(?:POST|PUT|PATCH|DELETE) (?:\/v1\/oauth_clients|\/api\/v1\/access-keys)/;
 
 async function runUnder(
@@ -280,7 +275,6 @@ export async function playEach(
   return hit;
 }
 
-/** The calls from the response with the secret to the request that revokes the previous credential. */
 export function deliveryPoints(points: readonly Point[]): Point[] {
   const first = points.findIndex(({ call, text }) => call === "read" && text.includes("HTTP/1.1 201"));
   const last = points.findLastIndex(({ text }) => text.includes("DELETE /v1/oauth_clients"));
@@ -289,15 +283,13 @@ export function deliveryPoints(points: readonly Point[]): Point[] {
 }
 
 export interface KillTestOptions {
-  /** How many points a plain run plays. With 0, only a full run plays the scene. */
+  /** The number of points in a plain run. With 0, only a full run plays the scene. */
   readonly sample: number;
-  /** Selects the relevant points. The default is all. */
   readonly of?: (points: readonly Point[]) => Point[];
   /** True to skip points in a full run that leave the same state as the previous point. */
   readonly isDistinct?: boolean;
 }
 
-/** Defines a test that kills the scene's command at every point, or in a sample at `sample` of them. */
 export function killTest(
   scene: Scene,
   { sample, of = (points) => [...points], isDistinct = false }: KillTestOptions,

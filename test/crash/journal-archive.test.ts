@@ -19,7 +19,7 @@ import {
   writeImage,
 } from "./power-loss-disk.ts";
 
-/** The original functions: `onDisk` replaces those of `fs`. */
+/** `onDisk` replaces the functions of `fs`. */
 const real = { ...fs };
 const home = mkdtempSync(join(tmpdir(), "integ-archive-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -42,7 +42,7 @@ async function admitAndRelease(journal: Journal, fingerprint: string, state?: "r
 }
 
 const all = (): Promise<Entry[]> => opened().select({ all: true, archived: true });
-/** The change that moves finished entries, and then admits another entry. */
+/** The change moves finished entries, and then admits another entry. */
 const change = (): Promise<void> => admitAndRelease(opened(), "next");
 
 beforeEach(async () => {

@@ -18,9 +18,7 @@ export interface Task {
   readonly fresh?: boolean;
   readonly times?: number;
   readonly waitMs?: number;
-  /** The states to record after each admission, in order. */
   readonly states?: readonly ("unknown" | "done" | "refused")[];
-  /** True to continue with the next state if recording a state fails. */
   readonly stubborn?: boolean;
   /** A missing file that is looked up right before the work, to mark that moment in a trace of system calls. */
   readonly marker?: string;

@@ -35,12 +35,11 @@ function newTask(nativeLocks: boolean, more: Partial<Task> = {}): Task {
 }
 
 interface Calls {
-  /** How often the main thread makes the call before the work starts, and until the work ends. */
+  /** The number of calls of the main thread, before the work starts and until it ends. */
   readonly before: number;
   readonly until: number;
 }
 
-/** The calls of an undisturbed run, by name. */
 function countCalls(task: Task, names: readonly string[], last = '"{\\"released\\"'): Map<string, Calls> {
   const trace = join(home, "trace");
   const { lines } = runTraced(driver, { task, strace: ["-o", trace, "-e", `trace=${["access", ...names].join(",")}`] });
@@ -194,7 +193,6 @@ describe.runIf(hasStrace)("file calls of the journal", () => {
     expect(killed).toBeGreaterThanOrEqual(points.length - 1); // A wake-up of Node's own may shift a read.
   }, 600_000);
 
-  /** The writes and syncs of the main thread after the marker, with the paths of their files. */
   function traceOf(
     task: Task,
     inject: readonly string[] = [],

@@ -27,7 +27,6 @@ export interface Line {
   readonly removed?: number;
 }
 
-/** Opens the journal in the test's own process. */
 export function journalAt(path: string): Journal {
   return fileJournal(path, { now: Date.now, actor: ada });
 }
@@ -41,7 +40,6 @@ export async function buildDriver(): Promise<string> {
 export interface Started {
   readonly child: ChildProcess;
   readonly lines: Line[];
-  /** @returns the next line, or undefined after the last line */
   next(): Promise<Line | undefined>;
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }

@@ -1,4 +1,4 @@
-// The request that journal-driver.ts sends, and that a test then continues.
+// The request that the process of journal-driver.ts sends, and that a test then continues.
 import type { Intent } from "../../src/journal/journal.ts";
 
 /** Equal fingerprints mean equal requests. */

@@ -16,18 +16,15 @@ export interface Arranged {
   readonly words: readonly string[];
   /** The names of all keys that the run creates start with this text. */
   readonly name: string;
-  /** The key that is rotated or replaced. */
   readonly old?: { readonly id: string; readonly secret: string };
 }
 
 export interface KeyWork {
   readonly name: string;
   arrange(desk: KeysDesk, name: string): Promise<Arranged>;
-  /** Matches the path of the POST that the command may send only once. */
+  /** Matches the path of the POST, which must be sent only once. */
   readonly posts: RegExp;
-  /** Other conditions right after the fault. @returns violations */
   atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
-  /** The conditions after recovery. @returns violations */
   inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
 }
 
@@ -114,7 +111,7 @@ export const recover: KeyWork = {
   inTheEnd: wrongKeys,
 };
 
-/** How a recovery ended, and which consent it needed. */
+/** How a recovery ended, and the consent that it needed. */
 type Path =
   | "nothing to do"
   | "finished"
@@ -242,7 +239,6 @@ export class KeyStage implements Stage {
   }
 }
 
-/** The scenes of a test file share one service. */
 export function keyScenes(): (work: KeyWork) => Scene {
   let desk: KeysDesk;
   let number = 0;

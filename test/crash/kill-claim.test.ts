@@ -17,7 +17,6 @@ killTest(claiming, { sample: 3 });
 killTest(scene(claimUnnamed), { sample: 2 });
 killTest(scene(claimRotation), { sample: 2 });
 
-/** @param play returns the violations, or undefined if the command was not killed at the point */
 async function playAt(
   points: readonly Point[],
   play: (point: Point) => Promise<string[] | undefined>,

@@ -38,7 +38,6 @@ class WalkStage implements Stage {
     return Promise.resolve();
   }
 
-  /** Kills the resumed command at the same point, and then resumes again. */
   async recover({ findings, where, fault }: Run): Promise<string> {
     const resume = [...this.words, "--resume"];
     const again = await this.at.integ(resume, { under: killedAt(fault!.point) });

@@ -34,7 +34,6 @@ const creationFaults = ["drop=after", "secret=withheld", "drop=before", "status=
 
 describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty items with %s", (kind) => {
   const names = many(30);
-  // The faults affect five consecutive creations of thirty, at any position.
   const at = isFull ? Array.from({ length: 26 }, (_, after) => after) : [2];
   const counted = { runs: 0, "items that failed": 0, "others unfinished": 0, "secrets outside": 0, wrong: 0 };
   afterAll(() => {

@@ -38,11 +38,10 @@ import { isMissing } from "../support/tools.mjs";
 const names = many(5);
 const { INTEG_TEST_RESULTS: resultsFile } = process.env;
 
-/** The commands that a user may type after the kill. */
 const ways = ["apply", "journal recover, then apply"] as const;
 type Way = (typeof ways)[number];
 
-/** The item changes of the killed run. */
+/** How the killed run changes the items. */
 type Work = "creates" | "rotates" | "begins an overlap" | "ends an overlap";
 
 interface Scene {

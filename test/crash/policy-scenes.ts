@@ -8,10 +8,9 @@ import { filesWithSecrets } from "./client-audit.ts";
 
 export interface PolicyOptions {
   readonly names: readonly string[];
-  /** The names that are access keys. The other names are OAuth clients. */
+  /** The names of access keys. The other names are OAuth clients. */
   readonly keys?: readonly string[];
   readonly scopes?: string;
-  /** The items with more scopes than the others. */
   readonly wider?: readonly string[];
   readonly keyScope?: string;
   readonly overlap?: string;
@@ -86,7 +85,6 @@ export function resultsIn({ stdout }: Ended): string[] {
 interface Delivered {
   readonly client_id?: string;
   readonly client_secret?: string;
-  /** Present only for a key. */
   readonly id?: string;
   readonly secret?: string;
 }
@@ -113,7 +111,7 @@ interface ListedKey {
   readonly status: string;
 }
 
-/** The keys of items, including revoked keys. The names of keys that the program creates end with a marker. */
+/** Matches also the names of keys that the program created, which end with a marker. Revoked keys are included. */
 export async function keysOf(account: Account): Promise<ListedKey[]> {
   const all = (await account.service.control("GET", "/access_keys")) as ListedKey[];
   return all.filter(({ name }) => /^item-\d+(?:-[0-9a-f]{12})?$/.test(name));
@@ -141,7 +139,7 @@ export async function violationsOf(account: Account, home: Home, names: readonly
   return found;
 }
 
-/** Items with a file whose secret does not work. */
+/** Names of items whose file has a secret that does not work. */
 export async function brokenFiles(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
   for (const name of names) {

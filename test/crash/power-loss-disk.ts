@@ -152,7 +152,7 @@ function apply(
   }
 }
 
-/** The file contents after each write. Thousands of states share all but their last few writes. */
+/** The file contents after each write: thousands of states share all but their last few writes. */
 const written = new WeakMap<Buffer, Map<Written, Map<Fate, Buffer>>>();
 
 function cachedBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {

@@ -15,7 +15,7 @@ import type { FileOperation, Image } from "./power-loss-disk.ts";
 import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
-/** A state after a power cut. `where` names the state in messages. */
+/** A state after a power cut, whose name in messages is `where`. */
 export interface PowerLossCase {
   readonly findings: Findings;
   readonly where: string;
@@ -29,12 +29,10 @@ export interface PowerStage {
   readonly at: Home;
   readonly words: readonly string[];
   readonly input?: string;
-  /** The exit code of an undisturbed run. The default is 0. */
   readonly code?: number;
   /** The operations of an earlier killed command, some of them unsynced. */
   readonly after?: {
     readonly start: Image;
-    /** The folder after that command. */
     readonly image: Image;
     readonly operations: readonly FileOperation[];
   };

@@ -16,7 +16,6 @@ import { type Recording, recordFiles, type Step } from "./power-loss-trace.ts";
 
 export interface CutState extends State {
   readonly moment: Moment;
-  /** The command's result, or undefined if the power was lost before its end. */
   readonly ended: Ended | undefined;
   /** The last step before the power cut or kill. */
   readonly last: Step | undefined;
@@ -26,7 +25,6 @@ export interface CutState extends State {
 export interface Recorded {
   readonly scene: PowerScene;
   readonly stage: PowerStage;
-  /** The folder's content before the command. */
   readonly start: Image;
   readonly states: readonly CutState[];
   readonly steps: number;

@@ -8,9 +8,7 @@ import { type FileOperation, type Image, readImage } from "./power-loss-disk.ts"
 
 export type Step =
   | FileOperation
-  /** The nth request of the run was sent. */
   | { readonly kind: "sent"; readonly nth: number }
-  /** The response to the nth request arrived. */
   | { readonly kind: "answered"; readonly nth: number; readonly requestId: string | undefined };
 
 /** The traced calls. Some of them have no model of a power cut, and cause an error. */
@@ -21,7 +19,6 @@ const calls =
 
 export interface Recording {
   readonly ended: Ended;
-  /** The folder's content before the command. */
   readonly start: Image;
   readonly steps: readonly Step[];
 }
@@ -94,7 +91,6 @@ class Reader {
   readonly #lengths = new Map<number, number>();
   #nodes: number;
   #sent = 0;
-  /** By socket, the number of its unanswered request. */
   readonly #waiting = new Map<number, number>();
 
   constructor(folder: string, start: Image) {
@@ -115,7 +111,6 @@ class Reader {
     else this.#named(name, args);
   }
 
-  /** @returns the path relative to the folder, or undefined for a path outside */
   #inside(path: Buffer | undefined): string | undefined {
     const whole = resolve(this.#folder, path?.toString("utf8") ?? "/");
     if (whole === this.#folder) return "";

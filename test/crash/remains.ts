@@ -8,7 +8,6 @@ import type { Home } from "../support/program.ts";
 import { killedAt, nameOf, type Point, wasKilled } from "../support/strace.ts";
 import type { ClientScene } from "./client-scenes.ts";
 
-/** Ids of clients and entries, and idempotency keys. */
 const randomIds = /oac_us_\w+|\b1[0-9a-z]{9}\b|[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
 export async function remainsOf(at: Home, account: Account): Promise<string> {

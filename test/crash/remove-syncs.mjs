@@ -16,7 +16,7 @@ async function listOf() {
   return syncs.filter(({ file }) => file.includes(wanted));
 }
 
-/** Replaces the nth statement `call`. */
+/** Removes the nth statement `call`. */
 function without(text, { call, nth = 1 }) {
   let at = -1;
   const lines = text.split("\n");

@@ -5,7 +5,6 @@ import type { Home } from "../support/program.ts";
 import { undisturbed } from "./harness.ts";
 
 const secretName = "client.secret";
-/** Matches a client secret of the sandbox. */
 const secretPattern = /sbx_us_cs_[0-9a-f]{32}/;
 
 export interface Place {
@@ -18,11 +17,9 @@ export interface Place {
   delivered(at: Home, printed: string): string | undefined;
   /** True if a file (its path is relative to the home) is the destination or belongs to it. */
   holds(at: Home, file: string): boolean;
-  /** Violations other than a missing secret, such as a second write or a change of another owner's content. */
   wrong?(): string[];
-  /** The credentials for the destination, which the program must not store. */
   tokens?(): string[];
-  /** False if the program cannot check later that the secret arrived. */
+  /** True if the program can check later that the secret arrived. */
   readonly keepsTrace: boolean;
 }
 

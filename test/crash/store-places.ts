@@ -31,7 +31,6 @@ export class Stores {
     return this.#github!;
   }
 
-  /** Empties the stores, and sets the home's variables for them. */
   async arrange(at: Home): Promise<void> {
     this.#vault ??= await startVault();
     this.#github ??= await startGitHub();
@@ -94,7 +93,7 @@ export class Stores {
     return this.github.secret("CLIENT_SECRET");
   }
 
-  /** Reports secrets that were written twice, or over another owner's content. */
+  /** Violations: a secret that was written twice, or over another owner's content. */
   wrong(): string[] {
     const versions = this.vault.secrets.get(path) ?? [];
     const written = versions.map(({ fields }) => fields.client_secret).filter((secret) => secret !== undefined);

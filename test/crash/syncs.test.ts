@@ -7,7 +7,6 @@ import { root } from "../support/program.ts";
 import { syncs } from "./syncs.ts";
 
 const source = join(root, "src");
-/** Matches a call, and neither a declaration nor an import of the function. */
 const call = /(?<!function )\b(?:f(?:data)?syncSync|syncFolder|folderSynced)\(/;
 
 function linesOf(file: string): string[] {

@@ -1,15 +1,14 @@
 // Every sync in src/, with the data that it saves in a power cut and the scenes of power-loss-*.test.ts that fail without it, as
 // `node test/crash/remove-syncs.mjs` proves. A sync that no promise needs must not stay in src/.
 export interface Sync {
-  /** The path relative to src/. */
   readonly file: string;
   readonly call: string;
-  /** The number of this statement among equal statements of the file, from 1. The default is 1. */
+  /** Counts equal statements of the file from 1. The default is 1. */
   readonly nth?: number;
   readonly keeps: string;
   /** The scenes whose states reveal a missing sync, as a pattern for `INTEG_TEST_SCENES`. */
   readonly scenes: string;
-  /** The reason why no state of the disk can reveal a missing sync. */
+  /** Why no state of the disk reveals the missing sync. */
   readonly unseen?: string;
 }
 

@@ -27,7 +27,6 @@ export class TeamMachines {
     });
   }
 
-  /** The address leads through the relay. */
   async journalOf({ env }: Home): Promise<string> {
     const port = await this.crossing.portTo("journal", this.#server.port);
     return env.INTEG_JOURNAL!.replace(`:${this.#server.port}/`, `:${port}/`);

@@ -13,10 +13,9 @@ import { type Service, startService } from "../support/service.ts";
 import { spread } from "../support/strace.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** Omits the export's first line, which has the time of the export. */
+/** The export's first line has the time of the export. */
 const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
 
-/** The fault: the program is killed, or only its connection is cut. */
 type End = (typeof ends)[number];
 const ends = ["killed", "cut"] as const;
 

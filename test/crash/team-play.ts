@@ -27,13 +27,13 @@ export function afterLease(scene: Scene): Scene {
 
 export interface Disturbance {
   readonly name: string;
-  /** The links whose messages are disturbed. The default is all. */
+  /** The links on which messages are disturbed. The default is both links. */
   readonly links?: readonly Passage["link"][];
   /** True if the program survives the fault, so that it may run in the test's process. */
   readonly isSurvived?: boolean;
   /** True to count each message of PostgreSQL's protocol, instead of each change of direction. */
   readonly byMessage?: boolean;
-  /** Causes the fault. @returns whether the relay forwards the message */
+  /** Causes the fault before the message. */
   act(process: { kill(signal: NodeJS.Signals): unknown } | undefined): Verdict | Promise<Verdict>;
   after?(): Promise<void>;
 }
@@ -50,7 +50,6 @@ export class TeamDesk {
   readonly #settings: readonly string[];
   #server: PostgresServer | undefined;
   #standby: PostgresServer | undefined;
-  /** The server that was replaced by its standby. */
   #former: PostgresServer | undefined;
 
   constructor({ settings = [], hasStandby = false }: TeamDeskOptions = {}) {
@@ -89,7 +88,6 @@ export class TeamDesk {
     await this.server.sql("SELECT pg_reload_conf()");
   }
 
-  /** Kills the server, and promotes its standby. */
   async failOver(): Promise<void> {
     const standby = this.#standby;
     if (standby === undefined) throw new Error("there is no standby");
@@ -110,7 +108,6 @@ export class TeamDesk {
     return scene.stage({ through: this.#crossing.through });
   }
 
-  /** Runs a stage's command with a fault at one of its messages. */
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
     // The tables are created first, so that all later messages belong to the command.
     await at.integ(["journal", "init"]);
@@ -146,7 +143,6 @@ export class TeamDesk {
     }
   }
 
-  /** Plays the scene once for each message, and fails the test for a violation. */
   async playEach(scene: Scene, what: Disturbance, sample: number): Promise<void> {
     const passages = await this.passages(scene, what);
     const all = passages.flatMap(({ link }, number) => (what.links?.includes(link) === false ? [] : [number]));

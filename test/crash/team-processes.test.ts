@@ -36,7 +36,6 @@ class Machine {
     return JSON.parse(String(value)) as RunEnd;
   }
 
-  /** The secret of the machine's last delivery. */
   secret(): string {
     return readFileSync(this.#home.path("s"), "utf8");
   }
@@ -87,7 +86,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const all = (words: (index: number) => readonly string[]): Promise<RunEnd[]> =>
     Promise.all(machines.map((machine, index) => machine.run(words(index), service.env)));
 
-  /** Machines with even numbers send one request, and machines with odd numbers another. */
   const creation = (index: number): string[] => {
     const scopes = ["--scope", "entity:read", ...(index % 2 ? ["--scope", "organization:read"] : [])];
     const words = ["oauth-clients", "create", "--service-account", service.us.service_account_id, ...scopes];
@@ -100,7 +98,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   const entries = (): number => Number(ask("SELECT count(*) FROM integ_entries")[0]);
   const unsettled = "SELECT id FROM integ_entries WHERE NOT about && ARRAY['state done', 'state refused']";
 
-  /** All machines create at the same time. @param lost how many requests are lost @returns violations */
+  /** @param lost how many requests are lost @returns violations */
   async function create(lost: number): Promise<string[]> {
     await account.clear();
     const [begun, old] = [ask(unsettled).length, entries()];
@@ -122,7 +120,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     return wrong;
   }
 
-  /** All machines recover the lost requests at the same time. @returns violations */
   async function recover(): Promise<string[]> {
     await account.clear();
     const lost = ask(unsettled).length;

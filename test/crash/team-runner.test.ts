@@ -21,7 +21,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     recipient = await identityToRecipient(identity);
   });
 
-  /** The machine has its own journal unless `env` names a journal. */
+  /** The machine has a journal of its own unless `env` names a journal. */
   async function machine(env: Readonly<Record<string, string>> = {}): Promise<Home> {
     const { origin } = new URL(machines.service.us.base_url);
     const home = new Home({ ...machines.service.env, INTEG_BASE_URL: await machines.crossing.through(origin), ...env });
@@ -60,7 +60,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     return claimed.code === 0 ? "claimed" : `claim: ${claimed.stderr}`;
   }
 
-  /** Finishes the work on another machine. @returns how the work ended */
   async function finish(other: Home): Promise<string> {
     const first = await other.integ(["journal", "recover", ...words]);
     if (first.code === 0) return "recovered";
