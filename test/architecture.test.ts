@@ -12,8 +12,9 @@ const source = join(root, "src");
 interface FolderRules {
   /** Folders and files that the folder may import at run time. */
   readonly folders: readonly string[];
-  /** Folders from which the folder may import types, and the pure rules in `rules`. */
+  /** Folders from which the folder may import types. */
   readonly types?: readonly string[];
+  /** Files that the folder may import at run time, besides `folders`. */
   readonly rules?: readonly string[];
   readonly packages: readonly string[];
   /** Folders and packages that only some files or folders below the folder may import. */
@@ -22,7 +23,7 @@ interface FolderRules {
 
 const allFolders = "disk commands operations api journal secrets profiles output completion policy sandbox".split(" ");
 
-/** Pure rules that any folder may import, without I/O or a heavy dependency. */
+/** Files without I/O and without heavy dependencies. */
 const pureRules = [
   "disk/disk-health.ts",
   "disk/error-words.ts",
@@ -126,14 +127,14 @@ const table: Readonly<Record<string, FolderRules>> = {
   sandbox: { folders: ["disk"], packages: ["zod", "zod-openapi"] },
 };
 
-/** Imports beyond the table: the sandbox and completion, only by their own commands. */
+/** Only these commands may import the sandbox and completion. */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   "commands/sandbox": ["sandbox"],
   "commands/completion": ["completion"],
   "commands/commands": ["completion"],
 };
 
-/** Options of other programs, and the two options that every program has. */
+/** Options of other programs, and options that every program has. */
 const foreignFlags: Readonly<Record<string, readonly string[]>> = {
   "completion/tree.ts": ["--help", "--version"],
   "secrets/github-store.ts": ["--hostname"],
@@ -158,7 +159,6 @@ function folderOf(file: string): string {
   return file.includes("/") ? file.split("/")[0]! : file;
 }
 
-/** @returns the violation, or undefined */
 function violationOf({ from, to, typeOnly }: Import): string | undefined {
   const allowed = table[folderOf(from)];
   if (!allowed) return `${from} is in a folder that the table does not list`;
@@ -193,7 +193,7 @@ function onlySome(
   return `${from} imports ${name}, which only ${only.join(", ")} may`;
 }
 
-/** A command never imports another command: shared code is in the noun's own files or next to the nouns. */
+/** Code that two commands share is in the noun's own files, or next to the nouns. */
 function commandViolation({ from, to }: Import): string | undefined {
   if (folderOf(from) !== "commands") return undefined;
   const isCommand = (file: string): boolean => /export const command\b/.test(readFileSync(join(source, file), "utf8"));
@@ -310,7 +310,7 @@ describe("the source tree", () => {
     expect(revoking).toEqual(["operations/acts/send.ts"]);
     const gate = /await assertGrounds\(grounds, [\s\S]*?\}\);\n *await recordBefore\(.*\n *const answer = await send</;
     expect(readFileSync(join(source, "operations/acts/revoke.ts"), "utf8")).toMatch(gate);
-    // Waits and time limits use the monotonic clock: these files read a date in a response, or both clocks.
+    // Waits and time limits use the monotonic clock. These files read a date in a response, or both clocks.
     const dated = ["journal/postgres/lease.ts", "secrets/github-store.ts", "secrets/store-http.ts"];
     const outside = calling(/\bDate\.now\(/).filter((name) => !/^(edge|sandbox)\//.test(name));
     expect(outside.toSorted()).toEqual(dated);
@@ -325,7 +325,6 @@ describe("the source tree", () => {
   });
 });
 
-/** The table of src/README.md. */
 function importTable(): string {
   const lines = Object.entries(table).map(([name, { folders, types = [], rules = [], packages, only = {} }]) => {
     const limited = (what: string): string => (only[what] ? `${what} (${only[what].join(", ")})` : what);
@@ -346,13 +345,12 @@ function list(names: readonly string[]): string {
 }
 
 function stripped(file: string): string {
-  // Remove comments and template texts, such as the keychain's probe, which another process runs.
+  // A template text can be a program that another process runs, such as the keychain's probe.
   return readFileSync(file, "utf8")
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
     .replace(/`[^`]*`/g, "``");
 }
 
-/** Each act has one place: no other code performs its operation. */
 describe("the operation of an act", () => {
   it.each([
     ["send", /\b(?:oauthClients|accessKeys)\.(?:create|rotate|revoke)\(/, "operations/acts/send.ts"],

@@ -1,5 +1,5 @@
-// Each point that the API document leaves open and that integ or its sandbox had to decide is marked `@assumed` with
-// its section; documented points never are. One grep lists every assumption, and the list is complete.
+// Each point that the API document leaves open, and that integ or its sandbox had to decide, is marked `@assumed` with its
+// section. Documented points never are. This test keeps the list of marks complete.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -8,7 +8,7 @@ const source = join(import.meta.dirname, "../src");
 
 type Side = "client" | "sandbox";
 
-/** Each point marked «not shown», and whether integ or the sandbox had to decide it. */
+/** Each point that the API document marks «not shown», and the side that had to decide it. */
 const notShown: readonly (readonly [section: string, what: string, ...decidedBy: Side[]])[] = [
   ["1", "domain meaning of entities and cohorts"],
   ["2.2", "other entity fields and values, required and nullable flags", "client", "sandbox"],
@@ -36,7 +36,6 @@ interface Assumption {
   readonly sections: readonly string[];
 }
 
-/** The text of each `@assumed` mark, to the end of its comment. */
 function assumptions(): Assumption[] {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   return files.flatMap((name) => {
@@ -68,7 +67,7 @@ it("each @assumed mark names a section that leaves the point open", () => {
   expect(wrong.map(({ place, text }) => `${place}: ${text}`)).toEqual([]);
 });
 
-/** Assumptions that are easily left unmarked: a mark of the section must have these words. */
+/** These assumptions are easily left unmarked: a mark of the section must have these words. */
 const easilyUnmarked: readonly (readonly [side: Side, section: string, what: RegExp])[] = [
   ["sandbox", "5.2", /how a token is used/],
   ["sandbox", "4.2", /another principal|principal or version/],

@@ -170,7 +170,6 @@ interface Yielding {
   /** Another valid exit code, for an entry whose secret is still lost or undelivered. */
   readonly orElse?: number;
   readonly keys?: true;
-  /** @returns the words before the destination */
   arrange(at: Home): Promise<readonly string[]>;
 }
 

@@ -30,7 +30,6 @@ afterEach(() => {
 });
 afterAll(() => cluster?.close());
 
-/** `write` matches the requests that write the secret. */
 interface Row {
   readonly to: string;
   readonly server: () => StoreServer;

@@ -106,7 +106,7 @@ export class CanaryWorld {
     return ["--region", "us", "--base-url", this.relay.through(us.base_url), "--organization-id", us.organization_id];
   }
 
-  /** The folder of scripts and of the person's own secrets, which the search omits. */
+  /** Scripts and the person's own secrets are in this folder, which the search omits. */
   tool(name: string): string {
     return join(this.#tools, name);
   }
@@ -136,7 +136,7 @@ done`;
     return path;
   }
 
-  /** Searches the command's output, its children and its home afterwards. */
+  /** Searches the command's output, its children and its home after the command has ended. */
   async run(home: Home, words: readonly string[], allowed: Allowed = {}): Promise<Ended> {
     const { stdout = [], under, ...options } = allowed;
     this.runs += 1;
@@ -210,7 +210,6 @@ done`;
     return this.canaries.searchFiles(home.folder, (file) => places.test(file));
   }
 
-  /** Reserved files and kept secrets that still exist. */
   leftovers(home: Home): string[] {
     return readdirSync(home.folder, { recursive: true, encoding: "utf8" }).filter((file) =>
       /\.integ-|^state\/undelivered\/./.test(file),

@@ -50,7 +50,6 @@ beforeAll(async () => {
 afterEach(() => void ([exchanges, reads] = [[], []]));
 afterAll(() => [tokens, api].forEach((server) => server.close()));
 
-/** @returns a home with a key file, and the words that add a profile with this authentication */
 function home(...proof: readonly string[]): { at: Home; add: string[] } {
   const at = homeOfTest();
   writeFileSync(at.path("key.pem"), pem, { mode: 0o600 });

@@ -12,7 +12,6 @@ import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts"
 const service = await serviceOfFile();
 const account = new Account(service);
 let home: Home;
-/** The number of bytes of a creation's response. */
 let responseBytes = 0;
 
 beforeAll(async () => {

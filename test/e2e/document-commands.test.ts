@@ -15,7 +15,7 @@ const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encodin
   .split("\n")
   .filter((name) => !/^(?:test|src)\/|^docs\/commands\.md$|contract-coverage/.test(name));
 
-/** By page, the test files that run its code blocks. */
+/** The test files that run the code blocks of each page. */
 const blockTests: Readonly<Record<string, readonly string[]>> = {
   "README.md": ["guides", "readme"],
   "SECURITY.md": ["guides"],
@@ -85,7 +85,6 @@ async function newHome(): Promise<Home> {
   return home;
 }
 
-/** Creates an entry in this state. @returns the entry's id */
 async function entryIn(home: Home, state: string): Promise<string> {
   const request = ["oauth-clients", "create", "--service-account", service.us.service_account_id];
   const create = [...request, "--scope", "entity:read", "--new", "--retry-for", "0"];
@@ -107,7 +106,6 @@ function writePolicy(home: Home): void {
   writeFileSync(home.path("integ.yaml"), `version: 1\nid: pol_of_this_test\noauth_clients:\n  reporting: ${item}\n`);
 }
 
-/** Prepares a command and replaces its placeholders. @returns the command to type */
 async function prepare(home: Home, line: string): Promise<string> {
   let text = line.replace(/ > .*/, "");
   const run = (...words: string[]) => integHere(home, words);

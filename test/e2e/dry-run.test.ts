@@ -87,7 +87,6 @@ const sentSince = async (before: number) =>
     .slice(before)
     .filter(({ method, path }) => method !== "GET" && path !== new URL(service.us.token_endpoint).pathname);
 
-/** By path, the digest of every file below the home. */
 function contents(folder = home.folder): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of readdirSync(folder)) {
@@ -105,7 +104,6 @@ function writePolicy(): void {
   );
 }
 
-/** Creates an entry whose request got no response. @returns the entry's id */
 async function unfinished(): Promise<string> {
   await service.fault("POST /v1/oauth_clients times=1 drop=after");
   await integ(...creationWords(service, "--new", "--secret-file", "lost.secret", "--retry-for", "0"));
@@ -121,7 +119,7 @@ async function undelivered(): Promise<string> {
 
 const profile = (): string[] => ["--region", "us", "--base-url", service.us.base_url, "--api-key-command", "echo key"];
 
-/** By command, the preparation of its account, which returns the command's arguments. */
+/** By command, its preparation, which returns the arguments. */
 const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   "oauth-clients create": async () => [...clientOptions, "--secret-file", "new.secret"],
   "oauth-clients rotate": async () => [id, "--secret-file", "new.secret"],

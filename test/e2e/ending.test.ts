@@ -41,7 +41,7 @@ const outputs: readonly (readonly string[])[] = [
   ["--help"],
 ];
 
-/** A program that leaves standard output full and in non-blocking mode. */
+/** This program leaves standard output full and in non-blocking mode. */
 function filling(): string {
   const path = at.path("filling.cjs");
   const text = `new (require("node:net").Socket)({ fd: 1 });

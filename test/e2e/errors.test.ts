@@ -168,7 +168,7 @@ function errorCases(): readonly Case[] {
   ];
 }
 
-/** The calls fail as on a full disk, on this file if given. strace discards its own output. */
+/** With this strace command line the calls fail as on a full disk, on `path` if given. strace discards its own output. */
 function fullDisk(calls: string, path?: string): readonly string[] {
   const strace = [
     "strace",
@@ -332,7 +332,6 @@ interface Step extends Pick<Case, "what" | "env"> {
   readonly sentence: string | undefined;
 }
 
-/** The next step of an error, from its text or its JSON. */
 function stepIn({ what, env, stderr }: Pick<Case, "what" | "env"> & { readonly stderr: string }): Step {
   const [, message = "", command, sentence] = stderr.includes('{"error":')
     ? fromJson(stderr)
@@ -356,7 +355,7 @@ function shellWords(command: string): string[] {
   return stdout.toString("utf8").split("\0").slice(0, -1);
 }
 
-/** Types every next step: its command exists, its options parse, and it does not end with the same error. */
+/** Types every next step. Its command exists, its options parse, and it does not end with the same error. */
 async function typeEach(steps: readonly Step[]): Promise<void> {
   let typed = 0;
   for (const { what, env, message, command, sentence } of steps) {

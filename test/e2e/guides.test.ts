@@ -50,7 +50,6 @@ afterAll(async () => {
   for (const home of homes) home.remove();
 });
 
-/** The lines of a page's code blocks that run integ, with continued lines joined. */
 function commandsOf(page: string): string[] {
   const text = readFileSync(join(root, page), "utf8");
   const blocks = [...text.matchAll(/^[ \t]*```([a-z]*)\n([\s\S]*?)^[ \t]*```/gm)]
@@ -123,7 +122,6 @@ function writePolicy(at: Home): void {
   writeFileSync(at.path("integ.yaml"), lines);
 }
 
-/** Prepares a command and replaces its example names. @returns the command to type */
 async function prepare(at: Home, line: string): Promise<string> {
   const { eu } = service;
   let text = line

@@ -68,7 +68,7 @@ const strange = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 60 }),
 );
 
-/** Changes the field at position `at` of a value: replaces, removes or repeats it, or copies it to another name. */
+/** Changes the field at position `at` of a value: replaces, removes, copies to another name, or repeats the field. */
 type Change = readonly [at: number, how: "replace" | "remove" | "rename" | "repeat", by: unknown];
 const change: fc.Arbitrary<Change> = fc.tuple(
   fc.nat({ max: 40 }),
@@ -106,7 +106,6 @@ interface Reply {
   readonly status: number;
   readonly changes: readonly Change[];
   readonly headers: readonly (readonly [string, string])[];
-  /** How many thousandths of the text remain. */
   readonly cut: number;
 }
 

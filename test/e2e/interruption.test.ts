@@ -29,7 +29,6 @@ afterEach(async () => {
   await account.clear();
 });
 
-/** The home's requests pass the relay. */
 function openHome(env: Readonly<Record<string, string>> = {}): Home {
   home = homeOfTest({
     ...tokenEnv(service),
@@ -40,7 +39,6 @@ function openHome(env: Readonly<Record<string, string>> = {}): Home {
   return home;
 }
 
-/** Sends the first signal, and waits until integ reports that it waits for the response. */
 async function interrupt({ child, stderr }: Running, signal: Signal): Promise<void> {
   child.kill(signal);
   await until("the first signal", () => stderr().includes("Ctrl-C again to exit immediately"));

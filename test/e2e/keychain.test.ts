@@ -27,7 +27,6 @@ afterEach(async () => {
   at.remove();
 });
 
-/** Starts a desktop session with an unlocked keyring. */
 async function logIn(): Promise<Keyring> {
   keyring = await startKeyring(at.folder);
   Object.assign(at.env, keyring.env);
@@ -47,7 +46,6 @@ const keptIn = ({ stdout }: Ended): string =>
 
 const read = (name: string): Promise<Ended> => at.integ(["entities", "list", "-p", name, "--json"]);
 
-/** The program's files that contain the key in clear text. */
 function filesWithKey(): string[] {
   return ["config", "state"]
     .filter((folder) => existsSync(at.path(folder)))

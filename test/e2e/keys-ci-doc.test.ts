@@ -44,7 +44,6 @@ beforeAll(async () => {
 
 afterAll(() => at.remove());
 
-/** The snippet of a language that contains a text, with this machine's addresses and folders. */
 function snippet(language: string, excerpt: string): string {
   const match = snippets.find((one) => one.language === language && one.text.includes(excerpt));
   if (!match) throw new Error(`docs/ci.md has no ${language} snippet with ${excerpt}`);

@@ -40,7 +40,6 @@ export class KeysDesk {
   readonly #homes: Home[] = [];
   #number = 0;
 
-  /** @param here the region whose keys are read */
   constructor(service: Service, here: RegionDescription = service.us) {
     this.service = service;
     this.#here = here;
@@ -140,7 +139,6 @@ export class KeysDesk {
     return { at, own };
   }
 
-  /** Creates a key without the program. */
   async makeKey(body: Readonly<Record<string, unknown>>): Promise<{ id: string; secret: string }> {
     const answer = await fetch(`${this.#here.base_url}/api/v1/access-keys`, {
       method: "POST",

@@ -111,7 +111,7 @@ async function homeWithEntries(
   return { at, all };
 }
 
-/** The commands must name the missing part of each entry, and send no request. @returns the number of entries */
+/** The commands must name what each entry needs, and send no request. @returns the number of entries */
 async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();

@@ -52,7 +52,6 @@ function cloneInto(folder: string): void {
   }
 }
 
-/** Builds and packs in these surroundings. @returns the package's bytes */
 function packIn({ folder, umask, env, uid }: Surroundings): Buffer {
   const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
   const words = [process.execPath, rolldown, "-c", "scripts/rolldown.config.mts", "--log-level", "warn"];
@@ -75,7 +74,6 @@ function anotherUser(): number | undefined {
   return spawnSync(process.execPath, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
 }
 
-/** Runs `verify-build`, which packs this tree's sources and compares the package with the given bytes. */
 function verify(bytes: Buffer): [code: number | null, printed: string] {
   const file = home.path("given.tgz");
   writeFileSync(file, bytes);

@@ -47,7 +47,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       .replaceAll("sa_reporting", service.us.service_account_id)
       .replaceAll("acme/reporting", "my-org/my-repo");
 
-  /** The workflow's only step besides the installation, with the CI service's own variables replaced. */
+  /** The test runs only one step of the workflow besides the installation. */
   function nightly(): { line: string; env: Record<string, string> } {
     const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(chapter) ?? [];
     const { jobs } = parse(withLocalValues(text)) as { jobs: { apply: { steps: Step[] } } };
@@ -70,7 +70,6 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
     return { line: step!.run!, env: { ...env, ...server, GITHUB_ACTIONS: "true" } };
   }
 
-  /** The policy of the first chapter, with this chapter's store. */
   function policy(): string {
     const [, text = ""] = /```yaml\n {3}(version: 1[^`]*)```/.exec(page) ?? [];
     const [, store = ""] = /`secret: ("github:[^`]*")`/.exec(chapter) ?? [];

@@ -72,7 +72,6 @@ const states: Readonly<Record<string, { readonly live: number; reach(home: Home)
     live: 1,
     reach: async (home) => {
       write(home, first);
-      // The destination is a command that fails.
       const text = policyOf([first]).replace(
         "{ file: a.json, format: json }",
         '{ command: "cat > /dev/null; exit 3" }',

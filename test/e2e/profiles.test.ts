@@ -376,7 +376,7 @@ function profileFile(changes: object): string {
 }
 
 describe("a profiles.json that another user could have written", () => {
-  /** Undefined unless root runs the tests, and another user can read the tree. */
+  /** Only root can change to another user. */
   const uid = anotherUser();
 
   it.skipIf(uid === undefined)("is refused if another user owns it: none of its commands runs", async () => {
@@ -425,7 +425,7 @@ function anotherUser(): number | undefined {
   return isReadable ? 65_534 : undefined;
 }
 
-/** The words in front of a program that run it as another user. */
+/** @returns the words in front of a program that run the program as another user */
 function asUser(uid: number): string[] {
   const script = `const [file, ...words] = process.argv.slice(1); const { status } = require("node:child_process").spawnSync(file, words, { uid: ${uid}, gid: ${uid}, stdio: "inherit" }); process.exitCode = status;`;
   return [process.execPath, "-e", script];

@@ -7,7 +7,7 @@ import { readCommandLine } from "../../src/edge/run.ts";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
-/** Without the pages that are generated from the program or from tests. */
+/** Omits the pages that are generated from the program or from tests. */
 const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
   .trim()
   .split("\n")
@@ -74,7 +74,6 @@ function normalized(text: string): string {
     .replace(/ +/g, " ");
 }
 
-/** The commands in code blocks, without comments, pipes and redirections. */
 function commandsOf(name: string): string[][] {
   const blocks = [...read(name).matchAll(/^[ \t]*```([a-z]*)\n([\s\S]*?)^[ \t]*```/gm)]
     .filter(([, language]) => language !== "sql")

@@ -14,7 +14,6 @@ import { isMissing } from "../support/tools.mjs";
 const service = await serviceOfFile();
 const account = new Account(service);
 let at: Home | undefined;
-/** The id of the client whose secret was stored last. */
 let newest = "";
 
 afterEach(async () => {
@@ -38,7 +37,6 @@ interface Tool {
   /** The stand-in's shell text, which runs after its arguments are recorded. `$dir` is its own folder. A real tool has none. */
   readonly script?: string;
   readonly arrange?: (home: Home) => void;
-  /** Reads the stored secret as the tool's user does. */
   readonly stored: (home: Home) => string;
 }
 
@@ -197,7 +195,7 @@ encode) base64 -w0 ;;
   },
 };
 
-/** True if a tool without a stand-in is missing. */
+/** A tool without a stand-in must be on this machine. */
 function isWithoutTool(name: string): boolean {
   const real = Object.entries(tools[name]!).filter(([, { script }]) => script === undefined);
   return isMissing(...real.map(([tool]) => tool));

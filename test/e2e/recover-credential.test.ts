@@ -21,7 +21,6 @@ async function expectExit(code: number, words: readonly string[], input = ""): P
   expect(ended.code, ended.stderr).toBe(code);
 }
 
-/** The profile's credential is the client, whose secret comes from `words` or `input`. */
 async function addProfile(words: readonly string[], input?: string): Promise<void> {
   const { base_url, token_endpoint } = service.us;
   const place = ["--region", "us", "--base-url", base_url, "--token-endpoint", token_endpoint];
@@ -39,7 +38,6 @@ async function tokens(): Promise<number> {
   return (await account.requests()).filter(({ path }) => path === "/oauth/token").length;
 }
 
-/** @returns the entries' states, and standard error */
 async function recoverAll(code: number): Promise<{ readonly states: readonly string[]; readonly notes: string }> {
   const ended = await home.integ(["journal", "recover", "--json"]);
   expect(ended.code, ended.stderr).toBe(code);

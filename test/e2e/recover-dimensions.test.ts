@@ -30,7 +30,6 @@ async function firstEntry(at: Home): Promise<string> {
   return data[0]!.id;
 }
 
-/** Creates an unfinished entry with a lost secret. @returns its id */
 async function leaveLost(at: Home, ...words: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients drop=after times=1");
   const { stderr } = await at.integ([...creationWords(service), "--retry-for", "0", "--json", ...words]);

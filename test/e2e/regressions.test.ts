@@ -101,7 +101,7 @@ describe("input from a file or a pipe", () => {
   });
 });
 
-/** A command (`act`) must end with `code` and leave the state that `seen` returns unchanged. */
+/** The command `act` must end with `code`, and `seen` must return the same text before and after the command. */
 interface Unchanged {
   readonly code: number;
   readonly act: readonly string[];

@@ -13,7 +13,6 @@ type RegionDescription = SandboxDescription["us"];
 
 const document = readFileSync(join(root, "docs/sandbox.md"), "utf8");
 
-/** By key, the example in the two tables of faults. */
 const examples = new Map(
   [...document.matchAll(/^\| `([a-z-]+)=.*` \| .* \| `([^`]+)` \|$/gm)].map(([, key, example]) => [key!, example!]),
 );

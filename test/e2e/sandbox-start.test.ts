@@ -26,7 +26,7 @@ afterAll(() => {
   server.remove();
 });
 
-/** The indented lines after a line that ends with a colon. */
+/** The commands are the indented lines after the heading. */
 function linesAfter(heading: string): string {
   const rest = output.slice(output.indexOf(heading) + heading.length);
   return /^(?:.*\n)((?: {2}.+\n)+)/.exec(rest)?.[1] ?? "";

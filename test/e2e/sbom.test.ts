@@ -91,7 +91,6 @@ const home = new Home();
 afterAll(() => home.remove());
 const isSkipped = isOtherBinary("what is in the bundle");
 
-/** @returns the name and version of each package in the source maps */
 function packagesMapped(folder: string): string[] {
   const maps = readdirSync(folder).filter((name) => name.endsWith(".map"));
   const sources = maps.flatMap((name) => {

@@ -155,7 +155,6 @@ describe("spec", () => {
   });
 });
 
-/** Runs `spec check` against a server that publishes this document. */
 async function checkAgainst(document: unknown): Promise<Ended> {
   const server: Server = createServer((_request, response) =>
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document)),

@@ -27,7 +27,6 @@ afterAll(() => {
   home.remove();
 });
 
-/** Runs the copy of the built program. */
 function run(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const { NODE_OPTIONS: _recording, NODE_DISABLE_COMPILE_CACHE: _off, ...own } = home.env;
   const child = spawn(process.execPath, [join(folder, "bin", "integ.js"), ...words], {

@@ -24,7 +24,6 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
 
 const regionsIn = (selected: readonly Row[]): string[] => selected.map(({ region }) => region);
 
-/** Creates an entry of unknown outcome. */
 async function begin(home: Home, region: "us" | "eu"): Promise<void> {
   const body = JSON.stringify({ fault: "POST /v1/oauth_clients drop=before times=1" });
   const headers = { "content-type": "application/json" };

@@ -14,7 +14,6 @@ let server: PostgresServer;
 let service: Server;
 let connections = 0;
 
-/** The service counts connections and closes them. @returns its address */
 async function startCounting(): Promise<string> {
   service = createServer((socket) => {
     connections += 1;
@@ -213,7 +212,6 @@ describe.skipIf(isMissing("PostgreSQL"))("with a server", () => {
   });
 
   describe.skipIf(isMissing("openssl"))("that uses TLS", () => {
-    /** Gives the server another certificate, and reloads its configuration. */
     async function serve({ key, cert }: Certificate): Promise<void> {
       for (const [name, text] of [
         ["server.key", key],

@@ -18,7 +18,6 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
 
   const withLocalValues = (line: string): string => line.replaceAll("db.example.com", `127.0.0.1:${server.port}`);
 
-  /** Runs the integ commands of a block. */
   async function run(block: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
     for (const line of withLocalValues(block)
       .split("\n")

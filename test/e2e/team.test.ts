@@ -138,7 +138,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
       0,
       expect.stringContaining(`(process ${child.pid}) has been creating the same one since`),
     ]);
-    // An entry in progress needs no attention.
     expect(other.stderr).not.toContain("attention");
     expect((await eve.integ(["journal", "release", id])).code).toBe(2);
     expect((await eve.integ(["journal", "release", id, "--yes"])).code).toBe(0);
