@@ -1,5 +1,4 @@
-// The architecture: which folder of src/ may import which, where each package is used, and patterns that no file may
-// contain. `npm run docs` writes the import table of src/README.md from the table below.
+// Rules for the imports and the patterns of src/. `npm run docs` writes the import table of src/README.md from this file.
 import { existsSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join, relative, resolve } from "node:path";

@@ -1,5 +1,4 @@
-// Each point that the API document leaves open, and that integ or its sandbox had to decide, is marked `@assumed` with its
-// section. Documented points never are. This test keeps the list of marks complete.
+// Each point that the API document leaves open, and that integ or its sandbox decided, is marked `@assumed` with its section.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

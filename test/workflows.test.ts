@@ -1,5 +1,4 @@
-// Anyone can run the steps that GitHub runs: each step of a workflow is an npm script, a file or a tool of this repository.
-// Steps have least privilege and name no registry.
+// Anyone can run the steps that GitHub runs. The steps have least privilege and name no registry.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

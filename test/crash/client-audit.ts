@@ -1,5 +1,4 @@
-// Compares the program's reports with the service after a fault in a command for an OAuth client: immediately, and again after
-// recovery.
+// Compares the program's reports on an OAuth client with the service, after a fault and again after recovery.
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { type Account, type ListedClient, foreignKeyPrefix } from "../support/account.ts";

@@ -72,7 +72,8 @@ export class ClientStage implements Stage {
     const secret = await auditAtOnce(this.#watched);
     this.#secret = secret;
     if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
-    // If the result cannot be written, or a file of the program cannot be read, the command fails even after a successful change.
+    // If the result cannot be written, or a file of the program cannot be read, the command fails even after a successful
+    // change.
     const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
     const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
     if (!this.#work.childKilled?.includes(ended.code ?? 0))

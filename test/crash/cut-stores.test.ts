@@ -1,5 +1,4 @@
-// Cuts the connection to a store at the same byte of each attempt, in the request or its response: reports are true, the old
-// client stays while a destination is missing, and recovery and a claim deliver the secret to each of three destinations once.
+// Cuts the connection to a store at the same byte of each attempt, in the request or its response.
 import { afterAll, describe, expect, it } from "vitest";
 import { type Cut, type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.ts";
 import { recordFigure } from "../support/figures.mjs";

@@ -1,6 +1,5 @@
-// Every call that writes, syncs, opens, links or renames fails with EIO, ENOSPC, EACCES, EROFS or EMFILE, once or permanently.
-// Reports are true and recovery finishes the work. After a failed sync the process sends no more changes, because it no longer
-// knows the content of its disk.
+// Each call that opens, changes or syncs a file fails, once or permanently. After a failed sync the process sends no more
+// changes, because it no longer knows the content of its disk.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
 import { type Point, spread } from "../support/strace.ts";

@@ -1,5 +1,4 @@
-// A change moves entries to the archive, with a kill before each disk call, a power cut after each, a full disk, or several
-// processes. Every entry stays unchanged, and the next change works.
+// Interrupts a change that moves entries to the archive: kills, power cuts, a full disk, several processes.
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";

@@ -1,5 +1,4 @@
-// Truncates a real journal at every byte and flips every bit: the journal opens without help, no entry has another entry's key
-// or body, undamaged records are complete, damage is reported and copied aside, and the next record is safe.
+// Truncates a real journal at every byte and flips every bit.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";

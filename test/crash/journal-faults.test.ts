@@ -1,5 +1,4 @@
-// Kills a process at each of its file calls: a request was durable when it was sent, and the next process continues without
-// help.
+// Kills a process that works on a journal at each of its file calls.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -101,8 +100,8 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
 }
 
 /**
- * Kills a process right before a call and checks the journal afterwards. Repeats a missed point, because Node's threads may wake
- * the main thread and shift its count by a read or two.
+ * Kills a process right before a call and checks the journal afterwards. Repeats a missed point, because Node's threads may
+ * wake the main thread and shift its count by a read or two.
  * @returns 1 if the process was killed, otherwise 0
  */
 async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {

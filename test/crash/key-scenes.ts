@@ -1,5 +1,5 @@
-// Commands for access keys that tests disturb, with their preparation and recovery. The legacy contract has no idempotency key,
-// so that the conditions are: at most one POST, no orphan, and no unreported loss of a secret.
+// Commands for access keys that tests disturb. The legacy contract has no idempotency key, so that the conditions are: at most
+// one POST, no orphan, and no unreported loss of a secret.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";

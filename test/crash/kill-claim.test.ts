@@ -1,5 +1,4 @@
-// Kills `journal claim` at every file and network call: the secret is at its destination or still kept, and a second claim
-// finishes. If the second claim names another destination, the first contains no secret and no reserve.
+// Kills `journal claim` and `journal forget` at every file and network call, and repeats them.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";

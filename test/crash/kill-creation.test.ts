@@ -1,5 +1,4 @@
-// Kills a creation at every file and network call, for each kind of destination. After `journal recover`, no client is
-// duplicated and no secret is lost.
+// Kills a creation at every file and network call, for each kind of destination.
 import {
   clientScenes,
   create,

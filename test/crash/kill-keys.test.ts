@@ -1,5 +1,4 @@
-// Kills `keys create`, `keys rotate` and `keys rotate --by-replacement` at every file and network call. After the printed next
-// steps, at most one POST was sent, no key is an orphan, and no secret is lost without a report.
+// Kills `keys create`, `keys rotate` and `keys rotate --by-replacement` at every file and network call.
 import { killTest } from "./harness.ts";
 import { create, keyScenes, replace, rotate } from "./key-scenes.ts";
 

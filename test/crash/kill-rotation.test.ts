@@ -1,5 +1,4 @@
-// Kills a rotation and a recovery at every file and network call. After `journal recover`, no client is duplicated and no secret
-// is lost.
+// Kills a rotation and a recovery at every file and network call.
 import { clientScenes, recover, recoverUnsent, rotate, rotateToThree } from "./client-scenes.ts";
 import { killTest } from "./harness.ts";
 

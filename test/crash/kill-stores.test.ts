@@ -1,5 +1,4 @@
-// Kills deliveries to three and to five destinations, some of them secret stores, at every call. After recovery, every
-// destination has the current secret, Vault has each secret once, and the old client was not revoked too early.
+// Kills deliveries to three and to five destinations, some of them secret stores, at every call.
 import { stayInThisProcess } from "../support/program.ts";
 import { isMissing } from "../support/tools.mjs";
 import { clientScenes, rotateTo } from "./client-scenes.ts";

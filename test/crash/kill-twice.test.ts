@@ -1,5 +1,4 @@
-// Kills the recovery from a first kill. After two kills at any points, a third attempt finishes. A full run has one first kill
-// for each possible state, and kills the recovery from it at every changing call.
+// Kills a command, and then its recovery: a third attempt must finish.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";
@@ -14,8 +13,8 @@ import { isMissing } from "../support/tools.mjs";
 const scene = clientScenes();
 
 /**
- * Repeats the first kill until it leaves the same state as the first time, because the number of calls that wake threads differs
- * between runs and may shift the point.
+ * Repeats the first kill until it leaves the same state as the first time, because the number of calls that wake threads
+ * differs between runs and may shift the point.
  */
 function recoveryAfter(work: ClientWork, first: Point): ClientWork {
   let remains: string | undefined;

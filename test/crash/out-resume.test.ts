@@ -1,5 +1,4 @@
-// Kills `--out` at every file and network call, and again when `--resume` continues. The resulting file equals, byte for byte,
-// the file of an undisturbed run.
+// Kills `--out` at every call, and again when `--resume` continues. The file must equal that of an undisturbed run.
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

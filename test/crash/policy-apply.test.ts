@@ -1,5 +1,4 @@
-// `integ apply` with a fault at any of many items, and several simultaneous runs. The next run converges, no client is
-// duplicated or lost, and a failed item stops no other item. Kills are in policy-killed.test.ts.
+// `integ apply` with a fault at any of many items, and several simultaneous runs. Kills are in policy-killed.test.ts.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,9 +1,6 @@
-// Kills `integ apply` of five items before each of its system calls. The run is recorded once. A call that changes neither disk
-// nor network leaves the previous state, so that only different states are played: the test restores each on the disk and in the
-// service, lets the program finish, and compares the result with the service.
-//
-// INTEG_TEST_FULL=1 plays every state with both ways of recovery, any other run a sample. INTEG_TEST_RESULTS=<file> keeps a line
-// for each state, so that an interrupted run continues.
+// Kills `integ apply` of five items before each of its system calls. The run is recorded once. Each different state of the disk
+// and the service is then restored and recovered. INTEG_TEST_RESULTS=<file> keeps a line for each state, so that an interrupted
+// run continues.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

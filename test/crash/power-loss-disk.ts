@@ -1,5 +1,5 @@
-// The states of a folder that strict POSIX allows after a power cut: a file has the content of its last sync, a folder the names
-// of its last sync, and each unsynced change may be lost independently.
+// The states of a folder that strict POSIX allows after a power cut: a file has the content of its last sync, a folder the
+// names of its last sync, and each unsynced change may be lost independently.
 import { createHash } from "node:crypto";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,4 @@
-// Commands during which the power is cut, each with its preparation and the conditions for every possible state, immediately and
-// after recovery.
+// Commands during which the power is cut, each with its preparation and the conditions for every possible state.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { KeysDesk } from "../e2e/keys-desk.ts";
 import { Account } from "../support/account.ts";
@@ -61,8 +60,8 @@ function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace:
 }
 
 /**
- * True if a record in the middle of the journal is lost. That can happen if one sync covers several writes, and does no harm: the
- * request of the lost record was not sent.
+ * True if a record in the middle of the journal is lost. That can happen if one sync covers several writes, and does no
+ * harm: the request of the lost record was not sent.
  */
 function hasHole(at: Home): boolean {
   return /\0[^\0]/.test(journalText(at));

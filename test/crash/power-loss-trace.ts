@@ -1,5 +1,4 @@
-// Records a command under strace: its file operations, which a power cut may undo, and its requests, which the service may have
-// received.
+// Records a command's file operations, which a power cut may undo, and its requests, which the service may have received.
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";

@@ -1,7 +1,5 @@
-// Plays power cuts: records the file operations of a command, creates the states that strict POSIX allows, recovers each, and
-// compares the result with the service.
-// INTEG_TEST_FULL=1 plays at most 400 states of each command, any other run a small fixed sample. INTEG_TEST_STATES=<n> sets the
-// number. INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, until the first violation.
+// Records a command, and recovers each state that a power cut can leave. INTEG_TEST_STATES=<n> plays n states of each command.
+// INTEG_TEST_SCENES=<pattern> plays more states of some scenes, the greatest losses first, until the first violation.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { stayInThisProcess } from "../support/program.ts";

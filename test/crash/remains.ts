@@ -1,5 +1,4 @@
-// Describes the state of the disk and the service after a killed command, without the parts that differ between runs. A later
-// command cannot distinguish states with equal descriptions.
+// Describes the state after a killed command. A later command cannot distinguish states with equal descriptions.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Account } from "../support/account.ts";
@@ -32,8 +31,8 @@ export async function remainsOf(at: Home, account: Account): Promise<string> {
 }
 
 /**
- * Describes a reserve by its number of zeros, and another file by its number of lines and by whether the last line is torn. Omits
- * lock files, because nearly every state has the locks of an ended process.
+ * Describes a reserve by its number of zeros, and another file by its number of lines and by whether the last line is torn.
+ * Omits lock files, because nearly every state has the locks of an ended process.
  */
 function filesOf(folder: string): string[] {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();

@@ -1,5 +1,4 @@
-// Every sync in src/ must be in the list of `node test/crash/remove-syncs.mjs`, with a reason and a scene that fails without the
-// sync.
+// A new sync in src/ needs an entry in syncs.ts.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

@@ -1,5 +1,5 @@
-// Every sync in src/, with the data that it saves in a power cut and the scenes of power-loss-*.test.ts that fail without it, as
-// `node test/crash/remove-syncs.mjs` proves. A sync that no promise needs must not stay in src/.
+// Every sync in src/, with the data that it saves in a power cut and the scenes of power-loss-*.test.ts that fail without
+// it, as `node test/crash/remove-syncs.mjs` proves. A sync that no promise needs must not stay in src/.
 export interface Sync {
   readonly file: string;
   readonly call: string;

@@ -1,5 +1,5 @@
-// Kills the program before each message that it exchanges with PostgreSQL and the service, and cuts the connection to PostgreSQL
-// before each. After `journal recover`, no credential is duplicated, lost or revoked early.
+// Kills the program before each message to or from PostgreSQL and the service, and cuts the connection to PostgreSQL before
+// each.
 import { describe, it } from "vitest";
 import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";

@@ -1,5 +1,4 @@
-// A process that acts as a machine of a team with its own host name. It runs commands of the built program, which it reads from
-// standard input as one JSON line each, and prints their results.
+// A process that acts as one machine of a team. It runs the commands that it reads from standard input, one JSON line each.
 import { createInterface } from "node:readline";
 import { type Run, runMain } from "../support/main-here.ts";
 

@@ -1,6 +1,4 @@
-// `journal move` into a team's journal and out of it is killed or cut off before any message to PostgreSQL, and repeated: the
-// copy is complete, the old journal refuses changes, and no change is lost. After the first move, no entry is in two journals
-// that accept changes.
+// Kills `journal move` before any message to PostgreSQL, or cuts its connection, and repeats the move.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

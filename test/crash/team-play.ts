@@ -1,5 +1,4 @@
-// Plays the scenes of harness.ts with the journal in PostgreSQL, and with a fault before one of the messages between the
-// program, PostgreSQL and the service.
+// Plays the scenes of harness.ts with the journal in PostgreSQL, and with a fault before one of the messages.
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
 import { recordFigure } from "../support/figures.mjs";

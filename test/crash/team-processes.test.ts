@@ -1,5 +1,4 @@
-// Machines with their own host names use one journal at the same time, in many rounds: with equal and different requests, with
-// lost requests, and in recovery of each other's work. A plain run plays a few rounds, a full run 500.
+// Machines with their own host names use one journal at the same time, in many rounds.
 import { readFileSync } from "node:fs";
 import { type ChildProcess, spawn } from "node:child_process";
 import { join, resolve } from "node:path";

@@ -1,5 +1,4 @@
-// A hosted runner is killed at each message after the service's response, and loses its disk. Another machine claims the secret
-// from escrow: a secret is never lost once its ciphertext is committed.
+// A hosted runner is killed and loses its disk. Another machine claims the secret from escrow.
 import { readFileSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,4 @@
-// Kills the server of a team's journal before each statement and each response. The server restarts, or its synchronous standby
-// replaces it. Acknowledged records survive, and recovery finishes the work.
+// Kills the server of a team's journal before each message. The server restarts, or its synchronous standby replaces it.
 import { describe, it } from "vitest";
 import * as clients from "./client-scenes.ts";
 import type { Scene } from "./harness.ts";

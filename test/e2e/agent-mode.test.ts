@@ -1,5 +1,4 @@
-// In agent mode integ prints no secret, because a coding agent stores all output, and sends no request that returns a secret
-// without a destination.
+// A coding agent stores all output, so that integ prints no secret in agent mode.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { agentVariables } from "../../src/profiles/agent-mode.ts";

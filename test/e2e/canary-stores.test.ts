@@ -1,5 +1,4 @@
-// Like canary.test.ts, for secret stores: the tests also search for the stores' tokens. A secret or token may be only in its own
-// place.
+// The canaries of canary.test.ts, and the tokens of secret stores, must appear only in their own places.
 import { writeFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { gitHubOfFile } from "../support/github-server.ts";

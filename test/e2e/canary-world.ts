@@ -1,5 +1,4 @@
-// Every secret of a run is a canary: a relay before the service records each secret that passes, `run` searches every file of
-// the home after each command, and children record their arguments and environment.
+// Every secret of a run is a canary. `run` searches every file of the home, the output and each child for the canaries.
 import {
   appendFileSync,
   chmodSync,
@@ -119,8 +118,8 @@ export class CanaryWorld {
   }
 
   /**
-   * The command records what any process on the machine can see of it and its ancestors (all arguments, and each environment except
-   * the program's own, which is the person's), and then runs `work`.
+   * The command records what any process on the machine can see of it and its ancestors (all arguments, and each environment
+   * except the program's own, which is the person's), and then runs `work`.
    */
   spy(name: string, work: string): string {
     const path = this.tool(`${name}.sh`);

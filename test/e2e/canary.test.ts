@@ -1,5 +1,4 @@
-// Canary secrets: the tests search every file of the home, both streams, the debug log, and the arguments and environments of
-// all children for every secret that a command uses or yields. A secret may be only at its destination.
+// A secret that a command uses or yields must appear only at its destination.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";

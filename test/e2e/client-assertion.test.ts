@@ -1,6 +1,4 @@
-// An OAuth client without a stored secret, at an independent token server (oidc-provider). It signs an assertion with a private
-// key, or a command prints a new assertion for each exchange, such as a CI job's identity token. Errors name the wrong claim, and
-// no output contains an assertion.
+// An OAuth client without a stored secret, at an independent token server (oidc-provider).
 import { createPublicKey, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,5 +1,4 @@
-// Many processes use one journal: each command creates its own client, one process works on each entry, and nothing is lost if a
-// process is paused or killed.
+// Many processes use one journal.
 import { setTimeout as wait } from "node:timers/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";

@@ -1,5 +1,4 @@
-// A creation's response lacks its last byte, but its one-time secret is readable. integ keeps the secret first, then repeats the
-// request under the same key to get the client. Claim and recovery finish the entry, in either order.
+// The response to a creation lacks its last byte, but its one-time secret is readable.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,5 +1,4 @@
-// Tests run every command of the documents: this file the commands in sentences, the files in `blockTests` those in code blocks.
-// A page or command without a test fails.
+// Runs the commands in sentences of the documents. The files in `blockTests` run those in code blocks.
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// Every command that changes something has the option `--dry-run`. A dry run changes nothing, and prints exactly the request that
-// the real run sends.
+// A dry run changes nothing, and prints exactly the request that the real run sends.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// One deliberate error of every command, whose message alone must be enough to fix it. errors.golden.txt keeps the texts for a
-// reader to judge; `vitest -u` rewrites it.
+// One deliberate error of every command. errors.golden.txt keeps the texts for a reader to judge; `vitest -u` rewrites it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// Runs every command of the guides in the order of the page against a sandbox, with only addresses, ids and credentials replaced.
-// Commands that are only parsed are counted, with the reason.
+// Runs every command of the guides in the order of the page, with only addresses, ids and credentials replaced.
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,4 @@
-// The chapters of docs/ci.md about hosted runners: each night starts with an empty disk, the journal is in PostgreSQL, and
-// undelivered secrets are kept there encrypted. Every step but the installation runs unchanged.
+// Runs the chapters of docs/ci.md about hosted runners. Each night starts with an empty disk.
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

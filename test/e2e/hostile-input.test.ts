@@ -1,6 +1,4 @@
-// Random input, most of it nearly valid: responses, journal bytes, arguments and variables. The program always ends with a
-// documented exit code, and shows no stack trace and no credential. With --json its error is alone on the last line.
-// INTEG_TEST_SEED=<n> plays a run again.
+// Random input, most of it nearly valid. INTEG_TEST_SEED=<n> plays a run again.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

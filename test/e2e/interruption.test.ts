@@ -1,6 +1,4 @@
-// After the first Ctrl-C, SIGTERM or SIGHUP, integ stops retrying, waits briefly for the response and delivers its secret. After
-// the second it exits (exit codes: docs/design/output.md). The journal is always correct. These signals come from kill(), those of
-// test/terminal/ from a terminal.
+// Ctrl-C, SIGTERM and SIGHUP. These signals come from kill(), those of test/terminal/ from a terminal.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";

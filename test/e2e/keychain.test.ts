@@ -1,5 +1,4 @@
-// A real gnome-keyring on a real message bus stores a credential, provides it, and no longer has it once its profile is removed.
-// If the keychain is locked, absent or hangs, a file takes its place, and commands report that.
+// Credentials in a real gnome-keyring on a real message bus.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,5 +1,4 @@
-// Reads access keys from the service, and adds profiles that authenticate with such a key. Tests of the legacy contract compare
-// the program's output with the keys.
+// Reads access keys from the service without the program, and adds profiles that authenticate with such a key.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { Home } from "../support/program.ts";
@@ -108,8 +107,8 @@ export class KeysDesk {
   }
 
   /**
-   * The home has the profile `p`, which authenticates with its own key, knows the key's id, and has the endpoint that exchanges the
-   * key's secret.
+   * The home has the profile `p`, which authenticates with its own key, knows the key's id, and has the endpoint that
+   * exchanges the key's secret.
    * @param more more words of `profiles add`, in which OWN stands for the key's id
    */
   async withProfile(...more: readonly string[]): Promise<{ at: Home; own: { id: string; secret: string } }> {

@@ -1,5 +1,4 @@
-// If the response to a creation of a key is lost, integ sends no second POST by itself. It finds the orphan, and replaces it on
-// request or reports it as lost with a next step. It reports an uncertain match as uncertain.
+// If the response to a creation of a key is lost, integ sends no second POST by itself.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";

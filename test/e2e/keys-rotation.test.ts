@@ -1,5 +1,4 @@
-// Rotations of access keys in place, which integ never repeats by itself after a lost response, and rotations of the profile's own
-// key. Rotations by replacement are in keys-replacement.test.ts.
+// Rotations of access keys in place, and of the profile's own key. keys-replacement.test.ts has those by replacement.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Ended, Home } from "../support/program.ts";

@@ -1,5 +1,4 @@
-// A plain server sends shapes that the document leaves open (§4.4): a list that is an array or contains one under any name, rows
-// with missing and unknown fields, responses to a rotation that wrap the key, a revocation without a body.
+// A plain server sends shapes that the document leaves open (§4.4).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

@@ -1,5 +1,4 @@
-// Each response of a hostile or broken server to a list soon ends in a clear error, in bounded memory, and no row of the response
-// is printed.
+// Each response of a hostile or broken server to a list soon ends in a clear error, in bounded memory.
 import { readFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";

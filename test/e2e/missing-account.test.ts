@@ -1,5 +1,4 @@
-// An unfinished entry needs a variable, profile or credential that is missing on this machine. Lists and `recover` name it, and no
-// printed next step ends in the same error.
+// An unfinished entry needs a variable, profile or credential that is missing on this machine.
 import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Ended, Home } from "../support/program.ts";

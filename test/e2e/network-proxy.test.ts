@@ -1,5 +1,4 @@
-// Proxies and private certificate authorities from the usual variables, with a real CONNECT proxy and TLS server: which requests
-// use the proxy, which values never leak, and what a failure means for a change.
+// Proxies and private certificate authorities, with a real CONNECT proxy and a real TLS server.
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";

@@ -1,5 +1,4 @@
-// OAuth client credentials as a profile's credential, at an independent token server (oidc-provider): both methods of client
-// authentication, audience and issuer, one token request at a time, and a bearer token that only the API receives.
+// OAuth client credentials as a profile's credential, at an independent token server (oidc-provider).
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,5 +1,4 @@
-// Anyone can check a package against its sources: the same sources give the same bytes in any place, by any user and at any time,
-// and scripts/verify-build.mjs compares them.
+// The same sources give the same package in any place, by any user and at any time.
 import { execFileSync, spawnSync } from "node:child_process";
 import {
   appendFileSync,

@@ -1,5 +1,4 @@
-// A policy adopts existing credentials, with `adopt --all` after `policy init` or in a job with `apply --adopt`. Nothing is
-// created twice, no secret changes, and ambiguous cases are left to a person.
+// A policy adopts existing credentials, with `adopt --all` after `policy init` or in a job with `apply --adopt`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

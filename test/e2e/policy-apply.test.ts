@@ -1,5 +1,3 @@
-// The built program applies a policy to a real service: it converges, unfinished work continues, a failed item stops no other,
-// and a plan is applied only to the state for which it was made.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,5 +1,4 @@
-// Two policies, a renamed item and a hand-made credential have the same destination: no run overwrites a working secret, and each
-// run reports the secret's owner and the next step.
+// Two policies, a renamed item and a hand-made credential have the same destination.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,5 +1,4 @@
-// The nightly job of docs/policy.md on hosted runners: each night starts with an empty disk, the journal is in PostgreSQL, and the
-// secret goes to the page's store. Every step but the installation runs unchanged.
+// Runs the nightly job of docs/policy.md on hosted runners. Each night starts with an empty disk.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

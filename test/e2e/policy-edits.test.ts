@@ -1,5 +1,4 @@
-// A policy is edited between two runs, with each edit in each state of an item. Working credentials stay valid, nothing is created
-// twice, and a secret goes to the destination that the file has at the time of the delivery.
+// A policy is edited between two runs, with each edit in each state of an item.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,5 +1,4 @@
-// Two policies manage one account: neither rotates, revokes, overwrites or adopts the other's credentials, whatever the names and
-// settings of their items are.
+// Two policies manage one account: neither changes the other's credentials, whatever the names of their items are.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

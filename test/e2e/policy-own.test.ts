@@ -1,5 +1,4 @@
-// An item can be the run's own credential. `apply` skips it without --include-own, otherwise rotates it last, and the profile
-// continues with the new credential.
+// A policy can have an item for the credential with which `apply` acts.
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { Account } from "../support/account.ts";

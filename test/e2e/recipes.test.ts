@@ -1,6 +1,4 @@
-// The recipes of docs/secret-stores.md, typed unchanged, store exactly the secret at a creation and a rotation, and no process has
-// it as an argument. A stand-in replaces a missing tool, behaves as the tool's public manual says, and records its arguments and
-// environment.
+// Runs the recipes of docs/secret-stores.md. A stand-in replaces a missing tool and behaves as the tool's public manual says.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// Recovers a secret whose destination is a command. Commands are not recorded, because they may contain a credential. Without the
-// command, a recovery must not print the new secret to a log and revoke the working one.
+// Recovers a secret whose destination is a command. Commands are not recorded, because they may contain a credential.
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";

@@ -1,5 +1,4 @@
-// The output of `journal recover` with secrets on standard output: one document per format, which has each secret once and the
-// entries in `data` as usual.
+// The output of `journal recover` with secrets on standard output.
 import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";

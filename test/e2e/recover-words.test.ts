@@ -1,6 +1,4 @@
-// Tries each variable and flag alone in the recovery of a rotation with a lost request: the service receives either no request or
-// the requests of a plain recovery, under the same account and version, and then a plain recovery finishes the rotation. The test
-// includes new variables and flags automatically.
+// Tries each variable and flag alone in a recovery. The test includes new variables and flags automatically.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -249,8 +249,8 @@ describe("the HTML page", () => {
       const pdf = readFileSync(printed, "latin1");
       // Two pages of pictures and eight pages of rows, without an empty or clipped page.
       expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([10, true]);
-      // The probe measures the excess width of the page and of its table, the height of the timeline's text, and the number of cells
-      // with text below their label.
+      // The probe measures the excess width of the page and of its table, the height of the timeline's text, and the number
+      // of cells with text below their label.
       const probe = `<script>const all=(s)=>[...document.querySelectorAll(s)],box=document.querySelector("table").parentNode;
 document.title+=" "+[document.documentElement.scrollWidth-innerWidth,box.scrollWidth-box.clientWidth,Math.min(...all("svg text").map((one)=>one.getBoundingClientRect().height)),all("td span").filter((one)=>innerWidth<700&&one.offsetLeft<one.parentNode.offsetLeft+120).length].map(Math.floor)</script>`;
       const dump = async (text: string, width: number): Promise<string> => {

@@ -1,5 +1,4 @@
-// The package's list of components names exactly the bundled packages. The source maps prove it, because the bundler writes them
-// independently of the module list from which the components come.
+// The bundler writes source maps independently of the module list from which the components of the SBOM come.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";

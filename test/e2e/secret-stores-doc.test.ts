@@ -1,5 +1,4 @@
-// The stores of docs/secret-stores.md to which integ itself writes: the page's commands run unchanged, and the store then has the
-// secret. recipes.test.ts runs the commands of other tools.
+// The stores of docs/secret-stores.md to which integ itself writes. recipes.test.ts runs the commands of other tools.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

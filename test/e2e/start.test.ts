@@ -1,5 +1,3 @@
-// The built program explains a missing build, finishes a change after the removal of its own files, and keeps compiled code for
-// the next start.
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:http";

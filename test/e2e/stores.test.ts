@@ -1,5 +1,3 @@
-// Secret stores: a rotation revokes the old client only after the store returned the new secret, and no token and no secret
-// appears anywhere else.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";

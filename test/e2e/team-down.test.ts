@@ -1,5 +1,4 @@
-// The server of a team's journal has a full disk or is unreachable: no change starts without its record, results of sent requests
-// reach the user, and commands without a journal work.
+// The server of a team's journal has a full disk or is unreachable.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";

@@ -1,5 +1,4 @@
-// Policies with a shared journal: only one of many simultaneous runs works on an item, and one administrator finishes another's
-// work under a profile of another name.
+// Several administrators apply policies with one journal.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

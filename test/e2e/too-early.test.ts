@@ -1,5 +1,4 @@
-// A creation is refused as too early (429), and recovered before it may be sent again: the printed next step waits as long as the
-// service asked, even if the creation is part of a rotation.
+// A creation is refused as too early (429), and recovered before it may be sent again.
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";

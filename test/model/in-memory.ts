@@ -1,5 +1,4 @@
-// A machine in memory, as one process sees it: its journal, kept secrets and destinations. Each call goes through `Watch`,
-// with which a simulated world schedules it, observes it and can make it fail.
+// A machine in memory, as one process sees it. Each call goes through `Watch`, which schedules, observes and fails calls.
 import { Failure } from "../../src/errors.ts";
 import {
   assertNoSecretLost,

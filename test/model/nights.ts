@@ -1,5 +1,4 @@
-// A seed determines a history of nights on one or two machines: processes apply policies, people type commands, and other
-// actors act between the nights (other-actors.ts). reliance.ts checks that integ breaks nothing that others need.
+// A seed determines a history of nights: processes apply policies, people type commands, and other actors act in between.
 import { readAccessKey } from "../../src/api/access-keys.ts";
 import { readUntilAnswered } from "../../src/operations/sending.ts";
 import { createAccessKey } from "../../src/operations/key.ts";

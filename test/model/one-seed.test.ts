@@ -1,5 +1,4 @@
-// Each seed determines one history in memory: processes of operations/ take turns at each await, with faults, kills, lost
-// leases, clock jumps, other environments and false receipts. INTEG_TEST_SEED=<n> plays one history again.
+// Each seed determines one history in memory. INTEG_TEST_SEED=<n> plays one history again.
 import { expect, it } from "vitest";
 import { recordFigure } from "../support/figures.mjs";
 import { root } from "../support/program.ts";

@@ -1,5 +1,4 @@
-// A seed determines a history: people's commands on some machines, the order of their steps, and their failures. At the end
-// `History` checks the promises of docs/design.
+// A seed determines a history: people's commands on some machines, the order of their steps, and their failures.
 import { createAccessKey } from "../../src/operations/key.ts";
 import { replaceAccessKey } from "../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../src/operations/revocation.ts";

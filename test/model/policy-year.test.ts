@@ -1,5 +1,4 @@
-// A year of nightly `apply` runs with a moved clock: every credential works at every moment, none exceeds its age limit by
-// more than a night, and none is lost or created twice. Without faults the number of rotations is exactly the expected number.
+// A year of nightly `apply` runs with a moved clock.
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { expectedRotations, simulateYear, type YearFigures, type YearItem } from "../support/policy-year.ts";

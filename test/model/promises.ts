@@ -1,5 +1,4 @@
-// integ's promises about the order of its steps. The simulated world reports each request, response, record, kept copy and
-// end of a process; `broken` collects the violations.
+// Checks integ's promises about the order of its steps. `broken` collects the violations.
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { type Entry, isSettled } from "../../src/journal/entry.ts";
 import { isPartlyDelivered, missingPlaces, placesOf, type SingleRecord } from "../../src/secrets/destination.ts";

@@ -1,5 +1,4 @@
-// Tracks who relies on which secret when people, policies and machines act side by side: the secret at each place, the owner
-// that wants a secret there, and the owner of its client or key. It checks only integ's acts, not damage by a person.
+// Tracks who relies on which secret, when people, policies and machines act side by side. Checks only integ's acts.
 import type { Entry } from "../../src/journal/entry.ts";
 import { withoutLastNewline } from "../../src/secrets/destination.ts";
 import type { Made } from "../unit/operations/an-account.ts";

@@ -1,5 +1,4 @@
-// The simulated world of one seed: an account, machines with their journals and disks, a clock, and processes that take
-// turns. promises.ts checks every request and every step.
+// The simulated world of one seed: an account, machines, a clock, and processes that take turns.
 import { DiskHealth } from "../../src/disk/disk-health.ts";
 import { TakenPlaces } from "../../src/commands/journal/taken-places.ts";
 import { accountOf } from "../../src/commands/running/change.ts";

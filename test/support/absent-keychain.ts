@@ -1,6 +1,5 @@
-// Adding a profile starts a process that probes the keychain. On a machine without a keychain, commands in the test's process
-// reuse the first result of the test file, except with a message bus or if the test replaces `ChildProcess.spawn`.
-// e2e/keychain.test.ts tests the keychain itself.
+// On a machine without a keychain, commands in the test's process reuse the test file's first probe of the keychain, except
+// with a message bus or if the test replaces `ChildProcess.spawn`. Each probe would start a process.
 import childProcess, { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";

@@ -1,5 +1,4 @@
-// Searches texts and files for every secret of a run (the canaries), in several encodings. The test decides which places may
-// contain a secret.
+// Searches texts and files for every secret of a run (the canaries), in several encodings.
 import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 

@@ -1,5 +1,4 @@
-// GitHub's REST API for Actions secrets, written from its public description: repositories, environments, a public key that
-// changes, and write-only secrets. The server has the private key, with which libsodium decrypts the values.
+// GitHub's REST API for Actions secrets, written from its public description. libsodium decrypts the values.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { afterAll } from "vitest";
 import { type Box, openSealed } from "./sodium.ts";

@@ -1,5 +1,4 @@
-// The part of the Kubernetes API that kubectl needs for Secrets, written from the public description of the API: discovery, and
-// server-side apply with field managers. Tests call it with the real kubectl.
+// The part of the Kubernetes API that the real kubectl needs for Secrets, written from the public description of the API.
 import { randomBytes } from "node:crypto";
 import { startTlsFront } from "./tls-front.ts";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";

@@ -1,5 +1,4 @@
-// Simulates a year in which a policy is applied each night, while consumers use every credential. The program and the sandbox
-// run in this process and share a moved clock.
+// Simulates a year in which a policy is applied each night. The program and the sandbox share a moved clock in this process.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Server, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";

@@ -1,5 +1,4 @@
-// Creates an empty folder for the initial data of a run's PostgreSQL servers, whose initialization takes longer than most
-// tests. The first process that starts a server fills the folder (postgres.ts).
+// A run initializes the data of its PostgreSQL servers only once (postgres.ts), because that takes longer than most tests.
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { databasesFolder } from "./databases-folder.ts";

@@ -102,8 +102,8 @@ export class Home {
   }
 
   /**
-   * Runs a command in this process if that gives the same result, else in its own. In a full run, and with another binary, every
-   * command has its own process.
+   * Runs a command in this process if that gives the same result, else in its own. In a full run, and with another binary,
+   * every command has its own process.
    */
   async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (this.#isWithoutTables) {

@@ -1,6 +1,5 @@
-// This module is preloaded (`node --require`) into every process that may run a sandbox, and writes each of the sandbox's
-// responses, as sent to the socket, next to this file. It requires only modules of Node, because recorded-answers.ts copies it
-// into a separate folder.
+// This module is preloaded (`node --require`) into every process that may run a sandbox, and writes each response next to this
+// file. It requires only modules of Node, because recorded-answers.ts copies it into a separate folder.
 const { subscribe } = require("node:diagnostics_channel");
 const { openSync, writeSync } = require("node:fs");
 const { join } = require("node:path");

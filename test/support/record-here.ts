@@ -1,5 +1,4 @@
-// Setup of each test file. It records the responses of sandboxes in this process (recorded-answers.ts), and types the printed
-// next steps after each test and its cleanup (typed-steps.ts).
+// Setup of each test file, which records responses (recorded-answers.ts) and types printed next steps (typed-steps.ts).
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterEach, expect } from "vitest";

@@ -1,5 +1,4 @@
-// Records every next step that a tested program prints. After the test, typed-steps.ts types it where it was printed. After
-// the run, recorded-steps.ts parses it with a shell and with the program's own parser.
+// Records every next step that a tested program prints, for typed-steps.ts and recorded-steps.ts.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 

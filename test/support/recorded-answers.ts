@@ -1,5 +1,4 @@
-// Checks every sandbox response of the run against the published OpenAPI documents. program.ts and record-here.ts preload a
-// copy of record-answers.cjs, which writes the responses next to itself. The check reads them after the run.
+// Checks every sandbox response of the run (record-answers.cjs) against the published OpenAPI documents.
 import { copyFileSync, createReadStream, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// Checks every next step that the run printed: a POSIX shell can split it, the program's own parser accepts its command, flags
-// and arguments, and it is not the command that just failed permanently. typed-steps.ts also types some of the steps.
+// Parses every next step that the run printed with a POSIX shell and with the program's own parser.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

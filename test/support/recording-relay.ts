@@ -1,5 +1,4 @@
-// A relay between the program and a service that records every passing secret, so that a test also knows the secrets that were
-// not delivered. It can also send hostile responses in the service's place.
+// A relay between the program and a service that records every passing secret, and can send hostile responses.
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll } from "vitest";

@@ -1,5 +1,4 @@
-// A service in this process that can be restored to any moment of a recorded run, with the state and the received requests of
-// that moment.
+// A service in this process that can be restored to any moment of a recorded run.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,4 @@
-// Sets up end-to-end tests of secret stores: a service, the stores that receive its secrets, and a home configured for them.
-// Vault and GitHub run for the whole file, a cluster and a keyring only while they are used.
+// A service, the stores that receive its secrets, and a home configured for them.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll } from "vitest";
 import type { StoreScheme } from "../../src/secrets/destination.ts";

@@ -1,5 +1,4 @@
-// Simulates the KV engine (version 2) of HashiCorp Vault and OpenBao, written from their API documents: mounts, versions with
-// check-and-set, deleted versions, policies, namespaces, a seal.
+// Simulates the KV engine (version 2) of HashiCorp Vault and OpenBao, written from their API documents.
 import { randomBytes } from "node:crypto";
 import { afterAll } from "vitest";
 import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServer } from "./store-server.ts";
