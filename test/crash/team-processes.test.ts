@@ -131,7 +131,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   }
 
   it.skipIf(isMissing("the right to a host name of its own"))(
-    "of many simultaneous machines loses and doubles nothing, with one holder at a time",
+    "of many simultaneous machines loses no credential and creates none twice, with one holder at a time",
     { timeout: 7_200_000 },
     async () => {
       machines = Array.from(

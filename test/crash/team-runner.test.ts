@@ -71,7 +71,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     return replaced.code === 0 ? "replaced" : `${first.stderr} then ${replaced.stderr}`;
   }
 
-  it("loses its secret only before the journal has the ciphertext; then another machine claims it", {
+  it("loses no secret once the journal has its ciphertext: another machine claims the secret", {
     timeout: 3_600_000,
   }, async () => {
     await machines.account.clear();

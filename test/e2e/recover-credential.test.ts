@@ -139,7 +139,7 @@ it("requests a credential that the service refuses only once more", async () => 
   expect((await tokens()) - tokensBefore).toBeLessThanOrEqual(names.length);
 });
 
-it("says that the credential changed since, and how to finish, if another service account's takes its place (§4.2 rule 2)", async () => {
+it("says how to finish if the profile now has the credential of another service account (§4.2 rule 2)", async () => {
   const { api_key, second_api_key, other_account_api_key, base_url } = service.us;
   const place = { INTEG_BASE_URL: base_url, INTEG_REGION: "us" };
   const as = (key: string): { env: Record<string, string> } => ({ env: { ...place, INTEG_API_KEY: key } });

@@ -292,7 +292,7 @@ it("a token endpoint that was added after a rotation began proves the new client
   await run(0, ["journal", "recover", "--yes"]);
 });
 
-describe("not lost or replaced", () => {
+describe("integ neither loses nor replaces", () => {
   it.each(Object.entries(scenes))("%s", async (_what, scene) => {
     const at = home(tokenEnv(service));
     const kept = await scene(at, async (code, words, input = "") => {

@@ -33,7 +33,7 @@ const recording: Readonly<Record<string, string>> = answers
   ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
   : {};
 
-/** Without this variable, the first process of each home fills the compile cache, with calls that tests count. */
+/** Without NODE_DISABLE_COMPILE_CACHE, a home's first process fills the compile cache with calls that tests count. */
 const ofNode: Readonly<Record<string, string>> = { ...recording, NODE_DISABLE_COMPILE_CACHE: "1" };
 
 export interface Ended {

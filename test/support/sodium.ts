@@ -1,4 +1,4 @@
-// Decrypts the sealed boxes that integ makes with an independent implementation, libsodium, through Python.
+// Uses libsodium, an independent implementation, to open the sealed boxes that integ makes.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
