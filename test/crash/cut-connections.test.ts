@@ -29,7 +29,7 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
-/** A creation must be received completely. A proof or a revocation may be repeated. */
+/** A short response to a creation is a failure. A proof or a revocation may be repeated. */
 const makes = /^POST \/(?:v1|api)\//;
 
 describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { scene, start, sample }) => {

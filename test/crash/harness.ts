@@ -91,7 +91,7 @@ export interface Scene {
   stage(options?: StageOptions): Promise<Stage>;
 }
 
-/** In a sample this process runs the command, which no fault disturbs. */
+/** Runs a command without a fault. In a sample it runs in this process. */
 export function undisturbed(
   at: Home,
   words: readonly string[],

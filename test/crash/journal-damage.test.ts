@@ -15,7 +15,7 @@ import { recordFigure } from "../support/figures.mjs";
 
 let path = "";
 let whole: Buffer = Buffer.alloc(0);
-/** By entry, its content after each of its records, oldest first. */
+/** The content of each entry after each of its records, oldest first. */
 let history = new Map<string, Entry[]>();
 
 function open(at = path): Journal {
@@ -74,7 +74,7 @@ function normal(entries: readonly Entry[]): string[] {
   return entries.map(textOf).sort();
 }
 
-/** By entry, the records that remain if the bytes from `from` to `to` are lost, oldest first. */
+/** The records of each entry that remain if the bytes from `from` to `to` are lost, oldest first. */
 function recordsWithout(from: number, to: number): Map<string, Entry[]> {
   const left = new Map<string, Entry[]>();
   let offset = 0;

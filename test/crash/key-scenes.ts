@@ -32,7 +32,7 @@ function delivered(at: Home): string | undefined {
   return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
 }
 
-/** One key must be live, with its secret delivered, if the journal has created one. @returns violations */
+/** If the journal has created a key, one key must be live and its secret delivered. @returns violations */
 async function wrongKeys(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);

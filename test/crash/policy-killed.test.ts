@@ -64,7 +64,7 @@ const scenes: readonly Scene[] = [
   { name: "ends overlaps of three keys and two clients", work: "ends an overlap", ...mixedScene },
 ];
 
-/** Only a list that is this many milliseconds later than a request proves that its key is missing. */
+/** If a list does not show a key this many milliseconds after the request, the request created no key. */
 const settleMs = 16_000;
 const shortOverlap = "1s";
 /** Milliseconds until an overlap has ended by the service's clock. Responses give that clock in whole seconds. */

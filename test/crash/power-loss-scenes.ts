@@ -336,7 +336,7 @@ export const prune: PowerScene = {
   },
 };
 
-/** The file of a list that was reported as finished is complete. A resumed list loses and repeats no row. */
+/** If a list was reported as finished, its file is complete. A resumed list loses and repeats no row. */
 export const outFile: PowerScene = {
   name: "entities list --out",
   async stage(service) {

@@ -133,7 +133,7 @@ export function* killedStates(
   }
 }
 
-/** By request, the index of its moment: the service may handle simultaneous requests in another order. */
+/** The moment of each request, because the service may handle simultaneous requests in another order. */
 function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<number, number> {
   const places = new Map<number, number>();
   for (const step of steps) {

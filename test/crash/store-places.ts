@@ -20,7 +20,7 @@ export class Stores {
   #github: GitHubServer | undefined;
   #cluster: KubernetesServer | undefined;
   #config: string | undefined;
-  /** By store, a function that returns the address of a proxy for the server's address. */
+  /** Maps a store to a function that starts a proxy for the server's address. @returns the proxy's address */
   readonly proxies = new Map<StoreName, (origin: string) => Promise<string>>();
 
   get vault(): VaultServer {

@@ -110,7 +110,7 @@ export class CanaryWorld {
     return join(this.#tools, name);
   }
 
-  /** Writes a secret to a file of the person, for a command that prints it. */
+  /** @returns a file outside the home, from which a command of the person prints the secret */
   ownFile(name: string, secret: string): string {
     this.canaries.add(name, secret);
     writeFileSync(this.tool(name), `${secret}\n`, { mode: 0o600 });

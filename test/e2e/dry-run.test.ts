@@ -118,7 +118,7 @@ async function undelivered(): Promise<string> {
 
 const profile = (): string[] => ["--region", "us", "--base-url", service.us.base_url, "--api-key-command", "echo key"];
 
-/** By command, its preparation, which returns the arguments. */
+/** Maps each command to its preparation, which returns the arguments. */
 const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   "oauth-clients create": async () => [...clientOptions, "--secret-file", "new.secret"],
   "oauth-clients rotate": async () => [id, "--secret-file", "new.secret"],

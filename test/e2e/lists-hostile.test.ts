@@ -14,7 +14,6 @@ const isUnmeasured = isOtherBinary("peak memory, which a module loaded by NODE_O
 const json = { "content-type": "application/json" };
 const validPage = envelope([entity(0)], null);
 
-/** Sends `bytes` bytes as fast as the client reads. */
 function flood(response: ServerResponse, chunk: Buffer, bytes: number): void {
   let left = bytes;
   const more = (): void => {

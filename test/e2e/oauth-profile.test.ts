@@ -13,7 +13,7 @@ let tokens: Server;
 let api: Server;
 /** How the client authenticated in each token request. */
 let fetches: string[] = [];
-/** Each request to the token server, and whether a header had a credential. */
+/** Each request to the token server, with a mark if a header had a credential. */
 let tokenRequests: string[] = [];
 /** True if the token server has no metadata at the address of RFC 8414. */
 let isOpenIdOnly = false;

@@ -39,7 +39,7 @@ function policyOf(items: readonly Item[]): string {
 const apply = (home: Home): Promise<Ended> => integHere(home, ["apply", "--yes", "--json", "-q", "--retry-for", "0"]);
 const write = (home: Home, ...items: readonly Item[]): void => writeFileSync(home.path("integ.yaml"), policyOf(items));
 
-/** `reach` brings an item to the state, in which there are `live` active clients. */
+/** `reach` brings an item to the state. There are then `live` active clients. */
 const states: Readonly<Record<string, { readonly live: number; reach(home: Home): Promise<void> }>> = {
   absent: { live: 0, reach: async (home) => write(home, first) },
   done: {

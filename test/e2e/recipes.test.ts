@@ -19,7 +19,7 @@ afterEach(async () => {
   at?.remove();
 });
 
-/** By heading, the code block of each recipe. */
+/** Maps the heading of each recipe to its code block. */
 const recipes: ReadonlyMap<string, string> = new Map(
   readFileSync(join(root, "docs", "secret-stores.md"), "utf8")
     .split("\n## Other stores, through their own commands\n")[1]!
@@ -221,7 +221,7 @@ function type(home: Home, line: string): Promise<{ code: number | null; stdout: 
   return home.integ([], { under: ["sh", "-c", line] });
 }
 
-/** By recipe, the number of deliveries whose bytes were compared. */
+/** The number of deliveries of each recipe whose bytes were compared. */
 const compared = new Map<string, number>();
 const isReal = (name: string): boolean => Object.values(tools[name]!).every(({ script }) => script === undefined);
 

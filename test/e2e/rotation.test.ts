@@ -254,8 +254,7 @@ describe("oauth-clients rotate", () => {
     expect(full.stderr).toContain("The old client was not revoked");
     expect(await live()).toHaveLength(20);
     expect(existsSync(at.path("new.secret"))).toBe(false);
-    // A creation without slots names clients too, but never a revoked client, which uses its slot until its cleanup is
-    // confirmed.
+    // A creation without slots never suggests a revoked client, which uses its slot until its cleanup is confirmed.
     await service.fault("DELETE /v1/oauth_clients/* cleanup=open times=1");
     expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
     const expired = (await live())[3]!;

@@ -46,14 +46,14 @@ export interface Machine {
   readonly entries: Entry[];
   readonly leases: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
-  /** By the path of the reserve, which differs from the path of its file. */
+  /** Reserves by their own paths, which differ from the paths of their files. */
   readonly reserves: Map<string, { readonly inode: string; readonly secret: string; readonly by: object }>;
-  /** By `keptName`. `keptReserves` has the process that reserved space for the secret. */
+  /** `keptName` is the key of both maps. `keptReserves` has the process that reserved space for the secret. */
   readonly kept: Map<string, OneTimeSecret>;
   readonly keptReserves: Map<string, object>;
   /** Ids of entries that someone without the journal's key changed. */
   readonly tampered: Set<string>;
-  /** By the profile's name, and for `credentials` by the `ref` of the stored secret. */
+  /** Profiles by their names, and stored secrets by the `ref` of their profile's credential. */
   readonly profiles: Map<string, Profile>;
   readonly credentials: Map<string, string>;
   readonly ids: { readonly prefix: string; last: number };
@@ -106,7 +106,7 @@ export interface Watch {
   /** Called before an entry changes. @throws to simulate an ended lease */
   recording(before: Entry, after: Entry): void;
   destroying(entry: string): void;
-  /** Where kept secrets are, as `<host>:<folder>`. */
+  /** The place of kept secrets, `<host>:<folder>`. */
   readonly place: string;
   keptName(entry: string): string;
   delivering?(place: string, before: string | undefined, secret: string): void;

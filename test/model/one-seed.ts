@@ -69,7 +69,7 @@ class History {
   /** True if recoveries run at the same time as the typed commands of the second round. */
   readonly #recoversDuringWork: boolean;
   readonly #theme: Theme | undefined;
-  /** A second random sequence for variations added later: the seeds' histories otherwise stay the same. */
+  /** A second random sequence, for variations that must not change the rest of a seed's history. */
   readonly #later: Chance;
   readonly #kinds = new Map<Wish, Wanted["kind"]>();
   #processes = 0;

@@ -31,7 +31,7 @@ export function profilesOf(
   return { store, credentials: kept } as unknown as ProfileStores;
 }
 
-/** The stored secret, or the command or path that provides it. */
+/** @returns the stored secret, or the command or path that provides the secret */
 export function secretIn({ credential }: Profile, credentials: ReadonlyMap<string, string>): string | undefined {
   if (credential === null) return undefined;
   const source = secretSourceOf(credential);

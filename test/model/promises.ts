@@ -29,28 +29,28 @@ export class Promises {
   readonly broken: string[] = [];
   readonly #world: World;
   readonly #sent = new Map<string, Sent>();
-  /** By entry, how often its request was sent. */
+  /** How often the request of each entry was sent. */
   readonly #sendings = new Map<string, number>();
   /** Entries without an idempotency key whose request may have arrived. */
   readonly #mayHaveArrived = new Set<string>();
   /** Entries for which a person agreed to replace a lost secret, to repeat a request, or to revoke without a proof. */
   readonly #agreed = new Set<string>();
-  /** By request, the time before which no process may repeat it. */
+  /** Maps a request to the time before which no process may repeat the request. */
   readonly #notBefore = new Map<string, number>();
-  /** By process, the entry of its last response, and the time before which the process may not repeat that request. */
+  /** Maps a process to the entry of its last response, and the time before which the process may not repeat the request. */
   readonly #ownNotBefore = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
   /** Entries that the journal recorded as partly delivered, or whose secret a person claimed. */
   readonly #partlyDelivered = new Set<string>();
-  /** By process, the work for which it sent a change (see `workOf`). */
+  /** Maps a process to the work (`workOf`) for which the process sent a change. */
   readonly #changing = new Map<Process, Set<string>>();
-  /** By process, the work for which the disk failed after a change. */
+  /** Maps a process to the work for which the disk failed after a change. */
   readonly #failed = new Map<Process, Set<string>>();
-  /** By process, how many changes it sent after an interruption. */
+  /** How many changes each process sent after an interruption. */
   readonly #afterInterruption = new Map<Process, number>();
-  /** By machine and request, the idempotency key of a creation whose last response was 429. */
+  /** Maps a machine and a request to the idempotency key of a creation whose last response was 429. */
   readonly #tooEarly = new Map<string, string>();
-  /** By access key, its last rotation in place. `at` counts moments. */
+  /** The last rotation in place of each access key. `at` is a moment. */
   readonly #rotated = new Map<string, { readonly process: Process; readonly entry: string; readonly at: number }>();
   readonly #startedAt = new Map<Process, number>();
   #moments = 0;
@@ -62,7 +62,7 @@ export class Promises {
     this.#world = world;
   }
 
-  /** Called after a journal was restored or lost entries: it no longer knows what happened before. */
+  /** Called after a journal was restored or lost entries, because the journal no longer has the earlier events. */
   forget(): void {
     this.#isJournalChanged = true;
     for (const known of [this.#sent, this.#sendings, this.#mayHaveArrived, this.#notBefore, this.#tooEarly])
@@ -226,7 +226,7 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // Without a new secret, no later rotation can invalidate it.
+      // A rotation without a new secret has nothing that a later rotation can invalidate.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };

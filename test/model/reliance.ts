@@ -12,7 +12,7 @@ export const actingProfile = "p";
 
 export class Reliance {
   readonly #world: World;
-  /** By client or key, its owner: a policy's item, or a typed command. */
+  /** Maps a client or key to its owner: a policy's item, or a typed command. */
   readonly #owners = new Map<string, string>();
   readonly #ownersOfWork = new Map<string, string>();
   readonly #places = new Map<string, Set<string>>();
@@ -22,7 +22,7 @@ export class Reliance {
   readonly #consents = new Set<string>();
   readonly #forced = new Map<Process, readonly string[]>();
   readonly #secrets = new Map<string, Made>();
-  /** By process, its last look at a destination; by place, its last replacement with `--force`. Both count moments. */
+  /** The moment of each process's last look at a destination, and of each place's last replacement with `--force`. */
   readonly #looks = new Map<Process, number>();
   readonly #forcedAt = new Map<string, number>();
   #moments = 0;

@@ -38,12 +38,11 @@ export interface Wanted {
   readonly path: string;
 }
 
+/** Probabilities for each request (`faults`), turn (`kills`, `interruptions`), record (`lostLeases`) and disk call. */
 export interface FaultRates {
-  /** The probabilities that a request has a fault, a process is killed, and a lease is lost. */
   readonly faults: number;
   readonly kills: number;
   readonly lostLeases: number;
-  /** The probabilities that a disk or store call fails, and that a person interrupts a process. */
   readonly disk: number;
   readonly interruptions: number;
 }
@@ -92,7 +91,7 @@ export class World {
   /** Ids of credentials that integ did not create, which a rotation may revoke although their secret is in use. */
   readonly mayBeRevoked = new Set<string>();
   readonly proven = new Set<string>();
-  /** By client or key, the machine and entry whose request created it. */
+  /** Maps a client or key to the machine and the entry whose request created the client or key. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
   readonly lied = new Set<string>();
   readonly revokedByHand = new Set<string>();

@@ -26,7 +26,7 @@ export interface CreatedClient {
   readonly client_secret: string;
 }
 
-/** Prefix of the idempotency keys of clients that a test creates without the program. */
+/** The idempotency keys of clients that a test creates without the program start with this text. */
 export const foreignKeyPrefix = "past-the-program-";
 
 export class Account {

@@ -7,7 +7,7 @@ import type { Said } from "./record-steps.ts";
 
 const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
-/** By schema, how many values were compared with it. */
+/** How many values were compared with each schema. */
 export const seen = new Map<string, number>();
 
 function faultOf(name: string, value: unknown): string | undefined {

@@ -35,7 +35,7 @@ export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample
 
 export interface CuttingProxy {
   readonly origin: string;
-  /** Passes the next `skip` matching connections, and cuts the `times` after them; other connections pass completely. */
+  /** Of the matching connections, the next `skip` pass completely and the `times` after them are cut. */
   cut(cut: Cut | undefined, times?: number, skip?: number): void;
   /** The number of bytes of the last matching connection that passed completely. */
   readonly passed: { request: number; response: number };

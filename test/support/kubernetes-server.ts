@@ -7,9 +7,9 @@ import { startStoreServer, type StoreRequest, type StoreResponse, type StoreServ
 export const briefKubectl = { GOMAXPROCS: "1", GOGC: "off" } as const;
 
 interface StoredSecret {
-  /** By key, the value in Base64. */
+  /** The values are in Base64. */
   readonly data: Record<string, string>;
-  /** By key, its field manager. */
+  /** The field manager of each key. */
   readonly owners: Record<string, string>;
   isImmutable: boolean;
 }

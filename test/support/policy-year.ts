@@ -241,7 +241,7 @@ class Year {
     writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id!));
   }
 
-  /** If the job fails, it runs again an hour later. */
+  /** A job that fails runs again an hour later. */
   async night(fault: string | undefined, night: number): Promise<void> {
     const { clock, figures } = this.#parts;
     const begun = clock.now;

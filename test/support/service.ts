@@ -6,7 +6,7 @@ import { binary, Home, type Ended } from "./program.ts";
 import { isFull } from "./sample.ts";
 import { watchService } from "./typed-steps.ts";
 
-/** Only a list that is this many milliseconds later than a request proves that its key is missing. */
+/** If a list does not show a key this many milliseconds after the request, the request created no key. */
 export const settleMs = 16_000;
 
 /** Another binary may ignore Node's variables, and a full run waits in real time. */

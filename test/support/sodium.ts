@@ -25,7 +25,7 @@ export interface Box {
   readonly secret: string;
 }
 
-/** @returns the messages of the boxes (all in base64), or undefined for a box that its key does not open */
+/** The fields of a box are in base64. @returns each message, or undefined for a box that its key does not open */
 export function openSealed(boxes: readonly Box[]): (string | undefined)[] {
   const { status, stdout, stderr } = spawnSync(python, ["-c", script], {
     input: JSON.stringify(boxes),

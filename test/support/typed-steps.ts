@@ -43,7 +43,7 @@ const known = new Set<string>();
 const services = new Set<WatchedService>();
 let printed: PrintedStep[] = [];
 
-/** Lets typed steps use the service, and restores its state afterwards. @returns a function that ends this */
+/** Lets typed steps use the service, and restores its state afterwards. @returns a function that ends both */
 export function watchService(service: WatchedService): () => void {
   services.add(service);
   return () => void services.delete(service);

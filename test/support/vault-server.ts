@@ -19,7 +19,7 @@ export interface VaultServer extends StoreServer {
   readonly root: string;
   readonly mounts: Map<string, Mount>;
   isSealed: boolean;
-  /** By `<mount>/<path>`, all versions of the secret. */
+  /** Maps `<mount>/<path>` to all versions of the secret. */
   readonly secrets: Map<string, Version[]>;
   /** @returns a token with these capabilities below `<mount>/data/` */
   token(...capabilities: string[]): string;
