@@ -278,9 +278,14 @@ export class Promises {
   /** No request may be sent before the end of a Retry-After that this process received or that the journal records. */
   #checkRetryAfter(process: Process, entry: Entry): void {
     const last = this.#ownNotBefore.get(process);
-    const own = last !== undefined && requestOf(last.entry) === requestOf(entry) ? last.until : 0;
-    // The recorded time is unreliable with a wrong clock, and two simultaneous revocations are two entries.
-    const isExempt = this.#world.isSkewed || (this.#world.isSimultaneous && entry.operation.endsWith(".revoke"));
+    const isRevocation = entry.operation.endsWith(".revoke");
+    // Two revocations that were typed at the same time are two entries with the same request.
+    const isSame =
+      last?.entry.id === entry.id ||
+      (last !== undefined && !isRevocation && requestOf(last.entry) === requestOf(entry));
+    const own = isSame ? (last?.until ?? 0) : 0;
+    // The recorded time is unreliable with a wrong clock.
+    const isExempt = this.#world.isSkewed || (this.#world.isSimultaneous && isRevocation);
     const others = isExempt ? 0 : (this.#notBefore.get(requestOf(entry)) ?? 0);
     const early = Math.max(own, others) - this.#world.now;
     if (early > 0) this.broken.push(`${entry.id} was sent ${early} ms before the end of Retry-After`);
