@@ -188,7 +188,8 @@ export class World {
     if (what !== "record" && what !== "admit" && this.#dice.is(0.5)) effect();
     this.turns.history.push(`  ${what} fails`);
     this.promises.diskFailed(process, entry);
-    if (entry !== undefined && what !== "keep") this.promises.unrecorded(process, entry);
+    // Without a copy, a process that is killed after a delivery to standard output leaves no record of the delivery.
+    if (entry !== undefined) this.promises.unrecorded(process, entry);
     throw new Failure("failed", `The disk failed: ${what}.`);
   }
 
