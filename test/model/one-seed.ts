@@ -391,8 +391,11 @@ class History {
   }
 
   /** Checks that an entry which needs no person is finished. */
-  #auditSettled({ id, operation, state, last_error }: Entry): void {
-    const needsPerson = state === "pending" || state === "secret_lost" || operation.startsWith("access_key");
+  #auditSettled({ id, operation, state, last_error, detail }: Entry): void {
+    // A person's consent in the last recovery starts the overlap.
+    const isAccepted = state === "waiting" && detail.proven === "by the person";
+    const needsPerson =
+      isAccepted || state === "pending" || state === "secret_lost" || operation.startsWith("access_key");
     if (isSettled(state) || needsPerson) return;
     this.#world.broken.push(`${operation} ${id} is still ${state}: ${last_error?.message}`);
   }

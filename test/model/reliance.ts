@@ -191,9 +191,10 @@ export class Reliance {
     const kind = operation.startsWith("access_key") ? "access_key" : "oauth_client";
     if (policy) return `${policy.id}/${kind}/${policy.item}`;
     const above = this.#world.entries().find((one) => one.id === (parent ?? replaces));
-    return above
-      ? this.#ownerOf(above)
-      : (this.#owners.get(detail.old_client ?? detail.old_key ?? "") ?? `typed ${id}`);
+    if (above) return this.#ownerOf(above);
+    // An attacker can add an old client to the entry of a creation.
+    const old = operation.endsWith(".rotate") ? (detail.old_client ?? detail.old_key) : undefined;
+    return this.#owners.get(old ?? "") ?? `typed ${id}`;
   }
 
   #all(): Made[] {
