@@ -27,6 +27,12 @@ function removeFrom<T>(from: Map<string, T>, name: string): () => void {
   return () => void from.set(name, had);
 }
 
+function setProof({ entries }: AWorld, proof: string | undefined): void {
+  for (const [index, entry] of entries.entries())
+    if (entry.destination?.kind === "store")
+      entries[index] = { ...entry, destination: { ...entry.destination, proof } };
+}
+
 const oldOf = ({ account }: AWorld) => [...account.clients, ...account.keys].find(({ id }) => id === "old");
 const statusOfOld = (world: AWorld): string | undefined => oldOf(world)?.status;
 
@@ -43,6 +49,15 @@ async function endOverlap(world: AWorld): Promise<string | undefined> {
   const { value } = await world.recover({ mayRevokeUnproven: async () => true });
   return value?.map(({ failure }) => failure?.kind ?? "done").join();
 }
+
+/** Destinations that cannot be looked at again, and what makes them so. */
+const unseen: readonly (readonly [string, DestinationKind, (world: AWorld) => void])[] = [
+  ["standard output", "stdout", () => {}],
+  ["a command", "command", () => {}],
+  ["a file of another machine", "file", ({ machine }: AWorld) => void (machine.id = "2")],
+  ["a store that shows only its time of change", "store", (world: AWorld) => setProof(world, "after 1")],
+  ["a store without a recorded proof", "store", (world: AWorld) => setProof(world, undefined)],
+];
 
 describe.each(rotations)("%s", (name) => {
   it.each(Object.keys(losses) as DestinationKind[])(
@@ -63,8 +78,9 @@ describe.each(rotations)("%s", (name) => {
     expect(world.messages.filter((text) => text.startsWith("Unverified"))).toEqual([]);
   });
 
-  it.each(["stdout", "command"] as const)("reports that it cannot check: %s", async (kind) => {
+  it.each(unseen)("reports that it cannot check: %s", async (_what, kind, change) => {
     const world = await rotated(name, kind);
+    change(world);
     expect([await endOverlap(world), statusOfOld(world)]).toEqual(["done", "revoked"]);
     expect(world.messages.filter((text) => text.startsWith("Unverified"))).toHaveLength(1);
   });
