@@ -1,4 +1,4 @@
-// `integ api`: an authenticated request to any endpoint. Its changes are not recorded in the journal.
+// `integ api` sends an authenticated request to any endpoint. It records no change in the journal.
 import { addDryRun, defineVerb } from "../verb.ts";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -67,7 +67,6 @@ async function inputOf(context: Context, file: string): Promise<Buffer> {
   }
 }
 
-/** Prints the request for `--dry-run`; a binary body in base64. */
 async function showChange(context: Context, { method, path, headers, body }: RawRequest): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
   const { baseUrl } = await context.profiles.active();
@@ -93,7 +92,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Sends a change. Repeats it only after 429: after another failure, integ does not know if the service did the change. */
+/** Sends the change again only after 429: after any other failure, the service may already have made the change. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask();
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
@@ -104,11 +103,9 @@ async function change(context: Context, service: Service, request: RawRequest): 
   return (await readAnswer(context, about, send).finally(() => progress.done())).value;
 }
 
-/** Names of members with a secret. A page token is not a secret. */
 const secretName = /(?:secret|token|password|api_?key)$/i;
 const pageToken = /page_?token$/i;
 
-/** The secrets of a response, recognized by the names of its members. */
 function secretsIn({ body }: RawAnswer): string[] {
   const secrets = new Set<string>();
   try {
@@ -118,7 +115,7 @@ function secretsIn({ body }: RawAnswer): string[] {
       return value;
     });
   } catch {
-    // Not JSON: secrets cannot be recognized.
+    // A body that is not JSON cannot be searched for secrets.
   }
   return [...secrets];
 }
@@ -127,7 +124,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   if (body.length === 0) return;
   const text = body.toString("utf8");
   const { format, typedFormat, fields } = context.output;
-  // By default, print the response unchanged: a table would show less.
+  // Without a format or fields, the response is printed unchanged, because a table would show less.
   const isUnchanged = format === "table" && typedFormat === undefined && fields === undefined;
   const kind = isUnchanged ? "text" : kindOf(text);
   if (kind === "text") await context.output.text(text);
@@ -135,7 +132,6 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
   else await context.output.resource(text, { columns: [], isRead });
 }
 
-/** The kind of a JSON text: `rows` is an array of objects, `text` is any other value, or not JSON. */
 function kindOf(text: string): "text" | "object" | "rows" {
   let value: unknown;
   try {
@@ -159,7 +155,7 @@ function headOf({ status, headers }: RawAnswer): string {
   return `HTTP ${status}\n${lines.join("\n")}\n\n`;
 }
 
-/** Prints every page of an endpoint that responds with the list envelope (§2.1). */
+/** The endpoint must respond with the list envelope (§2.1). */
 function paginate(context: Context, request: RawRequest): Promise<void> {
   if (request.method !== "GET")
     throw new Failure("usage", "--paginate is for GET.", { hint: "Leave -X or --paginate out." });
@@ -179,7 +175,7 @@ function paginate(context: Context, request: RawRequest): Promise<void> {
   });
 }
 
-/** Adds the parameters of a page to a path. A typed limit takes precedence; other parameters keep their spelling. */
+/** A `limit` in the path is kept, and a `page_token` in the path is replaced. Other parameters keep their spelling. */
 export function withParameters(
   path: string,
   { limit, pageToken }: { readonly limit?: number; readonly pageToken?: string },
@@ -214,7 +210,6 @@ export type ApiFlags = {
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** The request that the flags describe. Fields are the query of a GET, HEAD or DELETE, and the JSON body of other methods. */
 export function requestOf(path: string, flags: ApiFlags, input: Buffer | undefined): RawRequest {
   const fields = [
     ...(flags.rawField ?? []).map((text) => fieldOf(text, { flag: "-f" })),
@@ -258,7 +253,7 @@ function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
   return { name: text.slice(0, at), value, json: flag === "-F" ? typedJson(value) : JSON.stringify(value) };
 }
 
-/** The JSON of a typed value: a number, true, false, null, an array or an object unchanged; any other text as a string. */
+/** A JSON string is treated as plain text: its quotation marks are part of the value. */
 function typedJson(value: string): string {
   try {
     const parsed: unknown = JSON.parse(value);
@@ -268,7 +263,7 @@ function typedJson(value: string): string {
   }
 }
 
-/** The JSON object of the fields. `name[]` is an array, even with one value; any other name may occur once. */
+/** A name that ends in `[]` makes an array, even of one value. Any other name may occur only once. */
 function bodyOf(fields: readonly Field[]): string {
   const members = new Map<string, { readonly values: string[]; readonly isArray: boolean }>();
   for (const { name, json } of fields) {
@@ -296,7 +291,8 @@ function headerOf(text: string): readonly [string, string] {
       why: "it is not 'Name: value'",
       hint: "Write it like -H 'Idempotency-Key: build-42'.",
     });
-  // Names are case-insensitive (RFC 9110 §5.1). In lower case, equal names become one member: no header is sent twice.
+  // Header names are case-insensitive (RFC 9110 §5.1). In lower case, two spellings of a name become one member, so no
+  // header is sent twice.
   return [match[1]!.toLowerCase(), match[2]!];
 }
 

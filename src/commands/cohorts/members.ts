@@ -1,4 +1,4 @@
-// `integ cohorts members`. The API does not document a member's fields: the columns depend on the rows.
+// The API document does not list the fields of a member, so the columns come from the rows.
 import { printList, addListOptions } from "../running/list-walk.ts";
 import { defineVerb } from "../verb.ts";
 

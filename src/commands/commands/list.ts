@@ -13,7 +13,7 @@ const view: ListView = {
   plural: "commands",
 };
 
-/** The command `integ commands`. @param wholeTree loads all commands; called when the command runs */
+/** `wholeTree` loads the modules of all commands, so it is called only when the command runs. */
 export function describe(wholeTree: () => Promise<WholeTree>): { command: Verb } {
   const command = defineVerb({
     configure: (command) => command,
@@ -36,7 +36,6 @@ export function describe(wholeTree: () => Promise<WholeTree>): { command: Verb }
   return { command };
 }
 
-/** Describes all commands, for `commands`, the man pages and the reference. */
 export async function surfaceOf(wholeTree: () => Promise<WholeTree>): Promise<Surface> {
   const { treeOf } = await import("../../completion/tree.ts");
   const { root, verbOf } = await wholeTree();

@@ -1,4 +1,4 @@
-// The checks of `integ doctor` that need no request and handle no secret.
+// These checks of `integ doctor` send no request and read no secret.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import { needsAttention, type Moved, movedWords } from "../../journal/entry.ts";
@@ -126,7 +126,6 @@ function hiddenEntriesFinding({ words, move }: HiddenEntries): Diagnosis {
   return { check: "journal", status: "warning", message: words, ...todo({ nextCommand: move }) };
 }
 
-/** The first finding of `journal verify` with this severity, and the number of the others. */
 function findingsOf(findings: readonly Finding[], severity: Finding["severity"]): Diagnosis[] {
   const [first, ...more] = findings.filter((finding) => finding.severity === severity);
   if (first === undefined) return [];
@@ -139,7 +138,6 @@ function counted(count: number, one: string, more: string): string {
   return `${count} ${count === 1 ? one : more}`;
 }
 
-/** Checks that only the user can access the folders of the credentials, the kept secrets and the journal. */
 async function checkModes(context: Context): Promise<Diagnosis[]> {
   const { configDir, stateDir } = context.settings;
   const folders = [
@@ -173,10 +171,10 @@ function isAccessibleToOthers(path: string): boolean {
 }
 
 const check = "unused credentials";
-/** Younger secrets are not reported: a running process may have stored the secret and not yet its profile. */
+/** A younger file is not reported: a running process may have stored the secret but not yet its profile. */
 const minimumAgeMs = 60_000;
 
-/** Finds secrets in files that no profile uses. A keychain cannot list its secrets. */
+/** Checks only the secrets in files: a keychain cannot list its secrets. */
 export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   const credentials = await context.profiles.credentials();
   const profiles = (await context.profiles.store()).list();
@@ -204,7 +202,7 @@ export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]
   ];
 }
 
-/** True if an unfinished change delivers to a profile. Recover that change first: it may still use the secret. */
+/** An unfinished delivery to a profile may still use the secret, so its change must be recovered first. */
 async function isProfileDeliveryUnfinished(context: Context): Promise<boolean> {
   const journal = await context.journal();
   return (await journal.unsettled()).some(

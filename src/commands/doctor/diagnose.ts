@@ -7,8 +7,7 @@ import { type Check, type Diagnosis, type Subject, todo } from "./diagnosis.ts";
 import { serviceChecks } from "./service-checks.ts";
 import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
 
-/** Time limit of each check's request. */
-const limitMs = 5000;
+const requestTimeoutMs = 5000;
 
 const columns: readonly Column[] = [
   { path: "status", heading: "status", kind: "status" },
@@ -45,7 +44,7 @@ export const command = defineVerb({
   },
 });
 
-/** With `--all-profiles`, each row names its profile; null for a row about this machine. */
+/** `profile` is set only with `--all-profiles`; it is null in a row about this machine. */
 type ProfileDiagnosis = Diagnosis & { readonly profile?: string | null };
 
 async function printRows(
@@ -63,12 +62,11 @@ async function printRows(
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
 }
 
-/** @param name a profile; by default the active one */
 function subjectOf(context: Context, name?: string): Subject {
   let profile: ReturnType<Subject["profile"]> | undefined;
   let service: ReturnType<Subject["service"]> | undefined;
   const find = () => (name === undefined ? context.profiles.active() : context.profiles.named(name));
-  const connect = async () => context.connect(await (profile ??= find()), { timeoutMs: limitMs });
+  const connect = async () => context.connect(await (profile ??= find()), { timeoutMs: requestTimeoutMs });
   return { context, profile: () => (profile ??= find()), service: () => (service ??= connect()) };
 }
 
@@ -91,7 +89,8 @@ async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Di
     const { diagnoses, failure } = await runCheck({ name, run }, subject);
     if (name === "service" && failure?.kind === "unreachable") missing = ["address", "credential"];
     if (name === "service" && failure?.kind === "auth") missing = ["credential"];
-    // Report a failure that affects several checks once; the other checks say "not checked".
+    // Checks share the promises of the profile and the service, so several checks can fail with the same Failure:
+    // report it once.
     const first = failure && reported.get(failure);
     rows.push(...(first ? [notChecked(name, first)] : diagnoses));
     if (failure && !first) reported.set(failure, diagnoses[0]!);
@@ -99,7 +98,7 @@ async function runChecks(subject: Subject, checks: readonly Check[]): Promise<Di
   return rows;
 }
 
-/** Replaces the home folder by `~`, also in paths quoted for a shell, so that reports do not contain the user's name. */
+/** The home folder is replaced by `~`, also in quoted paths, because its name can contain the user's name. */
 function withoutHome<Row extends Diagnosis>(row: Row, home: string): Row {
   if (home.length < 2) return row;
   const hidden = (text: string): string => text.replaceAll(`'${home}/`, "~/'").replaceAll(`${home}/`, "~/");
@@ -115,7 +114,6 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
   };
 }
 
-/** Runs a check. If it fails, its failure is a finding, and the other checks continue. */
 async function runCheck(
   { name, run }: Check,
   subject: Subject,
@@ -135,7 +133,6 @@ async function runCheck(
   }
 }
 
-/** The message of a failed system call, which is a finding; undefined for another error. */
 function systemWords(error: unknown): string | undefined {
   return error instanceof Error && "syscall" in error
     ? `The operating system refused a call: ${error.message}`

@@ -1,4 +1,4 @@
-// The checks of `integ doctor` and their findings. Findings contain no secret: people paste them into tickets.
+// A finding of `integ doctor` contains no secret, because people paste findings into tickets.
 import type { Service } from "../../api/connect.ts";
 import type { Advice, NextCommand, NextStep } from "../../next-step.ts";
 import type { Context } from "../../context.ts";
@@ -8,12 +8,12 @@ export interface Diagnosis {
   readonly check: string;
   readonly status: "ok" | "warning" | "problem";
   readonly message: string;
-  /** The fix; never `integ doctor` itself. */
+  /** The next command to run, never `integ doctor` itself. */
   readonly next: NextCommand | null;
   readonly hint: Advice | null;
 }
 
-/** The profile to check, and its service. Each is loaded when a check first needs it. */
+/** The profile under test. Each method loads its result once, when a check first needs it. */
 export interface Subject {
   readonly context: Context;
   profile(): Promise<ActiveProfile>;
@@ -22,7 +22,7 @@ export interface Subject {
 
 export interface Check {
   readonly name: string;
-  /** The check is skipped if an earlier check found that this does not work. */
+  /** The check is skipped if the `service` check shows that the address or the credential does not work. */
   readonly needs?: "address" | "credential";
   readonly run: (subject: Subject) => Promise<readonly Diagnosis[]>;
 }

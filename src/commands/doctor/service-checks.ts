@@ -1,5 +1,4 @@
-// The checks of `integ doctor` that send requests, without retries: the credential, its permissions, the legacy contract, the token
-// endpoint, its issuer, the published contract.
+// These checks of `integ doctor` send requests, without retries.
 import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
@@ -20,15 +19,13 @@ export const serviceChecks: readonly Check[] = [
   { name: "contract", needs: "address", run: checkContract },
 ];
 
-/** A larger clock difference makes tokens and page tokens look expired. */
+/** A larger difference between the clocks can make valid tokens look expired. */
 const skewLimitMs = 60_000;
 
-/** @returns the attempt if the service accepted the request @throws Failure otherwise, with the next step for this check */
 async function assertAnswered<T>(subject: Subject, what: string, attempt: Attempt<T>): Promise<Answered<T>> {
   if (attempt.kind === "answered") return attempt;
   const step = await remedyOf(subject, attempt);
   const failure = failureOf(attempt, { what, change: false, step });
-  // A refusal of the token endpoint has its own next step: replace it with the step for this check.
   throw step === undefined
     ? failure
     : new Failure(failure.kind, failure.message, {
@@ -39,7 +36,6 @@ async function assertAnswered<T>(subject: Subject, what: string, attempt: Attemp
       });
 }
 
-/** @returns the next step for this check; undefined if the failure's own step applies */
 async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Answered<unknown>>) {
   if (attempt.kind === "refused")
     return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressStep(subject);
@@ -64,7 +60,7 @@ async function newCredential({ context, profile }: Subject): Promise<NextStep> {
   return { hint: `Set ${variables} to a credential of region ${region}.` };
 }
 
-/** One read request checks the address, TLS, the credential and the clock. A 403 shows that the credential is valid. */
+/** A 403 shows that the credential is valid and lacks only a permission. */
 async function checkService(subject: Subject): Promise<Diagnosis[]> {
   const { clock } = subject.context;
   const service = await subject.service();
@@ -95,12 +91,11 @@ const madeUpId = "integ-doctor-no-such-client";
 interface Permission {
   readonly name: string;
   readonly for: string;
-  /** Prefix of the journal operations that need the permission. */
-  readonly operations?: string;
+  readonly operationPrefix?: string;
   readonly request: (subject: Subject) => Promise<Attempt<unknown>>;
 }
 
-/** The permissions that the API document requires for an operation (§4.2 rule 4, §4.3). */
+/** The API document requires these permissions (§4.2 rule 4, §4.3). */
 const permissions: readonly Permission[] = [
   {
     name: "entity:read",
@@ -110,14 +105,14 @@ const permissions: readonly Permission[] = [
   {
     name: "service_account:manage",
     for: "OAuth clients",
-    operations: "oauth_client.",
+    operationPrefix: "oauth_client.",
     request: async (subject) => (await subject.service()).oauthClients.get((await knownClient(subject)) ?? madeUpId),
   },
 ];
 
 /**
- * Checks each permission; a credential need not have all of them. A missing permission is a problem only if an entry of the profile
- * needs it, or if the credential has no permission at all.
+ * A missing permission is a problem only if an entry of the profile needs it, or if the credential has no permission at
+ * all.
  */
 async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   const attempts = await Promise.all(
@@ -128,7 +123,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   for (const { permission, attempt } of attempts) {
     const check = `permission ${permission.name}`;
     if (isForbidden(attempt)) {
-      const isNeeded = missing.length === attempts.length || (await hasEntries(subject, permission.operations));
+      const isNeeded = missing.length === attempts.length || (await hasEntries(subject, permission.operationPrefix));
       rows.push({
         check,
         status: isNeeded ? "problem" : "warning",
@@ -147,14 +142,14 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   return rows;
 }
 
-/** The oldest client in the journal that this account created. With the permission, the service shows even a revoked client. */
+/** The client may be revoked: with the permission, the service shows revoked clients too. */
 async function knownClient(subject: Subject): Promise<string | undefined> {
   let id: string | undefined;
   for await (const { resource_id } of entriesOf(subject, "oauth_client.create")) id = resource_id ?? id;
   return id;
 }
 
-/** The finding for a 404, which means an unknown client or no OAuth access (§7). */
+/** A 404 means that the client is unknown or that OAuth access is not enabled (§7). */
 async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagnosis> {
   const id = await knownClient(subject);
   if (id !== undefined)
@@ -164,7 +159,7 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
       message: `not known: client ${id}, which integ created, is not found (404)`,
       ...todo({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
     };
-  // The profile's client has fetched a token, which proves that OAuth access is enabled.
+  // A profile with client credentials has already fetched a token, which proves that OAuth access is enabled.
   const { kind } = await (await subject.profile()).credential();
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
   return ok(
@@ -177,24 +172,23 @@ function isForbidden(attempt: Attempt<unknown>): boolean {
   return attempt.kind === "refused" && attempt.status === 403;
 }
 
-async function hasEntries(subject: Subject, operations: string | undefined): Promise<boolean> {
-  if (operations === undefined) return false;
-  for await (const _ of entriesOf(subject, operations)) return true;
+async function hasEntries(subject: Subject, operationPrefix: string | undefined): Promise<boolean> {
+  if (operationPrefix === undefined) return false;
+  for await (const _ of entriesOf(subject, operationPrefix)) return true;
   return false;
 }
 
-/** Entries of the profile's account, the newest first. @param operations prefix of their operations */
-async function* entriesOf({ context, profile }: Subject, operations: string): AsyncGenerator<Entry> {
+async function* entriesOf({ context, profile }: Subject, operationPrefix: string): AsyncGenerator<Entry> {
   const { name, baseUrl } = await profile();
   const own = await entriesOfProfile(context, name);
   for await (const entry of (await context.journal()).each({ ...own, all: true }))
-    if (entry.operation.startsWith(operations) && entry.base_url === baseUrl) yield entry;
+    if (entry.operation.startsWith(operationPrefix) && entry.base_url === baseUrl) yield entry;
 }
 
-/** Checks the exchange, the bearer token and the organization id together: the API cannot check them separately (§4.4, §5.3). */
+/** The API cannot check the token exchange, the bearer token and the organization id separately (§4.4, §5.3). */
 async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   const profile = await subject.profile();
-  // Another check reports a missing organization id.
+  // The profile check reports a missing organization id.
   if (profile.organizationId === undefined) return [];
   const check = "legacy contract";
   try {
@@ -234,7 +228,10 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   };
 }
 
-/** Requests a token with the profile's client credentials; for an API key, with made-up ones, which a token endpoint refuses (RFC 6749 §5.2). */
+/**
+ * For an API key, integ sends made-up client credentials, which a token endpoint refuses with 400 or 401 (RFC 6749
+ * §5.2).
+ */
 async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const { name, oauth, ...profile } = await subject.profile();
   if (oauth === undefined) return [];
@@ -272,7 +269,9 @@ function codeOf({ problem }: Extract<Attempt<unknown>, { kind: "refused" }>): st
   return problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
 }
 
-/** Checks that the configured issuer names the token endpoint (§5.2 rule 3), if the issuer publishes its metadata. */
+/**
+ * Compares the token endpoint and the client authentication of the profile with the issuer's metadata (§5.2 rule 3).
+ */
 async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const { name } = await subject.profile();
   const attempt = await (await subject.service()).tokens.compareIssuer();

@@ -60,7 +60,6 @@ export const command = defineVerb({
   },
 });
 
-/** The failure of a claim, which also says that the secret is kept. */
 function stillKept(error: unknown): unknown {
   if (!(error instanceof Failure) || error.kind === "undelivered") return error;
   const meaning = `${error.details.meaning ?? ""} The secret is still kept.`.trim();
@@ -75,7 +74,7 @@ async function showClaim(context: Context, entry: Entry, typed: SecretOptions): 
   await showSteps(context, [...deliverySteps(destination), { what: `destroy the copy that is kept for ${entry.id}` }]);
 }
 
-/** Refuses a secret whose client id is not known yet: a profile needs the client id too. */
+/** A profile needs the client id, which an incomplete response may lack. */
 function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   if (kind !== "oauth_client" || clientId !== undefined) return;
   const message = "The response that contained the secret was incomplete: its client id is not known yet.";
@@ -85,7 +84,7 @@ function refuseUnnamed(entry: Entry, { kind, clientId }: OneTimeSecret): void {
   });
 }
 
-/** If the entry has several destinations, marks typed files that no longer contain the secret for another delivery. */
+/** Marks a typed file that no longer contains the secret as failed, so that the claim delivers to it again. */
 async function markLostDeliveries(
   context: Context,
   lease: EntryLease,
@@ -110,7 +109,6 @@ function placesWithSecret({ destination }: Entry): SingleRecord[] {
   return destination.places.filter(({ state }) => state === "delivered").map(({ at }) => at);
 }
 
-/** Prints the receipt, the destinations and the next step after a claim. */
 async function reportClaim(
   context: Context,
   entry: Entry,
@@ -129,11 +127,11 @@ async function reportClaim(
   if (place) context.output.note(place);
   if (isUnnamed(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
-  // A rotation revokes its old credential only after the new one is delivered.
+  // The rotation waits for this delivery before it revokes the old credential.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
 }
 
-/** The entry whose secret is kept: the creation of a rotation, the entry that replaced this one, or this entry itself. */
+/** The secret can belong to the creation of a rotation or to the entry that replaced this one. */
 async function entryWithSecret(journal: Journal, entry: Entry): Promise<Entry> {
   const [creation] = await journal.select({ states: ["undelivered"], parent: entry.id });
   const ids = entry.replaced_by === null ? [] : [entry.replaced_by];
@@ -153,7 +151,6 @@ async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSe
   });
 }
 
-/** Refuses the kept secret of a client or key that was revoked or must not be used. */
 function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
   if (state !== "replaced" && state !== "unusable") return;
   const what = resource_id ?? "what the entry made";
@@ -164,9 +161,8 @@ function refuseRevoked({ id, state, resource_id, replaced_by }: Entry): void {
 }
 
 /**
- * Refuses a kept secret that no longer works: its client or key was revoked, or the key was rotated in place after the secret was
- * kept. Warns if a rotation in place may have changed the secret.
- * @throws Failure `unusable`
+ * The kept secret no longer works after a revocation, or after a rotation in place that is newer than the copy. Any
+ * other attempted rotation in place causes only a warning.
  */
 async function refuseOutdated(context: Context, { id, resource_id, base_url, created_at, updated_at }: Entry) {
   if (resource_id === null) return;
@@ -175,7 +171,7 @@ async function refuseOutdated(context: Context, { id, resource_id, base_url, cre
   const rotation = others.find(({ operation, detail, attempts, created_at: since }) => {
     return operation === "access_key.rotate" && detail.mode === "in_place" && attempts > 0 && since > created_at;
   });
-  const isReplaced = rotation !== undefined && hasHappened(rotation) && rotation.created_at > updated_at;
+  const isReplaced = rotation !== undefined && isRotationConfirmed(rotation) && rotation.created_at > updated_at;
   const by = others.find((other) => revokedBy(other) === resource_id) ?? (isReplaced ? rotation : undefined);
   if (by !== undefined)
     throw new Failure("unusable", `The secret of ${id} no longer works: ${resource_id} was changed by ${by.id}.`, {
@@ -187,8 +183,7 @@ async function refuseOutdated(context: Context, { id, resource_id, base_url, cre
     context.output.warn(`${resource_id} was rotated again by ${rotation.id}: this secret may no longer work.`);
 }
 
-/** True if the service has certainly rotated the key, so that earlier secrets no longer work. */
-function hasHappened({ state }: Entry): boolean {
+function isRotationConfirmed({ state }: Entry): boolean {
   return state === "done" || state === "undelivered" || state === "secret_lost";
 }
 

@@ -1,4 +1,3 @@
-// The destinations of an entry's secret, and the state of each delivery.
 import { type Entry, isSettled } from "../../journal/entry.ts";
 import type { EntryDestination } from "../../journal/entry-destination.ts";
 import type { Journal } from "../../journal/journal.ts";
@@ -9,9 +8,8 @@ import { describeDestination, type DestinationProgress, isSamePlace } from "../.
 interface DeliveryRow {
   readonly address: string;
   readonly state: DestinationProgress["state"];
-  /** Evidence of the delivery; null without a delivery. */
   readonly proof: string | null;
-  /** Time of the delivery or its failure, ISO 8601 UTC. */
+  /** Time of the delivery or of its failure, ISO 8601 in UTC; null if neither is recorded. */
   readonly at: string | null;
 }
 
@@ -26,7 +24,7 @@ export const deliveriesView: ListView = {
   plural: "destinations",
 };
 
-/** The deliveries of an entry's secret. For a rotation, the entry of its creation records the deliveries. */
+/** For a rotation, the entry of its creation records the deliveries. */
 export async function deliveriesOf(journal: Journal, entry: Entry): Promise<DeliveryRow[]> {
   const delivering = (await creationOf(journal, entry)) ?? entry;
   const steps = await journal.history(delivering.id);
@@ -51,7 +49,7 @@ async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undef
   return currentChild(journal, entry);
 }
 
-/** The state of each destination. The entry records it for several destinations; for a single one, it follows from the entry's state. */
+/** An entry with one destination records no progress: the entry's state determines it. */
 function progressIn(
   { destination, state }: { readonly destination?: EntryDestination | null | undefined; readonly state: string },
   { differs }: Entry["detail"],

@@ -1,4 +1,3 @@
-// The accounts that a recovery uses to finish its entries.
 import type { Recovered } from "../../operations/recovery.ts";
 import type { Account } from "../../operations/workbench.ts";
 import { type Entry, mayHaveArrived } from "../../journal/entry.ts";
@@ -6,30 +5,24 @@ import { placesOf, type SecretOptions } from "../../secrets/destination.ts";
 
 interface SharedAccount {
   readonly account: Promise<Account>;
-  /** Number of entries that got this account. */
   uses: number;
 }
 
 /**
- * Shares one credential and one token between all interrupted creations of an account, so that a thousand creations do not
- * request a thousand tokens. A change that may replace a credential gets a new account, and so do the creations after it.
+ * Interrupted creations of one account share a credential and a token, so that a thousand creations do not request a
+ * thousand tokens. After a change that may replace a credential, later creations get a new account.
  */
 export class EntryAccounts {
   readonly #find: (entry: Entry) => Promise<Account>;
   readonly #typed: SecretOptions;
-  /** Shared accounts by `nameOfAccount`. */
   readonly #shared = new Map<string, SharedAccount>();
-  /** Shared accounts by the id of the entry that got the account. */
   readonly #byEntry = new Map<string, SharedAccount>();
-  /** Ids of entries that the service refused with a shared account. */
+  /** Ids of the entries that the service refused with a shared account. */
   readonly #withOwnAccount = new Set<string>();
-  /** Names of accounts that the service refused with a new token too. */
+  /** Names of the accounts that the service refused with a new token too. */
   readonly #refused = new Set<string>();
 
-  /**
-   * @param find returns a new account without a token; throws Failure if there is none
-   * @param typed the typed destinations, which replace the entries' own
-   */
+  /** `find` must return a new account without a token. */
   constructor(find: (entry: Entry) => Promise<Account>, typed: SecretOptions) {
     this.#find = find;
     this.#typed = typed;
@@ -72,7 +65,6 @@ export class EntryAccounts {
   }
 }
 
-/** True for a creation whose secret replaces no profile's credential. */
 function keepsCredentials({ operation, destination }: Entry, typed: SecretOptions): boolean {
   const places = [...typed.to, ...placesOf(destination)];
   return operation.endsWith(".create") && places.every(({ kind }) => kind !== "profile");

@@ -43,7 +43,6 @@ async function* linesOf(context: Context, reportCount: (entries: number) => void
   reportCount(entries);
 }
 
-/** Writes a new file, which gets its name only when it is complete. @throws Failure `usage` if the file exists */
 async function writeTo(path: string, context: Context): Promise<number> {
   let entries = 0;
   try {

@@ -50,7 +50,7 @@ export const command = defineVerb({
 });
 
 /**
- * Asks, then destroys the kept copy of a finished entry. The copy may be the only one, or left by a crash.
+ * The kept copy of a finished entry may be the only copy of the secret, or a crash left it.
  * @returns false if there is no copy
  */
 async function destroyCopy(context: Context, { id, operation, resource_id }: Entry): Promise<boolean> {

@@ -37,7 +37,8 @@ export const command = defineVerb({
     const { profile } = context.settings;
     const own = await entriesOfProfile(context, profile);
     const filter = { ...own, ...filterOf(context, options) };
-    // Unfinished entries are few: read them first, to find out what each needs on this machine. Longer lists are read page by page.
+    // Unfinished entries are few, so they are read first to find what each entry needs on this machine. Longer lists
+    // are read page by page.
     const { all, state: states } = options;
     const open = states?.filter((state) => !isSettled(state));
     const due = open?.length === 0 ? [] : await journal.select({ ...filter, all: false, states: open });

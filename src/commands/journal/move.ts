@@ -78,7 +78,8 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
 
 async function copy(from: Journal, target: Journal, secrets: readonly string[]): Promise<Merged> {
   const merged = await target.merge(from.records(), { isMove: true });
-  // Copy only secrets of unfinished entries of the target: after an earlier attempt, a secret may have been claimed there.
+  // `select` returns only unfinished entries: after an earlier attempt, a secret may already have been claimed from the
+  // target.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
   for (const { id } of open) {
     const ciphertext = await from.escrow?.get(id);
@@ -92,7 +93,7 @@ async function copy(from: Journal, target: Journal, secrets: readonly string[]):
   });
 }
 
-/** Rethrows. Removes the old journal's new mark, unless the entries may have arrived: then both journals would accept changes. */
+/** The mark stays if the entries may have arrived in the target: without it, both journals would accept changes. */
 async function unmarkAndThrow(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
   const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;
@@ -109,7 +110,6 @@ async function unmarkAndThrow(error: unknown, from: Journal, before: Moved | und
   });
 }
 
-/** Ids of unfinished entries whose secret is encrypted in the journal. @throws Failure `usage` if the target is a file */
 async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
   const kept = from.escrow === undefined ? [] : [...(await from.escrow.ids())];
   const ids = kept.length === 0 ? [] : (await from.select({ ids: kept })).map(({ id }) => id);
@@ -123,20 +123,18 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 }
 
 /**
- * Refuses a target whose entries were moved, unless they were moved to `from`, or `from` has all of them.
- * @param about.mark the mark of the target
- * @param about.isDone the entries of `from` were moved too; then a target whose own move is finished is refused
+ * Refuses a target whose entries were moved, unless they were moved to `from` or `from` has all of them. If the entries
+ * of `from` were moved too (`isDone`), the target's own move must be unfinished.
  */
 async function assertNotElsewhere(
   from: Journal,
   target: Journal,
   { mark, isDone }: { readonly mark: Moved; readonly isDone: boolean },
 ): Promise<void> {
-  const isOurs = mark.to === from.path || (await hasAll(from, target));
+  const isOurs = mark.to === from.path || (await hasAllRecordsOf(from, target));
   if (!isOurs || (isDone && !mark.isUnfinished)) throw usedElsewhere(from, { path: target.path, mark: mark.to });
 }
 
-/** The failure for a target whose entries are in use in another journal. */
 function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; readonly mark: string }): Failure {
   return new Failure(
     "usage",
@@ -148,8 +146,7 @@ function usedElsewhere(from: Journal, { path, mark }: { readonly path: string; r
   );
 }
 
-/** True if the journal has every record of the other journal. */
-async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
+async function hasAllRecordsOf(journal: Journal, other: Journal): Promise<boolean> {
   const here = new Map<string, EntryRecords["records"]>();
   for await (const { id, records } of journal.records()) here.set(id, records);
   for await (const { id, records } of other.records())
@@ -157,7 +154,6 @@ async function hasAll(journal: Journal, other: Journal): Promise<boolean> {
   return true;
 }
 
-/** Ids of entries that are missing or incomplete in the target. */
 async function differences(from: Journal, target: Journal): Promise<string[]> {
   const digest = (records: EntryRecords["records"]): string =>
     recordHash(records.map(({ content }) => recordHash(content)).join(""));

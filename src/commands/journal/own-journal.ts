@@ -1,10 +1,9 @@
-// This machine's journal file while another journal is in use.
 import { join } from "node:path";
 import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
-/** @returns the journal file of this machine; undefined if it has no entries, or they were moved elsewhere */
+/** Returns undefined if the journal file of this machine has no entries, or if a finished move took them elsewhere. */
 export async function ownJournal(context: Context): Promise<Journal | undefined> {
   const journal = await context.journalAt(join(context.settings.stateDir, "journal.ndjson"));
   if ((await journal.count()) === 0 || (await journal.condition()).moved?.isUnfinished === false) return undefined;
@@ -13,11 +12,10 @@ export async function ownJournal(context: Context): Promise<Journal | undefined>
 
 export interface HiddenEntries {
   readonly words: string;
-  /** The command that moves the entries to the journal in use. */
   readonly move: NextCommand;
 }
 
-/** @returns this machine's entries that the journal in use does not show; undefined if there are none */
+/** Hidden entries are in this machine's journal file while another journal is in use. */
 export async function hiddenEntries(context: Context, used: string): Promise<HiddenEntries | undefined> {
   const own = await ownJournal(context);
   if (own === undefined || own.path === used) return undefined;

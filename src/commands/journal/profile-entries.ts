@@ -1,8 +1,10 @@
-// Refuses the name of an unknown profile: an empty list would suggest that nothing is unfinished.
 import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
 
-/** @throws Failure `usage` if the chosen profile is neither configured nor in the journal */
+/**
+ * An empty list for an unknown profile would suggest that it has no unfinished changes.
+ * @throws Failure `usage` if the profile is neither configured nor in the journal
+ */
 export async function assertProfileKnown({ settings, profiles }: Context, journal: Journal): Promise<void> {
   const { profile } = settings;
   if (profile === undefined || profile === "env") return;

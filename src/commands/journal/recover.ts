@@ -74,7 +74,7 @@ export const command = defineVerb({
     const shown = context.output.report({ ...entriesView, empty: "No unfinished changes." });
     const replaces = options.replaceLostSecret === true;
     const { revoke: revokes } = options;
-    if (revokes !== undefined) refuseUnnamed(ids);
+    if (revokes !== undefined) assertOneId(ids);
     const requested = { options: secretOptionsOf(options), isNamed: ids.length > 0, replaces };
     refuseSharedDestination(entries, requested);
     await refuseInvalidStore(context, requested.options);
@@ -83,7 +83,7 @@ export const command = defineVerb({
         isEnded: options.now === true,
         replaces: replaces || revokes !== undefined,
       });
-    for (const entry of entries) await refuseWithoutProfile(journal, entry, requested);
+    for (const entry of entries) await refuseProfileLockout(journal, entry, requested);
     const taken = new TakenPlaces();
     const benches = new Map<string, Workbench>();
     const accounts = new EntryAccounts((entry) => accountOf(context, entry), requested.options);
@@ -104,7 +104,7 @@ export const command = defineVerb({
       isOptional: ({ profile }) => ids.length === 0 && profile === "env",
       mayTryAgain: (ended) => accounts.retryWithOwnAccount(ended),
       benchFor: async (entry) => {
-        // A waiting entry or a kept secret may need no request, and so no credential.
+        // The recovery of a waiting entry or of a kept secret may need no request, and so no credential.
         const needsNoRequest = entry.state === "waiting" || entry.state === "undelivered";
         const missing = await (needsNoRequest ? missingAccount : missingFor)(context, entry);
         if (missing !== undefined) throw missing;
@@ -117,7 +117,7 @@ export const command = defineVerb({
       releaseSettled(context, { ids: results.map(({ entry }) => entry.id), newestCount: 1000 }),
     );
     const all = (await cleanUp(context, () => withReplacements(journal, results))) ?? results;
-    const made = (await cleanUp(context, () => madeFor(journal, results, startedAt))) ?? [];
+    const made = (await cleanUp(context, () => creationsFor(journal, results, startedAt))) ?? [];
     await print(context, shown, all);
     await cleanUp(context, () => reportDeliveries(context, benches, all));
     if (results.length + made.length > 1) context.output.ending(`Recovered: ${countsOf(results, made)}.`);
@@ -142,7 +142,7 @@ async function showPlanned(
   return showSteps(context, steps);
 }
 
-/** Number of entries to recover at the same time; equals the default of `apply --parallel`. */
+/** The default of `apply --parallel` is the same number. */
 const parallelEntries = 4;
 
 interface Progress {
@@ -150,7 +150,6 @@ interface Progress {
   readonly done: () => void;
 }
 
-/** The live table of the recovery, with a row for each entry. */
 function progressOf(context: Context, entries: readonly Entry[]): Progress {
   const table = context.output.liveTable(
     "Recovering",
@@ -165,20 +164,17 @@ function progressOf(context: Context, entries: readonly Entry[]): Progress {
   };
 }
 
-/** The result for an entry's row: `skipped`, or the entry's state and the message of its failure. */
 function resultWords({ entry, failure, isSkipped }: Recovered): string {
   if (isSkipped === true) return "skipped";
   return failure === undefined ? entry.state : `${entry.state}: ${failure.message}`;
 }
 
-/** The finished creations for these entries: the new credentials of rotations, and replacements of lost secrets. */
-async function madeFor(journal: Journal, results: readonly Recovered[], since: string): Promise<Entry[]> {
+async function creationsFor(journal: Journal, results: readonly Recovered[], since: string): Promise<Entry[]> {
   const ids = new Set<string | null>(results.map(({ entry }) => entry.id));
   const done = await journal.select({ states: ["done"], since });
   return done.filter((one) => one.operation.endsWith(".create") && (ids.has(one.parent) || ids.has(one.replaces)));
 }
 
-/** `2 done, 1 waiting, 1 failed, 1 created` */
 function countsOf(results: readonly Recovered[], { length: created }: readonly Entry[]): string {
   const counts = new Map<string, number>();
   for (const { entry, failure, isSkipped } of results) {
@@ -189,10 +185,6 @@ function countsOf(results: readonly Recovered[], { length: created }: readonly E
   return [...counts].map(([end, count]) => `${count} ${end}`).join(", ");
 }
 
-/**
- * Refuses one destination for several entries: the last secret would replace the others.
- * @throws Failure `usage` before anything is sent
- */
 function refuseSharedDestination(entries: readonly Entry[], requested: RecoveryOptions): void {
   const open = entries.filter(({ state, operation }) => !isSettled(state) && !operation.endsWith(".revoke"));
   for (const option of requested.options.to) {
@@ -213,8 +205,7 @@ function refuseSharedDestination(entries: readonly Entry[], requested: RecoveryO
   }
 }
 
-/** @throws Failure `usage` if the new secret of a profile's own credential would go elsewhere and lock out the profile */
-async function refuseWithoutProfile(journal: Journal, entry: Entry, { options: { to }, isNamed }: RecoveryOptions) {
+async function refuseProfileLockout(journal: Journal, entry: Entry, { options: { to }, isNamed }: RecoveryOptions) {
   if (!isNamed || to.length === 0) return;
   const { id, operation, state, profile, destination } = await rootOf(journal, entry.id);
   const isRotation = operation.endsWith(".rotate") && !isSettled(state);
@@ -226,13 +217,12 @@ async function refuseWithoutProfile(journal: Journal, entry: Entry, { options: {
   });
 }
 
-/** @throws Failure `usage` for an invalid address of a store, before anything is sent */
+/** `secrets.destination` throws Failure `usage` for an invalid address, before anything is sent. */
 async function refuseInvalidStore({ secrets }: Context, { to }: SecretOptions): Promise<void> {
   const stores = to.filter(({ kind }) => kind === "store");
   if (stores.length > 0) await secrets.destination({ to: stores }, async () => {});
 }
 
-/** @throws Failure `usage` if `--now` is used without an id, or for an entry without an active overlap */
 function refuseWithoutOverlap(entries: readonly Entry[], ids: readonly string[]): void {
   if (ids.length === 0)
     throw new Failure("usage", "--now ends the overlap of a rotation that is named.", {
@@ -247,8 +237,7 @@ function refuseWithoutOverlap(entries: readonly Entry[], ids: readonly string[])
   });
 }
 
-/** @throws Failure `usage` unless `--revoke` is used with exactly one entry */
-function refuseUnnamed(ids: readonly string[]): void {
+function assertOneId(ids: readonly string[]): void {
   if (ids.length === 1) return;
   throw new Failure("usage", "--revoke is for one entry that is named.", {
     meaning: "Nothing was sent.",
@@ -260,7 +249,7 @@ async function selectedEntries(context: Context, ids: readonly string[]): Promis
   const journal = await context.journal();
   if (ids.length > 0) return Promise.all(ids.map((id) => journal.find(id)));
   const open = await journal.select(await entriesOfProfile(context, context.settings.profile));
-  // Leave out the steps of an unfinished entry: its recovery finishes them.
+  // The recovery of an unfinished entry also finishes its steps, so the steps are left out.
   const openIds = new Set(open.map(({ id }) => id));
   return open.filter(({ parent }) => parent === null || !openIds.has(parent));
 }
@@ -281,17 +270,14 @@ async function destinationOf(
   return taken.exclusive(place, entry.parent ?? entry.id);
 }
 
-/**
- * Checks the typed destinations before the entry changes, so that a refusal leaves the entry as it was.
- * @throws Failure if a typed destination that the entry does not record cannot take a secret
- */
+/** Checks the typed destinations before the entry changes, so that a refusal leaves the entry unchanged. */
 async function checkTyped({ secrets, settings }: Context, entry: Entry, options: SecretOptions): Promise<void> {
   const places = placesOf(entry.destination);
   for (const option of options.to) {
     if (places.some((place) => isOptionFor(option, place, settings.cwd))) continue;
     const destination = await secrets.destination({ ...options, to: [option] }, async () => {});
     await destination.check();
-    // Files and commands are not prepared here: a crash would leave behind the space that they reserve.
+    // A file is not prepared here: a crash would leave behind the space that the preparation reserves.
     if (option.kind !== "profile" && option.kind !== "store") continue;
     try {
       await destination.prepare(entry.id);
@@ -309,7 +295,6 @@ function questionOf({ operation, resource_id, detail, profile, region }: Entry):
   return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 
-/** Adds the entries that replaced the recovered ones. */
 async function withReplacements(journal: Journal, results: readonly Recovered[]): Promise<Recovered[]> {
   const listed = new Set<string | null>([null, ...results.map(({ entry }) => entry.id)]);
   const all: Recovered[] = [];

@@ -1,5 +1,5 @@
-// Chooses the destination for the secret of an unfinished entry: the recorded one, unless the user names the entry by its id and types
-// another one. For other entries, typed destinations apply only if the entry records none.
+// Chooses the destination of an unfinished entry's secret: the recorded one or, if the user names the entry by its id,
+// the typed one.
 import { resolve } from "node:path";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -19,15 +19,14 @@ import { type Advice } from "../../next-step.ts";
 
 export interface RecoveryOptions {
   readonly options: SecretOptions;
-  /** True if the user named the entry by its id: then the options are for this entry. */
+  /** True if the user named the entry by its id; then typed destinations replace the recorded one. */
   readonly isNamed: boolean;
   readonly replaces: boolean;
 }
 
 /**
- * The secret options for one entry. For an unnamed entry, a recorded file, profile or store takes precedence, and a recorded
- * command must be the typed one.
- * @returns undefined if the typed command is not the recorded one; use `refusingDestination` then
+ * If the user did not name the entry, its recorded file, profile or store takes precedence over typed destinations.
+ * @returns undefined if `refusingDestination` must be used, because the recorded command was not typed
  */
 export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions): SecretOptions | undefined {
   const record = entry.destination;
@@ -45,16 +44,14 @@ export function optionsFor(entry: Entry, { options, isNamed }: RecoveryOptions):
   return isAnotherCommand(record, options) ? undefined : options;
 }
 
-/** The secret options for a claim: the typed destinations, the missing ones of several, or the recorded profile or store. */
 export function claimOptions({ destination }: Entry, typed: SecretOptions): SecretOptions {
   if (destination?.kind === "several") return { ...typed, remembered: destination };
-  // By default, the secret goes to the recorded profile or store, not to the screen.
+  // Without typed destinations, the secret goes to the recorded profile or store and not to the screen.
   const isRemembered = destination?.kind === "store" || destination?.kind === "profile";
   const option = isRemembered && typed.to.length === 0 ? describeDestination(destination).option : undefined;
   return option ? { ...typed, to: [option] } : typed;
 }
 
-/** True if an option names this destination. @param cwd base of relative paths */
 export function isOptionFor(option: DestinationOption, place: SingleRecord, cwd: string): boolean {
   switch (option.kind) {
     case "file":
@@ -73,7 +70,6 @@ function isAnotherCommand(record: RecordOf<"command">, { to }: SecretOptions): b
   return commands.length > 0 && !commands.some((option) => isOptionFor(option, record, ""));
 }
 
-/** The note that an entry ignores typed destinations; undefined if it ignores none. */
 export function ignoredNote(
   entry: Entry,
   { options: { to }, isNamed }: RecoveryOptions,
@@ -88,7 +84,7 @@ export function ignoredNote(
   return `${id}: its secret goes to ${namesOf(own)}, the original destination. To send it elsewhere, name the entry (integ journal recover ${id} …).`;
 }
 
-/** A destination that refuses every use, so that integ sends nothing while the command for the secret is unknown. */
+/** This destination refuses every use, so that integ sends nothing while the command for the secret is unknown. */
 export function refusingDestination(entry: Entry, { options, replaces }: RecoveryOptions): Destination {
   const what = options.to.some(({ kind }) => kind === "command")
     ? "Its secret goes to another command, or in another format."
@@ -103,7 +99,7 @@ export function refusingDestination(entry: Entry, { options, replaces }: Recover
   return { isStdout: false, record, check: refuse, prepare: refuse, deliver: refuse, release: async () => {} };
 }
 
-/** The recorded destination with the typed flags; `--force` applies to it unless destinations were typed. */
+/** `--force` applies to the recorded destination only if no destination was typed. */
 function rememberedOptions(place: DestinationOption, options: SecretOptions, isTyped: boolean): SecretOptions {
   const { as, force = false, ...rest } = options;
   if (isTyped || place.kind === "command") return { ...rest, to: [place] };

@@ -1,4 +1,4 @@
-// Each destination takes at most one secret per command.
+// Within one command, two entries cannot deliver to the same file, profile or store.
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import {
@@ -12,7 +12,6 @@ import {
 export class TakenPlaces {
   readonly #taken: { readonly place: SingleRecord; readonly by: string }[] = [];
 
-  /** Wraps a destination so that it refuses a secret if this command delivers another entry's secret there. */
   exclusive(destination: Destination, entry: string): Destination {
     const refuse = (): void => {
       const places = placesOf(destination.record);
@@ -38,7 +37,8 @@ export class TakenPlaces {
       prepare: async (work, preparation) => {
         refuse();
         const record = await destination.prepare(work, preparation);
-        // The entry records the destination now, so that a later command may deliver to it.
+        // From now on the entry records the destination, so a later command may deliver there even if this command
+        // fails.
         this.#take(destination, entry);
         return record;
       },

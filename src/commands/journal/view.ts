@@ -15,7 +15,6 @@ const columns = [
   { path: "next_step", heading: "next step", kind: "command" },
 ] as const;
 
-/** The process that works on an entry: shown for a shared journal. */
 const holderColumns = [
   { path: "holder.user", heading: "held by" },
   { path: "holder.host", heading: "on" },
@@ -43,7 +42,7 @@ export const entryView: ResourceView = {
   nulls: [],
 };
 
-/** Fields of docs/design/journal.md that have no column. */
+/** These fields can be chosen with `--fields` but have no column. */
 const further = ["object", "replaces", "replaced_by", "parent", "policy_name", "policy_id", "needs", "untrusted"].map(
   (path) => ({
     path,
@@ -60,7 +59,7 @@ export const entriesView: ListView = {
 
 export const sharedEntriesView: ListView = { ...entriesView, columns: [...columns, ...holderColumns] };
 
-/** The warning for entries with an untrusted record. @param ids the first of them @param count the number of all */
+/** `ids` may be only the first of `count` entries. */
 export function untrustedWords(ids: readonly string[], count = ids.length): string {
   const [id] = ids;
   if (count === 1)
@@ -83,13 +82,12 @@ export const historyView: ListView = {
   plural: "steps",
 };
 
-/** The view of a receipt, as in the command that created the secret. */
 export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<ResourceView> {
   if (kind === "access_key") return (await import("../keys/keys.ts")).accessKeyView;
   return (await import("../oauth-clients/clients.ts")).oauthClientView;
 }
 
-/** The request's JSON unchanged (large integers and key order included); other text as a string. */
+/** Valid JSON stays text, because parsing it would round large integers. */
 function requestJson(text: string): string {
   if (text === "") return "null";
   try {
@@ -100,22 +98,20 @@ function requestJson(text: string): string {
   return text;
 }
 
-/** Facts about an entry that its record does not contain. */
 export interface EntryExtras {
-  /** A record has no valid HMAC: integ sends no request for the entry, but the entry still blocks other changes. */
+  /**
+   * A record of the entry has no valid HMAC, so integ sends no request for the entry. The entry still blocks other
+   * changes.
+   */
   readonly isUntrusted?: boolean | undefined;
   readonly holder?: object | undefined;
-  /** The step that this machine needs before the entry's own next step. */
+  /** This machine must do this step before the entry's own next step. */
   readonly first?: { readonly needs: string | undefined; readonly command: NextCommand | null } | undefined;
   readonly destinations?: readonly object[] | undefined;
   readonly history?: readonly object[] | undefined;
 }
 
-/**
- * The entry as in `journal list --json`: the keys of docs/design/journal.md in that order, then `due_at`, `replaces`,
- * `replaced_by`, `parent`, `policy_name`, `policy_id`, `needs`, `untrusted`, `holder`, `destinations` and `history` if set.
- * `request` is the exact body.
- */
+/** The keys keep the order of docs/design/journal.md, and `request` is the exact body. */
 export function publicEntry(entry: Entry, { first, isUntrusted, ...rest }: EntryExtras = {}): string {
   const before = {
     id: entry.id,

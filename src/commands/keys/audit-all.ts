@@ -1,4 +1,3 @@
-// Audits a list of keys: applies the rules to each key, and the waivers to the findings.
 import {
   type AuditInput,
   type Finding,
@@ -11,9 +10,8 @@ import {
 import { applyWaivers, type Waived, type Waiver } from "./audit-waivers.ts";
 
 export interface KeysAudit extends Waived {
-  /** Number of keys in the list. */
   readonly keys: number;
-  /** Number of judged keys, without revoked keys and keys with an undocumented status. */
+  /** Revoked keys and keys with an undocumented status are not counted. */
   readonly judged: number;
   readonly unjudged: readonly Unjudged[];
   readonly counts: Readonly<Record<Severity, number>>;
@@ -21,10 +19,7 @@ export interface KeysAudit extends Waived {
 
 type KeyRow = Readonly<Record<string, unknown>>;
 
-/**
- * @param rows the list's rows, of any shape
- * @returns findings grouped by key, the worst key first
- */
+/** The findings are grouped by key, the key with the worst finding first. */
 export function auditKeys(rows: readonly KeyRow[], at: AuditInput, waivers: readonly Waiver[] = []): KeysAudit {
   const keys = rows.flatMap((row, index) => judgeKey(row, index + 1, at) ?? []);
   const findings = keys.toSorted((one, other) => worstOf(one) - worstOf(other)).flatMap((key) => key.findings);

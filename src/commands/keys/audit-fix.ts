@@ -1,5 +1,5 @@
-// `keys audit --fix`: revokes unused keys, and replaces old or expiring keys whose secret has a recorded destination. Asks one
-// question for all fixes, and leaves the other findings to a person.
+// `keys audit --fix` revokes unused keys and replaces old or expiring keys whose secret has a recorded destination. A
+// person must fix the other findings.
 import { type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -16,11 +16,10 @@ import type { Finding, RuleName } from "./audit-rules.ts";
 import { deliveredKeyView, revokedKeyView } from "./keys.ts";
 import { requestOf } from "./replacement.ts";
 
-/** Rules for unused keys. */
 const idleRules: ReadonlySet<RuleName> = new Set(["expired_active", "idle", "never_used"]);
-/** Rules whose findings a replacement with the same properties fixes. */
+/** A replacement with the same properties fixes the findings of these rules. */
 const ageRules: ReadonlySet<RuleName> = new Set(["too_old", "expiring"]);
-/** The same values as in the remedies of `audit-rules.ts`. */
+/** The remedies of `audit-rules.ts` contain the same values. */
 const [overlap, expiresIn] = ["1d", "90d"];
 const waitMs = 60_000;
 
@@ -30,10 +29,10 @@ interface Replacement {
   readonly expiresIn: string | undefined;
 }
 
-/** The fix of each key: a replacement, or undefined for a revocation. */
+/** Each fix by key id; undefined means a revocation. */
 type Fixes = ReadonlyMap<string, Replacement | undefined>;
 
-/** @returns the findings that a person has to fix; none with `isTrial` */
+/** Returns the findings that a person must fix, or none with `isTrial`. */
 export async function fixKeys(
   context: Context,
   findings: readonly Finding[],
@@ -92,18 +91,21 @@ async function fixesOf(context: Context, bench: Workbench, findings: readonly Fi
   return fixes;
 }
 
-/** Skips a key whose properties the API does not show: a person has to give them. */
+/** The API does not show every property of this key, so a person must give the missing ones. */
 function skipUnknownFields(error: unknown): undefined {
   if (error instanceof Failure && error.kind === "usage") return undefined;
   throw error;
 }
 
-/** True if `--fix` revokes the key: it is unused, not new (low severity), and certainly not the caller's own. */
+/** The remedy is this plain command only if the key is certainly not the caller's own. Low severity marks a new key. */
 function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }
 
-/** True if a plain replacement fixes the finding: the caller does not use the key, and no other option is needed. */
+/**
+ * `--update-profile` marks the caller's own key, and advice instead of a command marks a key that may be the caller's
+ * own.
+ */
 function isFixedByReplacement({ rule, key_id, remedy }: Finding): boolean {
   const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
   return ageRules.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");

@@ -1,4 +1,4 @@
-// The audit's rules for an access key (§2.4, §3.2). They use only the key's row in the list, which may lack fields that a rule needs.
+// The audit judges an access key only by its row in the list, which may lack fields that a rule needs (§2.4, §3.2).
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
@@ -6,7 +6,7 @@ import type { Ownership } from "./own-key.ts";
 
 export type Severity = "high" | "medium" | "low";
 
-/** All rules, in the order of a key's findings. */
+/** Findings of one key with the same severity are listed in this order. */
 export const ruleNames = [
   "expired_active",
   "expiring",
@@ -27,36 +27,32 @@ export interface Thresholds {
 
 export interface Finding {
   readonly object: "finding";
-  /** `<rule>:<key id>`, stable: waivers refer to it. */
+  /** `<rule>:<key id>`; waivers refer to the id, so it must stay stable. */
   readonly id: string;
   readonly rule: RuleName;
   readonly severity: Severity;
   readonly key_id: string | null;
   readonly key_name: string | null;
   readonly message: string;
-  /** The command that fixes the finding; advice if no command can. */
   readonly remedy: NextCommand | Advice;
 }
 
-/** A rule that integ could not judge for a key. */
 export interface Unjudged {
   readonly object: "unjudged";
   readonly rule: RuleName;
   readonly key_id: string | null;
   readonly key_name: string | null;
-  /** The missing or invalid field. */
   readonly reason: string;
 }
 
-/** The result for one key, with its worst finding first. */
+/** `findings` starts with the worst finding. */
 export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
-  /** False for an undocumented status. */
+  /** False if the key's status is not documented. */
   readonly isJudged: boolean;
 }
 
-/** The time of an audit, its limits and its caller. */
 export interface AuditInput {
   /** Milliseconds since 1970, by the service's clock. */
   readonly now: number;
@@ -64,7 +60,6 @@ export interface AuditInput {
   readonly caller: Caller;
 }
 
-/** The remedy for one finding. All findings of a key get one merged remedy. */
 type Remedy = "revoke" | "keep" | "narrow" | { readonly replaceWith: readonly string[] };
 
 interface FindingVerdict {
@@ -83,16 +78,16 @@ interface JudgedCase extends KeyAt {
   readonly caller: Caller;
 }
 
-/** The profile that runs the audit: remedies must not lock it out. */
+/** The caller is the profile that runs the audit. A remedy must not lock it out. */
 export interface Caller {
-  /** Its name in a message: `profile prod`. */
+  /** Name for messages, such as `profile prod`. */
   readonly name: string;
   /** True if integ stores the profile's secret and can replace it. */
   readonly isSecretStored: boolean;
   readonly ownership: (id: string) => Ownership;
 }
 
-/** `2 days`, as on other screens; `less than an hour` stays the same in several runs. */
+/** Shorter times are not exact, so that repeated runs print the same message. */
 const whole = (ms: number): string => (ms < 3_600_000 ? "less than an hour" : roundedDuration(ms, true));
 const fine: Verdict = { kind: "fine" };
 
@@ -104,16 +99,12 @@ function unjudged(reason: string): Verdict {
   return { kind: "unjudged", reason };
 }
 
-/**
- * @param row a row of the list, of any shape
- * @param index the position of the row in the list, from 1
- * @returns undefined for a revoked key
- */
+/** `index` is the position of the row in the list, from 1. Returns undefined for a revoked key. */
 export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, at: AuditInput): JudgedKey | undefined {
   const key = readAccessKey(row);
   if (key.status === "revoked") return undefined;
-  // Plain literals, because spread objects take three times as long for a hundred thousand keys, and only a full garbage collection
-  // frees them.
+  // Plain literals are used, because spread objects take three times as long for a hundred thousand keys, and only a
+  // full garbage collection frees them.
   const [key_id, key_name] = [key.id ?? null, key.name ?? null];
   const { now, limits, caller } = at;
   const ownership = key.id === undefined ? "maybe" : caller.ownership(key.id);
@@ -136,7 +127,7 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, 
     unjudgedRules.push({ object: "unjudged", rule, key_id, key_name, reason: verdict.reason });
   }
   const remedies = verdicts.map(({ verdict }) => verdict.remedy);
-  const remedy = verdicts.length === 0 ? noId : mergedRemedy(subject, remedies);
+  const remedy = verdicts.length === 0 ? remedyWithoutId : mergedRemedy(subject, remedies);
   const findings = verdicts.map(({ rule, verdict: { severity, message } }): Finding => {
     const id = `${rule}:${key.id ?? `row-${index}`}`;
     return { object: "finding", id, rule, severity, key_id, key_name, message, remedy };
@@ -146,7 +137,6 @@ export function judgeKey(row: Readonly<Record<string, unknown>>, index: number, 
 
 export const rank: Readonly<Record<Severity, number>> = { high: 0, medium: 1, low: 2 };
 
-/** True if `severity` is as bad as `least`, or worse. */
 export function isAsBadAs(severity: Severity, least: Severity): boolean {
   return rank[severity] <= rank[least];
 }
@@ -155,7 +145,7 @@ function worstFirst(a: Finding, b: Finding): number {
   return rank[a.severity] - rank[b.severity];
 }
 
-/** One line per key and reason, with the rules that could not be judged. @param unjudged grouped by key */
+/** `unjudged` must be grouped by key. */
 export function* unjudgedLines(unjudged: Iterable<Unjudged>): Iterable<string> {
   let rules = new Map<string, string[]>();
   let last: string | undefined;
@@ -174,19 +164,19 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
     yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
-/** §3.2 has two statuses. No rule judges a key with another status, not even with another spelling of these two. */
+/** §3.2 has two statuses. A key with any other text as its status is not judged, even if only the spelling differs. */
 function statusVerdict({ key: { status }, has }: JudgedCase): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);
 }
 
-/** A never-used key is a finding only if it is older: a newer key may be used soon. */
+/** A younger key that was never used is not a finding, because it may be used soon. */
 const firstUseMs = 86_400_000;
 
 const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
   expired_active(subject) {
     const expiry = expiryOf(subject);
-    // `no_expiry` reports an unknown expiry.
+    // `no_expiry` reports a missing or unknown expiry.
     if (typeof expiry !== "number" || expiry > subject.now) return fine;
     if (subject.key.status === undefined)
       return unjudged(`it expired at ${subject.key.expiresAt}, and the response has no status`);
@@ -217,7 +207,7 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
   },
   idle(subject) {
     const used = pastTime(subject, "lastUsedAt");
-    // `never_used` reports a missing time.
+    // `never_used` reports a missing or null time.
     if (typeof used !== "number" || subject.now - used <= subject.limits.maxIdleMs) return fine;
     return finding("medium", `was last used at ${subject.key.lastUsedAt}, ${whole(subject.now - used)} ago`, "revoke");
   },
@@ -234,7 +224,8 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
     if (key.scopes === undefined)
       return unjudged(has("scopes") ? "its scopes are invalid" : "the response has no scopes");
     if (!key.scopes.includes("*")) return fine;
-    // The API does not show what a key is used for. The caller's own key needs this scope to manage keys.
+    // The caller's own key needs this scope to manage keys. For another key, a person must find out its use, which the
+    // API does not show.
     const remedy = subject.ownership === "own" ? "keep" : "narrow";
     return finding("medium", "has full access (scope *)", remedy);
   },
@@ -250,16 +241,15 @@ const rules: Readonly<Record<RuleName, (subject: JudgedCase) => Verdict>> = {
   },
 };
 
-/** The remedy for a key without an id. */
-const noId: Advice = "Ask the service's operator for the id of this key.";
+const remedyWithoutId: Advice = "Ask the service's operator for the id of this key.";
 
 /**
- * One remedy for all findings of a key. A revocation that one finding needs fixes the others too; a replacement has the flags of all
- * findings. The remedy for the caller's own key replaces it in its profile first.
+ * A revocation fixes all findings of a key, and a replacement has the flags of all findings. A remedy never revokes the
+ * caller's own key before the caller has another one.
  */
 function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCommand | Advice {
   const { id, ownership, caller } = subject;
-  if (id === undefined) return noId;
+  if (id === undefined) return remedyWithoutId;
   if (remedies.every((remedy) => remedy === "keep")) return `Keep its scope: ${caller.name} administers keys with it.`;
   if (remedies.every((remedy) => remedy === "narrow"))
     return `Find out what it is used for; if it only pushes data: ${shell`integ keys rotate ${id} --by-replacement --scope ${"push-ingest:*"}`}`;
@@ -273,24 +263,23 @@ function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCom
   return orAdviceToCheck(subject, shell`integ keys rotate ${id} --by-replacement ${[...own, ...once]}`);
 }
 
-/** The command, or advice to check first if the command might lock the caller out: no one pastes advice into a shell. */
+/** A command that might lock the caller out becomes advice, so that no one runs it without a check. */
 function orAdviceToCheck({ ownership, caller }: JudgedCase, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
 
-/** Allowed difference between clocks. A past event's time that is further in the future is invalid. */
+/** The time of a past event is invalid if it is further in the future than this. */
 const clockSkewMs = 5 * 60_000;
 
-/** A key at the time of the audit. */
 export interface KeyAt {
   readonly key: AccessKey;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** True if the row has the member, whatever its type. */
+  /** True even if the member has an invalid type. */
   readonly has: (member: string) => boolean;
 }
 
-/** The expiry in milliseconds since 1970; null if the key never expires; the reason if its expiry is unknown. */
+/** Returns milliseconds since 1970, null if the key never expires, or the reason why the expiry is unknown. */
 export function expiryOf({ key, has }: KeyAt): number | null | string {
   if (key.expiresAt === null) return null;
   if (key.expiresAt === undefined)
@@ -298,7 +287,7 @@ export function expiryOf({ key, has }: KeyAt): number | null | string {
   return timeOf(key.expiresAt) ?? `its expiresAt is not a time: ${key.expiresAt}`;
 }
 
-/** The time in milliseconds since 1970; null for null; the reason if the time is missing, invalid or in the future. */
+/** Returns milliseconds since 1970, null for null, or the reason why the time cannot be used. */
 export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "createdAt"): number | null | string {
   const text = key[member];
   if (text === null) return null;
@@ -308,14 +297,14 @@ export function pastTime({ key, now, has }: KeyAt, member: "lastUsedAt" | "creat
   return time - now > clockSkewMs ? `its ${member} lies in the future: ${text}` : time;
 }
 
-/** The age of a key in milliseconds, at least 0; the reason if it is unknown. */
+/** Returns milliseconds, or the reason why the age is unknown. */
 export function ageOf(subject: KeyAt): number | string {
   const created = pastTime(subject, "createdAt");
   if (typeof created === "number") return Math.max(0, subject.now - created);
   return created ?? "its createdAt is null";
 }
 
-/** Parses an RFC 3339 date-time; `Date.parse` accepts other texts too. */
+/** Returns milliseconds since 1970. Accepts only RFC 3339 date-times: `Date.parse` accepts other texts too. */
 export function timeOf(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i.test(text)) return undefined;
   const time = Date.parse(text.replace(" ", "T"));

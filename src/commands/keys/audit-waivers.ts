@@ -1,4 +1,4 @@
-// Waivers: findings that are accepted until a date.
+// A waiver accepts a finding of `keys audit` until a date.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
@@ -7,31 +7,26 @@ import { type Finding, type RuleName, ruleNames, timeOf } from "./audit-rules.ts
 
 export interface Waiver {
   readonly rule: RuleName;
-  /** The key's id. */
   readonly key: string;
-  /** The date as written. */
   readonly until: string;
-  /** End of the waiver, milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly endsAt: number;
   readonly reason: string | null;
 }
 
-/** The result of applying waivers to findings. */
 export interface Waived {
   readonly findings: readonly Finding[];
   readonly waived: readonly (Finding & { readonly until: string; readonly reason: string | null })[];
-  /** Expired waivers whose finding is reported again. */
+  /** These waivers have expired, so their findings are reported again. */
   readonly ended: readonly Waiver[];
-  /** Waivers without a finding. */
   readonly unused: readonly Waiver[];
 }
 
-/** The longest allowed waiver: people would forget a longer one. */
+/** People would forget a longer waiver. */
 const longestMs = 366 * 86_400_000;
 
 const example = '{"waivers":[{"rule":"no_expiry","key":"ak_1","until":"2027-01-31","reason":"replaced in January"}]}';
 
-/** The waivers of `--waivers`; none without the option. */
 export function waiversIn(context: Context, path: string | undefined): Waiver[] {
   return path === undefined ? [] : readWaivers(textOf(context, path), { path, now: context.clock.now() });
 }
@@ -53,9 +48,7 @@ function textOf(context: Context, path: string): string {
 }
 
 /**
- * Reads a waiver file: `{"waivers":[{"rule","key","until","reason"?}]}`. `until` is a date (the waiver lasts to the end of that day in
- * UTC) or a time, at most a year ahead.
- * @param at.path the path, for messages
+ * `until` in the file is a time, or a date that includes the whole day in UTC.
  * @throws Failure `usage` for an invalid file: a mistyped waiver would accept the wrong findings
  */
 export function readWaivers(text: string, at: { readonly path: string; readonly now: number }): Waiver[] {
@@ -78,7 +71,7 @@ export function readWaivers(text: string, at: { readonly path: string; readonly 
 
 const members = new Set(["rule", "key", "until", "reason"]);
 
-/** @returns what is wrong, if the item is not a waiver */
+/** Returns a message if the item is not a waiver. */
 function readWaiver(item: unknown, now: number): Waiver | string {
   if (typeof item !== "object" || item === null || Array.isArray(item)) return "it is not an object";
   const { rule, key, until, reason = null } = item as Record<string, unknown>;
@@ -103,9 +96,8 @@ function endOf(until: string): number | undefined {
   return start.getUTCMonth() === month - 1 && start.getUTCDate() === date ? start.getTime() + 86_400_000 : undefined;
 }
 
-/** Removes waived findings, and collects expired and unused waivers. */
 export function applyWaivers(findings: readonly Finding[], waivers: readonly Waiver[], now: number): Waived {
-  // If a finding has two waivers, the one that ends later applies.
+  // If a finding has several waivers, the one that ends last applies.
   const byFinding = new Map(
     waivers.toSorted((a, b) => a.endsAt - b.endsAt).map((waiver) => [findingOf(waiver), waiver]),
   );
@@ -125,7 +117,6 @@ export function applyWaivers(findings: readonly Finding[], waivers: readonly Wai
   };
 }
 
-/** The id of the waived finding. */
 function findingOf({ rule, key }: Waiver): string {
   return `${rule}:${key}`;
 }

@@ -91,7 +91,6 @@ const view: ListView = {
   plural: "findings",
 };
 
-/** Prints the findings: as a list, or in one document with the other results. */
 async function print(context: Context, report: Report): Promise<void> {
   const { output } = context;
   if (isOneDocument(output)) return output.document(documentOf(report, await whereOf(context)));
@@ -109,10 +108,7 @@ async function print(context: Context, report: Report): Promise<void> {
 
 const at = / at (\d{4}-[\d-]+T[\d:.]+Z)(?:,( in \d+ \w+| \d+ \w+ ago| less than an hour ago))?/g;
 
-/**
- * One row per key with all its findings and its remedy, the worst key first.
- * @param nowMs the time for relative times, milliseconds since 1970; undefined leaves the times unchanged
- */
+/** Makes one row per key. Without `nowMs` (milliseconds since 1970), times stay absolute. */
 function perKey(findings: readonly Finding[], nowMs: number | undefined): Finding[] {
   const keys = new Map<string, Finding[]>();
   for (const one of findings) {
@@ -129,7 +125,6 @@ function perKey(findings: readonly Finding[], nowMs: number | undefined): Findin
   }));
 }
 
-/** Prints notes about waivers, and about keys and rules that could not be judged. */
 async function printNotes({ output }: Context, report: Report): Promise<void> {
   const { waived, ended, unused } = report.audit;
   if (!report.complete) output.warn("The list says that more keys exist than it shows: they were not judged.");
@@ -148,7 +143,7 @@ function judgedLine({ audit: { judged, keys } }: Report): string {
   return `Audited ${judged} of ${keys} keys; revoked keys are not audited.`;
 }
 
-/** True if the output is one document, which also contains the facts of the notes. `--fields` prints a list instead. */
+/** With `--fields`, JSON and YAML are a list, which has no place for the facts of the notes. */
 function isOneDocument({ format, fields }: Context["output"]): boolean {
   return (format === "json" || format === "yaml") && fields === undefined;
 }
@@ -177,7 +172,6 @@ interface Report {
   readonly now: number;
 }
 
-/** The findings in a list envelope, with the other results of the audit. */
 function documentOf({ audit, complete, limits, now }: Report, where: string): object {
   return {
     object: "list",

@@ -70,14 +70,14 @@ export const command = defineVerb({
   },
 });
 
-/** Describes the key to create. By default a key has full access and no expiry (§2.4). */
+/** By default a key has full access and no expiry (§2.4). */
 function planWords(bench: Workbench, { name, scopes, expiresAt }: KeyCreation["request"]): string {
   const may = scopes === undefined || scopes.includes("*") ? "full access" : scopes.join(", ");
   return `${actingAs(bench)}: creates the key "${name}" (${may}; expires ${expiresAt ?? "never"}).`;
 }
 
 async function creationOf(context: Context, typed: KeyFlags): Promise<KeyCreation> {
-  // Refuse contradicting flags before any question.
+  // Contradicting flags are refused before any question.
   expiryOf(typed, context.clock.now());
   const name = typed.name ?? (await askName(context));
   const flags = await withChoices(context.output, typed);
@@ -98,7 +98,7 @@ function lacksExpiry({ expiresAt, expiresIn }: KeyFlags): boolean {
   return expiresAt === undefined && expiresIn === undefined;
 }
 
-/** At a terminal, asks about scopes and expiry: `keys audit` would report a key with their defaults. */
+/** `keys audit` would report a key with the default scope and expiry, so integ asks for both at a terminal. */
 async function withChoices(output: Context["output"], flags: KeyFlags): Promise<KeyFlags> {
   if (!output.interactive) return flags;
   const scope = flags.scope ?? [
@@ -109,7 +109,7 @@ async function withChoices(output: Context["output"], flags: KeyFlags): Promise<
   return { ...flags, scope, expiresIn };
 }
 
-/** Without a terminal, notes the defaults, so that the log of a job contains them. */
+/** Without a terminal, a note adds the defaults to the log of the job. */
 function noteDefaults({ output }: Context, flags: KeyFlags): void {
   if (output.interactive) return;
   const defaults = [

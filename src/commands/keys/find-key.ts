@@ -1,4 +1,4 @@
-// Finds a key by its id or name. The legacy contract has no request for one key (§4.4), so the list is searched.
+// The legacy contract has no request for one key (§4.4), so integ searches the list.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Service } from "../../api/connect.ts";
 import type { Context } from "../../context.ts";
@@ -12,8 +12,8 @@ export interface FoundKey {
 }
 
 /**
- * Finds a key. Prefers an id to a name, and an active key to other keys of the same name.
- * @throws Failure `not_found`, or `conflict` if several keys fit equally well
+ * An id takes precedence over a name, and an active key over other keys of the same name.
+ * @throws Failure `not_found`, `conflict` if several keys match equally well, or `usage` for an empty id
  */
 export async function findKey(context: Context, { accessKeys }: Service, typed: string): Promise<FoundKey> {
   if (typed.trim() === "")

@@ -1,4 +1,3 @@
-// Views of access keys, and the question that chooses a key.
 import type { Context } from "../../context.ts";
 import type { Column, ResourceView } from "../../output/formats/format.ts";
 
@@ -22,7 +21,7 @@ export const accessKeyView: ResourceView = {
 
 export const deliveredKeyView: ResourceView = { ...accessKeyView, nulls: ["secret"] };
 
-/** The view of a key without a secret, such as a revoked one. */
+/** This view fits every key without a secret, not only revoked keys. */
 export const revokedKeyView: ResourceView = { columns: accessKeyColumns };
 
 export const findingColumns: readonly Column[] = [
@@ -34,7 +33,7 @@ export const findingColumns: readonly Column[] = [
   { path: "remedy", heading: "next step", kind: "command" },
 ];
 
-/** @returns a function that asks for a key, and returns undefined if there is no key to choose */
+/** The function returns undefined if there is no key to choose. */
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => (await import("./pick-key.ts")).pickKey(context, question);
 }

@@ -32,7 +32,7 @@ export const command = defineVerb({
     function* shown(): Iterable<Row> {
       for (const row of value.rows) if (isShown(row)) yield row;
     }
-    // Parse rows only for a filter.
+    // Rows are parsed only for a filter: a list may have 100,000 keys.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
     const nowMs = serviceNow(context, service);
@@ -40,7 +40,6 @@ export const command = defineVerb({
   },
 });
 
-/** @returns a test for texts that match the pattern, in which `*` matches any characters */
 function matcher(pattern: string): (text: string) => boolean {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
   const form = new RegExp(`^${parts.join(".*")}$`, "su");

@@ -1,4 +1,4 @@
-// The flags for a new access key (§2.4), shared by `create` and `rotate --by-replacement`.
+// `keys create` and `keys rotate --by-replacement` share the flags for a new access key (§2.4).
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import type { Context } from "../../context.ts";
 import { parseLifetime } from "../options/global.ts";
@@ -21,12 +21,12 @@ export const addKeyOptions = sharedOptions((command) =>
     )
     .option("--no-marker", "Send the name as given"),
 );
-/** The values of `addKeyOptions`, and of `--name`, which each command declares itself. */
+/** Each command declares `--name` itself. */
 export type KeyFlags = FlagsOf<typeof addKeyOptions> & { readonly name?: string | undefined };
 
 /**
- * True if the name gets a random mark, which identifies the key after a lost response. A mark is the default without a terminal,
- * because no one can then choose between keys of one name, and with a team's journal, because another person may finish the creation.
+ * A mark identifies the key after a lost response. It is the default without a terminal, because no one can then choose
+ * between keys of one name, and with a team's journal, because another person may finish the creation.
  */
 export async function isMarked(
   { journal, output }: Pick<Context, "journal" | "output">,
@@ -41,15 +41,14 @@ export async function isMarked(
 }
 
 export interface Expiry {
-  /** The time in the request; null: never. */
+  /** Time in the request, ISO 8601; null means that the key never expires. */
   readonly at: string | null;
-  /** The expiry as typed, such as `in 7776000000 ms`: equal for the same command on another day. */
+  /** The same typed lifetime has the same fingerprint on every day, such as `in 7776000000 ms`. */
   readonly fingerprint: string;
 }
 
 /**
- * @param nowMs milliseconds since 1970
- * @returns undefined without a flag
+ * `nowMs` is in milliseconds since 1970.
  * @throws Failure `usage` for contradicting flags or an invalid value
  */
 export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {

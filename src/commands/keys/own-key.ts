@@ -1,4 +1,5 @@
-// Finds the access key that the caller uses. Revoking it, or rotating it without updating its profile, locks the caller out.
+// Finds the access key that the caller uses. Revoking that key, or rotating it without updating its profile, locks the
+// caller out.
 import { type AccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import { isCredentialRefused } from "../../api/call/attempt.ts";
@@ -9,14 +10,11 @@ import { type Advice, shell, settingOf } from "../../next-step.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { serviceNow } from "../running/read.ts";
 
-/** Is the key the caller's own: yes, perhaps, or no? */
 export type Ownership = "own" | "maybe" | "other";
 
-/** Facts that identify the caller's key. */
 export interface OwnKey {
-  /** The key id in the profile. */
   readonly keyId?: string | undefined;
-  /** The list of keys; undefined if it is not available. */
+  /** Undefined if the list is not available. */
   readonly rows?: Rows | undefined;
   /** Milliseconds since 1970, by the service's clock if known. */
   readonly now: number;
@@ -28,9 +26,9 @@ function mayAdminister({ status, expiresAt, scopes }: AccessKey, now: number): b
 }
 
 interface Candidates {
-  /** Ids of the keys that may be the caller's; undefined if the list may be incomplete. */
+  /** Ids of the keys that may be the caller's; undefined if the list may be incomplete or has no such key. */
   readonly ids: ReadonlySet<string> | undefined;
-  /** Ids of keys that cannot be the caller's, because they lack the permission to list keys. */
+  /** These keys cannot be the caller's, because they cannot list keys. */
   readonly powerless: ReadonlySet<string>;
 }
 
@@ -48,7 +46,7 @@ function candidatesIn({ rows, now }: OwnKey): Candidates {
   return { ids: isWhole && ids.size > 0 ? ids : undefined, powerless };
 }
 
-/** @returns a function from a key's id to its ownership; the list, which may have 100,000 keys, is read only once */
+/** The list, which may have 100,000 keys, is read only once. */
 export function ownershipIn(own: OwnKey): (id: string) => Ownership {
   const { keyId } = own;
   if (keyId !== undefined) return (id) => (keyId === id ? "own" : "other");
@@ -65,7 +63,7 @@ export function ownershipOf(id: string, own: OwnKey): Ownership {
   return ownershipIn(own)(id);
 }
 
-/** Requests the list of keys, in one attempt. @returns the list if available, and the current time by the service's clock */
+/** A failed request is neither repeated nor reported: callers also work without the list. */
 export async function listKeysOnce(context: Context, profile: ActiveProfile): Promise<Pick<OwnKey, "rows" | "now">> {
   try {
     const service = await context.connect(profile, { timeoutMs: 5000 });
@@ -83,7 +81,7 @@ export interface ProfileKey {
   readonly words: string;
 }
 
-/** Finds the key of a profile: the key with the profile's key id, or the only key of the list that may be the profile's. */
+/** Without a key id in the profile, the key is the only one in the list that may be the profile's. */
 export async function findProfileKey(context: Context, { name, credential }: Profile): Promise<ProfileKey | undefined> {
   if (credential?.kind !== "api_key") return undefined;
   const listed = await listKeysOnce(context, await context.profiles.named(name));
@@ -107,8 +105,9 @@ export interface OwnKeyChoice {
 }
 
 /**
- * Refuses to rotate the caller's own key, unless its profile receives the new secret or the user typed `--yes`.
- * @throws Failure `usage` if the key is the caller's own, or if it may be and no terminal shows a warning
+ * Rotating the caller's own key locks the caller out, unless the profile receives the new secret. `--yes` skips this
+ * check.
+ * @throws Failure `usage` if the key is the caller's own, or if it may be and no terminal can show a warning
  */
 export async function refuseToLockOut(context: Context, profile: ActiveProfile, choice: OwnKeyChoice): Promise<void> {
   const { id, updateProfile, secretProfile } = choice;
@@ -151,7 +150,6 @@ function maybeOwnKeyFailure(profile: ActiveProfile, { id }: OwnKeyChoice): Failu
   });
 }
 
-/** True if integ stores the profile's secret, and can replace it. */
 export function isSecretStored({ name }: Pick<ActiveProfile, "name">): boolean {
   return name !== "env" && !name.startsWith("sandbox");
 }
@@ -164,10 +162,6 @@ function advice(profile: Pick<ActiveProfile, "name">): string {
   return isSecretStored(profile) ? "add --update-profile" : "its new secret must replace the old one there";
 }
 
-/**
- * Warns after a rotation or revocation if the caller is locked out, and says how to repair the profile.
- * @param change.secretFile the file with the new secret, if any
- */
 export async function warnIfLockedOut(
   context: Context,
   profile: ActiveProfile,
@@ -186,7 +180,7 @@ export async function warnIfLockedOut(
   context.output.warn(`${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and is locked out. ${repair}`);
 }
 
-/** True if the service refuses the caller's credential now. Sends a request. */
+/** Reads the profile again and sends a request with its credential. */
 async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<boolean> {
   const reconnected = context.profiles.named(profile.name).then((named) => context.connect(named, { timeoutMs: 5000 }));
   return reconnected
@@ -194,10 +188,6 @@ async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<b
     .catch(onFailure(({ kind }) => kind === "auth"));
 }
 
-/**
- * Checks that the profile can store the new secret of the key `id`.
- * @throws Failure `usage` if it cannot
- */
 export async function checkUpdatable(context: Context, profile: ActiveProfile, id: string): Promise<void> {
   const refuse = (why: string, hint?: Advice): Failure =>
     new Failure("usage", `--update-profile: ${why}.`, {

@@ -8,7 +8,6 @@ import { relativeTime } from "../../output/relative-time.ts";
 import { newestEntries } from "../options/known-names.ts";
 import { listKeysOnce } from "./own-key.ts";
 
-/** @returns undefined if there is no key to choose */
 export async function pickKey(context: Context, question: string): Promise<string | undefined> {
   const profile = await context.profiles.active();
   const { baseUrl, keyId: own } = profile;
@@ -22,7 +21,7 @@ export async function pickKey(context: Context, question: string): Promise<strin
   return context.output.pick(question, { choices, flag: "<id>", other });
 }
 
-/** Keys of the list as choices, in the list's order, with owner, status and age. The profile's own key comes last. */
+/** The profile's own key comes last, because revoking or rotating it can lock the profile out. */
 export function keysListed(
   { rows }: Pick<Rows, "rows">,
   { own, now }: { readonly own: string | undefined; readonly now: number },
@@ -38,10 +37,7 @@ export function keysListed(
   return [...choices.filter(({ value }) => value !== own), ...choices.filter(({ value }) => value === own)];
 }
 
-/**
- * Keys that entries at this address created or rotated, as choices, the newest first.
- * @param own id of the profile's own key, if known: it comes last
- */
+/** The newest key comes first and the profile's own key last. */
 export function keysIn(
   entries: readonly Entry[],
   { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },
@@ -58,7 +54,6 @@ export function keysIn(
   return own === undefined ? choices : [...choices, { value: own, hint: "the key that this profile uses" }];
 }
 
-/** The id of the key that is revoked according to an entry. */
 function revokedIn(entry: Entry): unknown[] {
   return [entry.state === "replaced" ? entry.resource_id : revokedBy(entry)];
 }

@@ -1,5 +1,5 @@
-// Replaces a key with a new one that has the same properties. Requires a flag for each property that the list does not show, and
-// never adds access unless a flag requests it.
+// Replaces a key with a new key that has the same properties. A flag must give each property that the list does not
+// show, and only a flag can add access.
 import { clockSkewMs } from "../../journal/entry.ts";
 import { type AccessKey, type AccessKeyRequest, checkAccessKey, readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
@@ -45,10 +45,7 @@ export interface Rotation {
   readonly takesOwn: boolean;
 }
 
-/**
- * Creates a key with the old one's properties, proves it, and revokes the old one, at the end of the overlap if there is one.
- * @returns the new key's id if the old key is revoked now; else undefined
- */
+/** Returns the new key's id if the old key is already revoked, otherwise undefined. */
 export async function rotateByReplacement(
   context: Context,
   { id, options, destination, takesOwn }: Rotation,
@@ -79,7 +76,7 @@ export async function rotateByReplacement(
   await mentionUnfinished(context);
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const printing = new DeferredPrintErrors();
-  // Print the new key before the old one is revoked: a script needs the key even if the rest fails.
+  // Print the new key before the old key is revoked: a script needs the new key even if the rest fails.
   const made = async (receipt: string, dueAt?: string): Promise<void> => {
     if (destination.isStdout) return;
     await printing.print(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
@@ -108,7 +105,6 @@ export async function rotateByReplacement(
   return dueAt === undefined ? newId : undefined;
 }
 
-/** Builds the request for a replacement from the flags and the old key. @throws Failure `usage` for invalid or missing flags */
 export async function requestOf(
   context: Context,
   bench: Workbench,
@@ -139,7 +135,7 @@ export async function requestOf(
   };
 }
 
-/** The old key, without the mark that its creation added to the name: the new key gets its own mark. */
+/** The old key's name loses the mark that its creation added, because the new key gets its own mark. */
 async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): Promise<AccessKey> {
   if (old.id === undefined || old.name === undefined) return old;
   const creations = await (await journal()).select({ all: true, resource: old.id, operation: "access_key.create" });
@@ -148,11 +144,7 @@ async function unmarked({ journal }: Pick<Context, "journal">, old: AccessKey): 
   return name !== undefined && old.name.startsWith(`${name}-`) ? { ...old, name } : old;
 }
 
-/**
- * Refuses a new key that expires before the overlap ends: no key would be left.
- * @param until the earliest end of the overlap, milliseconds since 1970
- * @throws Failure `usage`
- */
+/** `until` is the earliest possible end of the overlap, in milliseconds since 1970. */
 export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number): void {
   if (expiresAt === undefined || Date.parse(expiresAt) > until) return;
   throw new Failure("usage", `The new key would expire at ${expiresAt}, before the overlap ends.`, {
@@ -161,7 +153,10 @@ export function refuseShortLife({ expiresAt }: AccessKeyRequest, until: number):
   });
 }
 
-/** This machine's time, which is more exact than the service's `Date` header; if the two differ much, the service's time. */
+/**
+ * This machine's clock is more exact than the service's `Date` header, but a large difference means that the clock is
+ * wrong.
+ */
 function timeFor(bench: Workbench): number {
   const now = bench.clock.now();
   const ofService = serviceTime(bench);
@@ -169,8 +164,8 @@ function timeFor(bench: Workbench): number {
 }
 
 /**
- * The old key as listed; an empty object if the list may be incomplete.
- * @throws Failure `not_found` if a complete list does not have it, `unusable` if it is revoked
+ * Returns an empty object if the list may be incomplete.
+ * @throws Failure `not_found` if a complete list does not have the key, `unusable` if the key is revoked
  */
 export function oldKeyOf(rows: Rows, id: string): AccessKey {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
@@ -185,7 +180,7 @@ export function oldKeyOf(rows: Rows, id: string): AccessKey {
 }
 
 /**
- * The creation of the new key: flags override the old key's properties.
+ * Flags override the old key's properties.
  * @throws Failure `usage` that names every property without a value
  */
 export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): KeyCreation {
@@ -213,7 +208,7 @@ export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): K
   return { request, expiry: expiry?.fingerprint, marked: flags.marker === true };
 }
 
-/** The expiry; null: never; undefined if it is unknown or in the past. */
+/** Null means that the key never expires; undefined means that the expiry is unknown or in the past. */
 function futureExpiry(expiresAt: string | null | undefined, nowMs: number): string | null | undefined {
   if (typeof expiresAt !== "string") return expiresAt;
   return Date.parse(expiresAt) > nowMs ? expiresAt : undefined;

@@ -1,4 +1,4 @@
-// `integ keys rotate`: the API's rotation in place, or a replacement.
+// `integ keys rotate` uses the API's rotation in place or, with `--by-replacement`, creates a new key.
 import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";
@@ -87,7 +87,7 @@ export const command = defineVerb({
 
 const pick = askKey("Which key should get a new secret?");
 
-/** Finds the key by its id, a predecessor's id, or its name in a policy or the list. */
+/** The key can be given by its id, by the id of a predecessor, or by its name in a policy or in the list. */
 async function keyOf<Flags extends RotateFlags>(
   context: Context,
   typed: string | undefined,
@@ -108,8 +108,7 @@ async function keyOf<Flags extends RotateFlags>(
   return { id: id.trim() === "" ? id : await newestSuccessorOf(context, id), options };
 }
 
-/** Default of `--overlap` with `--overlap-unused`. */
-const overlapLimitByUse = "14d";
+const defaultOverlapIfUnused = "14d";
 
 const replacementFlags = [
   "acceptUnproven",
@@ -134,7 +133,6 @@ function checkFlags(id: string, options: RotateFlags): void {
   }
 }
 
-/** The destination of the new secret, and the typed overlap or its default for that destination. */
 async function destinationOf(
   context: Context,
   profile: ActiveProfile,
@@ -148,7 +146,7 @@ async function destinationOf(
         dryRun: options.dryRun,
         overlaps: options.byReplacement === true && (options.overlap ?? options.overlapUnused) === undefined,
       });
-  const standard = options.overlapUnused === undefined ? isScreen && `${screenOverlapMs}ms` : overlapLimitByUse;
+  const standard = options.overlapUnused === undefined ? isScreen && `${screenOverlapMs}ms` : defaultOverlapIfUnused;
   const overlap = (options.byReplacement && standard) || undefined;
   const destination = await context.secrets.destination(
     { ...secretOptions, yields: "access_key", mayBeOwn: true },

@@ -1,5 +1,5 @@
-// `oauth-clients audit --fix`: revokes disabled and expired clients, and rotates old ones to the destination that the journal
-// records. A person has to rotate an old client without a recorded destination.
+// `oauth-clients audit --fix` revokes disabled and expired clients, and rotates old clients whose secret has a recorded
+// destination. A person must fix the other findings.
 import { rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
@@ -16,18 +16,18 @@ import { changeEach } from "../running/several.ts";
 import type { ClientFinding } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
 
-/** The same overlap as in the remedy of `audit-rules.ts`. */
+/** The remedy of `audit-rules.ts` contains the same overlap. */
 const overlapMs = 24 * 3_600_000;
 const waitMs = 60_000;
 
 interface Fix {
   readonly finding: ClientFinding;
   readonly id: string;
-  /** Destination of the new secret; undefined for a revocation. */
+  /** Undefined for a revocation. */
   readonly destination?: Destination;
 }
 
-/** @returns the findings that a person has to fix; none with `isTrial` */
+/** Returns the findings that a person must fix, or none with `isTrial`. */
 export async function fixClients(
   context: Context,
   findings: readonly ClientFinding[],

@@ -1,11 +1,10 @@
-// The audit's rules for OAuth clients. Pure: the facts from the journal and the service are arguments.
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
-  /** `<rule>:<client id or service account>` */
+  /** `<rule>:<client id>`, or `slots:<service account id>`. */
   readonly id: string;
   readonly rule: "unusable" | "too_old" | "undeclared" | "slots";
   readonly severity: "high" | "medium" | "low";
@@ -19,7 +18,7 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** Ids of clients that belong to a policy item in the journal. */
+  /** Ids of the clients that belong to a policy item in the journal. */
   readonly declared: ReadonlySet<string>;
   /** Names of policy items. The audit adds the names that it suggests, so that it suggests no name twice. */
   readonly names: Set<string>;
@@ -29,7 +28,7 @@ const slotLimit = 20;
 const nearlyFull = 18;
 const day = 86_400_000;
 
-/** Finds risky clients, at most one finding each, and nearly full service accounts. No remedy revokes the caller's own client. */
+/** Each client has at most one finding. No remedy revokes the caller's own client. */
 export function auditClients(clients: readonly SeenCredential[], limits: ClientAuditLimits): ClientFinding[] {
   const existing = clients.filter(({ status }) => status !== "revoked" && status !== "absent");
   return [...existing.flatMap((client) => findingOf(client, limits) ?? []), ...fullAccounts(existing)];

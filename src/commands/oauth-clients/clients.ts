@@ -1,5 +1,4 @@
-// A view of OAuth clients, and prompts for clients, service accounts and scopes. The choices come from the journal, because the API
-// cannot list clients (§4.2).
+// The choices of the prompts come from the journal, because the API cannot list clients (§4.2).
 import type { Service } from "../../api/connect.ts";
 import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
@@ -23,18 +22,16 @@ export const oauthClientView: ResourceView = {
   secretField: "client_secret",
 };
 
-/** A client that the journal records. */
 export interface KnownClient {
   readonly id: string;
   readonly service_account_id: string;
   readonly scopes: readonly string[];
   readonly client_id: string | null;
-  /** The last status in the journal: `active`, `pending` or `revoked`. */
+  /** Last status in the journal: `active`, `pending` or `revoked`. */
   readonly status: string;
   readonly created_at: string;
 }
 
-/** The service account and scopes of a creation. */
 export interface KnownRequest {
   readonly service_account_id: string;
   readonly scopes: readonly string[];
@@ -50,7 +47,7 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
   return (operation === "oauth_client.create" || operation === "oauth_client.adopt") && base_url === baseUrl;
 }
 
-/** Collects the clients that were created or adopted at an address, from a stream of entries of any length. */
+/** Entries are added one by one, so that a long journal need not fit into memory. */
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #revoked = new Set<string>();
@@ -62,7 +59,7 @@ export class KnownClients {
     this.#baseUrl = baseUrl;
   }
 
-  /** Call with the newest entry first. */
+  /** The newest entry must be added first. */
   add(entry: Entry): void {
     if (entry.base_url !== this.#baseUrl) return;
     const { state, detail, resource_id: id } = entry;
@@ -77,21 +74,20 @@ export class KnownClients {
     this.#clients.set(id, { id, service_account_id, scopes, client_id, status, created_at });
   }
 
-  /** The clients, the newest first, with the status after later revocations. */
   *all(): Iterable<KnownClient> {
     for (const client of this.#clients.values())
       yield this.#revoked.has(client.id) ? { ...client, status: "revoked" } : client;
   }
 }
 
-/** @param entries the newest first */
+/** `entries` must start with the newest entry. */
 export function clientsIn(entries: readonly Entry[], baseUrl: string): KnownClient[] {
   const clients = new KnownClients(baseUrl);
   for (const entry of entries) clients.add(entry);
   return [...clients.all()];
 }
 
-/** The clients of one service account. Reads only their entries, not the whole journal. */
+/** Reads only the entries of the service account's clients, not the whole journal. */
 export async function clientsOf(
   journal: Pick<Journal, "select">,
   { baseUrl, serviceAccount }: { readonly baseUrl: string; readonly serviceAccount: string },
@@ -104,12 +100,11 @@ export async function clientsOf(
   return clientsIn(entries, baseUrl).filter((client) => client.service_account_id === serviceAccount);
 }
 
-/** Creations at this address, in the order of the entries. Omits refused ones, whose service account or scope may be mistyped. */
+/** Refused creations are left out, because their service account or scope may be mistyped. */
 export function requestsIn(entries: readonly Entry[], baseUrl: string): KnownRequest[] {
   return entries.filter((entry) => isCreationAt(entry, baseUrl) && entry.state !== "refused").map(requestOf);
 }
 
-/** Asks for the service account of a new client. @throws Failure `usage` without a terminal or an answer */
 export async function askAccount(context: Context): Promise<string> {
   const question = "Service account that will own the client";
   const choices = (await recentRequests(context)).map(({ service_account_id, created_at }) => ({
@@ -123,10 +118,7 @@ export async function askAccount(context: Context): Promise<string> {
   });
 }
 
-/**
- * Asks for the scopes of a new client. The default is the scopes of the service account's last creation.
- * @throws Failure `usage` without a terminal or an answer
- */
+/** The scopes of the service account's newest creation are preselected. */
 export async function askScopes(context: Context, account: string): Promise<string[]> {
   const { checkCreation } = await import("../../api/oauth-client-creation.ts");
   const requests = await recentRequests(context);
@@ -151,10 +143,7 @@ export async function askScopes(context: Context, account: string): Promise<stri
   });
 }
 
-/**
- * @param options.withRevoked offer revoked clients too
- * @returns a function that asks for a client of the journal, and returns undefined if there is no client to choose
- */
+/** The function returns undefined if there is no client to choose. */
 export function askClient(
   question: string,
   { withRevoked = false } = {},
@@ -170,7 +159,6 @@ export function askClient(
   };
 }
 
-/** Asks for the `client_id` for a token exchange. @throws Failure `usage` without an answer */
 export async function askClientId(context: Context): Promise<string> {
   const choices = (await recentClients(context)).flatMap((client) =>
     client.client_id === null || client.status === "revoked"
@@ -181,10 +169,7 @@ export async function askClientId(context: Context): Promise<string> {
   return context.output.pick(question, { choices, flag: "--client-id <id>", other: { label: "another…", question } });
 }
 
-/**
- * Reads a client by its resource id, or by a `client_id` that is in the journal.
- * @throws Failure `not_found`, which says so if the journal does not have the client either
- */
+/** `typed` is a resource id, or a `client_id` that is in the journal. */
 export async function readClient(
   context: Context,
   { oauthClients }: Service,
@@ -201,7 +186,7 @@ export async function readClient(
   }
 }
 
-/** The resource id of the client with this `client_id`; undefined if the journal has no such client. */
+/** Returns undefined if `typed` is a resource id or is not in the journal. */
 export async function resourceIdOf(context: Context, typed: string): Promise<string | undefined> {
   const clients = await clientsNamed(context, typed);
   const client = clients.some(({ id }) => id === typed)
@@ -212,7 +197,9 @@ export async function resourceIdOf(context: Context, typed: string): Promise<str
   return client.id;
 }
 
-/** Adds a sentence to a 404 if the journal does not have this resource id either. Returns other errors unchanged. */
+/**
+ * Adds a sentence to a 404 if the journal has no client with this resource id either. Returns other errors unchanged.
+ */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
@@ -221,7 +208,6 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   });
 }
 
-/** `the team's journal` or `this machine's journal`. */
 export async function whoseJournal({ journal }: Context): Promise<string> {
   return (await journal()).isShared ? "the team's journal" : "this machine's journal";
 }
@@ -230,20 +216,19 @@ function isNotFound(error: unknown): error is Failure {
   return error instanceof Failure && error.kind === "not_found";
 }
 
-/** Clients of the journal with this resource id or `client_id`. */
+/** `select` finds a client by its resource id or by its `client_id`. */
 async function clientsNamed(context: Context, typed: string): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   return clientsIn(await (await context.journal()).select({ all: true, resource: typed }), baseUrl);
 }
 
-/** Clients of the journal's newest entries. */
 async function recentClients(context: Context): Promise<KnownClient[]> {
   const { baseUrl } = await context.profiles.active();
   const { newestEntries } = await import("../options/known-names.ts");
   return clientsIn(await newestEntries(await context.journal()), baseUrl);
 }
 
-/** Creations in the journal's newest entries; none without a terminal, because integ cannot ask there. */
+/** Returns nothing without a terminal, because integ cannot ask there. */
 async function recentRequests(context: Context): Promise<KnownRequest[]> {
   if (!context.output.interactive) return [];
   const { baseUrl } = await context.profiles.active();
@@ -259,7 +244,7 @@ function lastUsed(time: string): string {
   return `last used ${time.slice(0, 10)}`;
 }
 
-/** Keeps the first choice of each value, which is the newest. */
+/** The first choice with a value is the newest, so it is kept. */
 function distinct(choices: readonly Choice[]): Choice[] {
   return [...new Map(choices.toReversed().map((choice) => [choice.value, choice])).values()].reverse();
 }

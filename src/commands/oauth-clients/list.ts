@@ -1,4 +1,4 @@
-// `integ oauth-clients list`. The API cannot list clients: their ids come from the journal, and each client is read from the service.
+// The API cannot list clients: the journal gives their ids, and each client is read from the service.
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
@@ -9,7 +9,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { clientsOf, type KnownClient, KnownClients, oauthClientView, whoseJournal } from "./clients.ts";
 import { shell } from "../../next-step.ts";
 
-/** §8: the largest number of clients of a service account. */
+/** A service account can have this many clients (§8). */
 const slotLimit = 20;
 
 export const command = defineVerb({
@@ -64,9 +64,7 @@ export const command = defineVerb({
 interface Row {
   readonly text: string;
   readonly service_account_id: string;
-  /** True if the client certainly uses a slot. */
   readonly usesSlot: boolean;
-  /** True if the client is revoked: it may use a slot until the service has removed it. */
   readonly mayUseSlot: boolean;
 }
 
@@ -76,7 +74,6 @@ function lastKnownRow({ created_at, ...client }: KnownClient): Row {
   return { text, service_account_id: client.service_account_id, usesSlot: !isRevoked, mayUseSlot: isRevoked };
 }
 
-/** Kinds of failure that may be temporary. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "failed", "rate_limited"]);
 
 async function currentRow(context: Context, client: KnownClient, clients: OAuthClients): Promise<Row> {
@@ -103,14 +100,13 @@ async function currentRow(context: Context, client: KnownClient, clients: OAuthC
   }
 }
 
-/** The journal's clients at an address. Reads the journal entry by entry. */
 async function clientsAt(journal: Pick<Journal, "each">, baseUrl: string): Promise<Iterable<KnownClient>> {
   const clients = new KnownClients(baseUrl);
   for await (const entry of journal.each({ all: true })) clients.add(entry);
   return clients.all();
 }
 
-/** Counts slots. A revoked client uses a slot until its cleanup is confirmed (§3.1), which the service does not show. */
+/** A revoked client uses a slot until its cleanup is confirmed (§3.1), which the service does not show. */
 class Slots {
   readonly #accounts = new Map<string, { used: number; revoked: number }>();
 
