@@ -61,7 +61,7 @@ export const command = defineVerb({
     if (keepOld && (typedOverlapMs ?? 0) > 0)
       throw new Failure("usage", "--overlap and --keep-old contradict each other.", { hint: "Leave one of them out." });
     const typedTo = secretOptionsOf(options);
-    // Load the modules before the journal is read for the id.
+    // An update of integ must not interrupt the rotation, so its modules are loaded first.
     await context.loadForChange();
     const clientId = await clientOf(context, { typed, name: options.name });
     const { options: secretOptions, isScreen } = await askDestination(context, typedTo, {
@@ -92,7 +92,7 @@ export const command = defineVerb({
     if (!agreed) throw new Failure("usage", "Nothing was rotated: the answer was no.");
     await mentionUnfinished(context);
     const printing = new DeferredPrintErrors();
-    // Print the new client before the old one is revoked: a script needs the client even if the rest fails.
+    // Print the new client before the old client is revoked: a script needs the new client even if the rest fails.
     const made = async (receipt: string, dueAt?: string): Promise<void> => {
       if (destination.isStdout) return;
       await printing.print(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
@@ -115,7 +115,7 @@ export const command = defineVerb({
 
 const pick = askClient("Which client should be replaced?");
 
-/** Finds the client by its id, a predecessor's id, or its name in a policy. */
+/** The client can be given by its id, by the id of a predecessor, or by its name in a policy. */
 async function clientOf(
   context: Context,
   { typed, name }: { readonly typed: string | undefined; readonly name: string | undefined },
@@ -137,7 +137,7 @@ function confirmRotation(
   context: Context,
   plan: { id: string; scopes: readonly string[]; keepOld: boolean; overlapMs: number; as: string },
 ): Promise<boolean> {
-  // Do not ask: keeping the old client is safe, and a script does not answer questions.
+  // Keeping the old client is safe, and a script cannot answer a question.
   if (plan.keepOld || !context.output.interactive) return Promise.resolve(true);
   return context.output.confirm(
     `${plan.as}: create a client with the scopes ${plan.scopes.join(", ")}, and ${oldCredentialWords(plan.id, plan)}?`,

@@ -1,5 +1,5 @@
-// The options that every command accepts, before or after its name, with their environment variables; and parsers of durations
-// and versions for several commands.
+// Every command accepts the global options, before or after its name. Several commands share the parsers of durations
+// and versions.
 import type { Command as PlainCommand, Option } from "commander";
 import type { Command } from "@commander-js/extra-typings";
 import { versionFault, noVersion } from "../../api/call/request.ts";
@@ -10,7 +10,6 @@ import type { Advice } from "../../next-step.ts";
 import { type Format, formats } from "../../output/formats/format.ts";
 import { agentMode } from "../../profiles/agent-mode.ts";
 
-/** The options as parsed by commander, from any level of the command line. */
 export interface GlobalOptions {
   profile?: string;
   output?: string;
@@ -31,7 +30,7 @@ export interface GlobalOptions {
 export interface GlobalChoice {
   readonly profile?: string;
   readonly format: Format;
-  /** The typed format; `format` may also come from the environment or the default. */
+  /** Undefined if the format comes from the environment or the default. */
   readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly serviceVersion?: string;
@@ -42,16 +41,15 @@ export interface GlobalChoice {
   readonly quiet: boolean;
   readonly debug: boolean;
   readonly noColor: boolean;
-  /** Times in tables; undefined: relative at a terminal, else ISO 8601. */
+  /** By default, times are relative at a terminal and ISO 8601 elsewhere. */
   readonly times?: "iso" | "relative" | undefined;
 }
 
 export const globalOptionsHeading = "Global options:";
 
-/** Shared by all commands: creating the options again for each command would slow every start. */
+/** All commands share the options: creating them again for each command would slow every start. */
 let globalOptions: readonly Option[] | undefined;
 
-/** Declares the global options, as a separate group of the help screen. */
 export function addGlobalOptions(command: Command): void {
   command.optionsGroup(globalOptionsHeading);
   globalOptions ??= createGlobalOptions(command);
@@ -93,8 +91,8 @@ function createGlobalOptions(command: Command): readonly Option[] {
 }
 
 /**
- * The global options that were typed, at any level of the command line. `--no-input` counts only as `false`: `true` is its default,
- * and commander stores a command's own `--input <file>` under the same name.
+ * An option counts at any level of the command line. `--no-input` counts only as `false`: `true` is its default, and
+ * commander stores a command's own `--input <file>` under the same name.
  */
 export function typedGlobals(leaf: PlainCommand): GlobalOptions {
   const merged: Record<string, unknown> = {};
@@ -109,7 +107,7 @@ export function typedGlobals(leaf: PlainCommand): GlobalOptions {
 }
 
 /**
- * The global settings: from a flag, else from the environment, else the default.
+ * A flag takes precedence over the environment, and the environment over the default.
  * @throws Failure `usage` for an invalid format, field list, date or duration
  */
 export function chooseGlobals(flags: GlobalOptions, env: Readonly<Record<string, string | undefined>>): GlobalChoice {
@@ -148,7 +146,7 @@ function isOn(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** The format for errors that occur before the options are parsed. Never fails. */
+/** Errors that occur before the options are parsed use this format. The function never throws. */
 export function guessFormat(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Format {
   const end = argv.includes("--") ? argv.indexOf("--") : argv.length;
   const requested: (string | undefined)[] = [env.INTEG_OUTPUT];
@@ -225,9 +223,8 @@ function positive(ms: number, name: string): number {
 }
 
 /**
- * @param text the typed value
- * @param name the flag or variable, for the message
- * @returns whole milliseconds, 0 to a hundred years
+ * `name` is the flag or variable, for the message.
+ * @returns whole milliseconds, from 0 to a hundred years
  * @throws Failure `usage` for an invalid duration
  */
 export function parseDuration(text: string, name: string): number {
@@ -243,8 +240,8 @@ function durationOf(text: string, { name, hint }: { readonly name: string; reado
 }
 
 /**
- * Parses a lifetime or an age. A number needs a unit, because 90 may mean days or seconds.
- * @throws Failure `usage` as `parseDuration` does, and for a number without a unit except 0
+ * A number needs a unit, because 90 may mean days or seconds.
+ * @throws Failure `usage` for an invalid duration, and for a number other than 0 without a unit
  */
 export function parseLifetime(text: string, name: string): number {
   if (/^\d+(\.\d+)?$/.test(text.trim()) && Number(text) !== 0)
@@ -257,8 +254,8 @@ export function parseLifetime(text: string, name: string): number {
 }
 
 /**
- * The version of the contract document: `--contract-version`, else the pinned version of requests (`--service-version`,
- * `INTEG_SERVICE_VERSION`). The profile's version does not count, because the default is the current document.
+ * Uses `--contract-version`, otherwise the pinned version of requests (`--service-version`, `INTEG_SERVICE_VERSION`).
+ * The profile's version does not count, because the default is the current document.
  * @returns undefined for the current document
  * @throws Failure `usage` if both are given and differ, or if `--contract-version` is not a date
  */

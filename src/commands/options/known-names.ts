@@ -1,4 +1,4 @@
-// Names that this machine knows without the network, with details that distinguish them: choices for completion and for prompts.
+// Completion and prompts offer these names, with details that distinguish them.
 import { isAbsolute } from "node:path";
 import type { LiveNames } from "../../completion/values.ts";
 import type { Context } from "../../context.ts";
@@ -8,31 +8,29 @@ import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ProfileName } from "../../profiles/names.ts";
 
-/** The sources of the names. */
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
-  /** The text of the policy file in the working folder; undefined without one. */
+  /** Text of the policy file in the working folder; undefined without such a file. */
   policyText(): string | undefined;
-  /** The absolute path of a file, or the address of a server. */
+  /** Absolute path of a file, or address of a server. */
   readonly journalPath: string;
-  /** The active profile. integ offers no keys and clients of other accounts. */
+  /** Keys and clients of other profiles at other addresses are not offered. */
   readonly profile?: { readonly name: string; readonly base_url?: string } | undefined;
-  /** The newest first. */
+  /** The newest entry comes first. */
   entries(filter: NameFilter): Promise<readonly Entry[]>;
 }
 
 type NameFilter = EntryFilter & { readonly limit: number };
 
-/** The entries whose names completion and prompts offer. */
 const newest: NameFilter = { all: true, limit: 200 };
-/** Number of unfinished entries to offer. A larger number would slow completion. */
+/** A larger number would slow completion. */
 const unfinishedLimit = 100;
 
 export function newestEntries(journal: Journal): Promise<Entry[]> {
   return journal.select(newest);
 }
 
-/** @returns the names to offer; none from a team's journal, which needs the network */
+/** Returns no names from a team's journal, which needs the network. */
 export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choice[]> {
   if (what === "profiles") return everyProfile(known.profileNames());
   if (what === "items") return itemChoices(known.policyText());
@@ -52,7 +50,7 @@ export function profileChoices(stored: readonly ProfileName[]): Choice[] {
   return stored.map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
 }
 
-/** The stored profiles, and the two sandbox profiles, which always exist. */
+/** The two sandbox profiles always exist. */
 export function everyProfile(stored: readonly ProfileName[]): Choice[] {
   return [
     ...profileChoices(stored),
@@ -61,7 +59,6 @@ export function everyProfile(stored: readonly ProfileName[]): Choice[] {
   ];
 }
 
-/** Entries by their ids, in the given order. */
 function entryChoices(entries: readonly Entry[]): Choice[] {
   return entries.map((entry) => {
     const { id, operation, state, profile, created_at } = entry;
@@ -70,13 +67,12 @@ function entryChoices(entries: readonly Entry[]): Choice[] {
   });
 }
 
-/** What a person calls the entry's resource: the key's name or the client's service account, else the resource id. */
+/** People know a key by its name and a client by its service account. */
 function subjectOf({ request_text, resource_id }: Entry): string | null {
   const { name, service_account_id } = JSON.parse(request_text || "{}") as Partial<Record<string, unknown>>;
   return [name, service_account_id].find((text) => typeof text === "string") ?? resource_id;
 }
 
-/** Service accounts of requested clients, each once, the newest first. */
 function accountChoices(entries: readonly Entry[]): Choice[] {
   const accounts = entries
     .filter(({ operation }) => operation === "oauth_client.create")
@@ -91,7 +87,7 @@ async function itemChoices(text: string | undefined): Promise<Choice[]> {
   return itemNamesIn(text).map(([value, hint]) => ({ value, hint }));
 }
 
-/** Each resource once, described by its newest entry, without revoked resources. */
+/** The newest entry of a resource describes it. */
 function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
   const revoked = new Set(entries.map((entry) => (entry.state === "replaced" ? entry.resource_id : revokedBy(entry))));
   const choices = new Map<string, Choice>();
@@ -105,11 +101,7 @@ function resourceChoices(entries: readonly Entry[], operations: string): Choice[
   return [...choices.values()];
 }
 
-/**
- * Asks for an entry of the journal.
- * @param options.states the states of the entries to choose from; by default all
- * @returns undefined if there is no such entry
- */
+/** Returns undefined if there is no entry in these states. */
 export async function askEntry(
   context: Context,
   { question, states }: { readonly question: string; readonly states?: readonly EntryState[] },
@@ -120,7 +112,7 @@ export async function askEntry(
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }
 
-/** @returns a function that asks for a profile, and returns undefined if there is no profile to choose */
+/** The function returns undefined if there is no profile to choose. */
 export function askProfile(
   question: string,
   choicesFrom: (stored: readonly ProfileName[]) => Choice[] = profileChoices,

@@ -1,5 +1,5 @@
-// The secret options of all commands that receive a one-time secret. Options such as a format apply to the destination typed
-// before them, so each value keeps its position.
+// A format or another modifier applies to the destination typed before it, so each value of a secret option keeps its
+// position.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -14,7 +14,7 @@ import { checkSecretFormat, checkSecretNames, secretFormats } from "../../secret
 import { parseDuration } from "./global.ts";
 import type { Context } from "../../context.ts";
 
-/** A typed value, and its position among the secret options. */
+/** `at` is the position of the value among the values of all secret options. */
 interface Typed {
   readonly value: string;
   readonly at: number;
@@ -75,7 +75,7 @@ export const addSecretOptions = sharedOptions((command) =>
 );
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 
-/** Kind and issuer of an entry's secret, independent of the active profile. */
+/** The kind and the issuer of an entry's secret do not depend on the active profile. */
 export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
   return {
     yields: operation.startsWith("access_key.") ? "access_key" : "oauth_client",
@@ -83,13 +83,9 @@ export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<
   };
 }
 
-/** Adds a format or a check to a destination. */
 type Modifier = (option: DestinationOption) => DestinationOption;
 
-/**
- * Converts the flags to options for `secrets/`.
- * @throws Failure `usage` for an option without a destination
- */
+/** @throws Failure `usage` for an invalid value, or for an option without its destination */
 export function secretOptionsOf(flags: SecretFlags): SecretOptions {
   const to = destinationsIn(flags);
   const loose = looseFormat(flags, to);
@@ -127,7 +123,7 @@ function destinationsIn(flags: SecretFlags): TypedDestination[] {
   ].sort((a, b) => a.at - b.at);
 }
 
-/** The format typed without a destination: it applies to the recorded file of a recovery. */
+/** A format that is typed without a destination applies to the recorded file of a recovery. */
 function looseFormat(
   { secretFormat = [], secretEnv = [] }: SecretFlags,
   to: readonly unknown[],
@@ -137,7 +133,7 @@ function looseFormat(
   return names ? checkSecretNames(names.value) : format && checkSecretFormat(format.value);
 }
 
-/** The destination if only one was typed and its kind fits: its options may precede it. */
+/** Options may precede the destination if only one destination was typed. */
 function soleDestination(to: readonly TypedDestination[], kinds: readonly string[]): TypedDestination | undefined {
   const fitting = to.filter(({ option }) => kinds.includes(option.kind));
   return to.length === 1 ? fitting[0] : undefined;
@@ -201,9 +197,8 @@ function withConfirmation(how: string): Modifier {
   };
 }
 
-// The question for the destination of a secret, because terminals and logs would keep a printed secret.
 
-/** Default overlap of a rotation whose secret is shown on the screen: a person has to store the secret first. */
+/** A rotation whose secret is shown on the screen has this default overlap: a person must first store the secret. */
 export const screenOverlapMs = 24 * 3_600_000;
 
 export interface AskedDestination {
@@ -213,7 +208,7 @@ export interface AskedDestination {
 }
 
 interface AskOptions {
-  /** True to announce the question instead of asking it. */
+  /** If true, integ announces the question instead of asking it. */
   readonly dryRun?: boolean | undefined;
   /** True if the default overlap of the command depends on the answer. */
   readonly overlaps?: boolean;
@@ -236,7 +231,10 @@ async function confirmOwnProfile(context: Context, options: SecretOptions): Prom
   return { ...options, to };
 }
 
-/** Asks for the destination. @returns the typed options if they name one, on a dry run, or without a terminal */
+/**
+ * integ asks for the destination, because terminals and logs would keep a printed secret.
+ * @returns the typed options if they name a destination, on a dry run, or without a terminal
+ */
 export async function askDestination(
   context: Context,
   given: SecretOptions,

@@ -1,11 +1,13 @@
-// `--since`: a time, or a duration before now.
 import { isTime } from "../../api/json/iso-time.ts";
 import { invalidValue } from "../../errors.ts";
 import { parseLifetime } from "./global.ts";
 
 const hint = "Write a duration (7d, 36h) or a time (2026-11-01T00:00:00Z).";
 
-/** Converts the value to ISO 8601 UTC. @throws Failure `usage` if the value is neither a time nor a duration, or 0 */
+/**
+ * Returns ISO 8601 in UTC.
+ * @throws Failure `usage` if the value is neither a time with a zone nor a duration, or if it is 0
+ */
 export function sinceOf(typed: string, now: number): string {
   if (isTime(typed)) return new Date(typed).toISOString();
   if (/^\d{4}-/.test(typed))

@@ -1,4 +1,3 @@
-// The context with a policy's own profile, and the checks that all policy commands start with.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { PlanOptions } from "../../policy/plan.ts";
@@ -7,7 +6,7 @@ import type { ActiveProfile } from "../../profiles/profile.ts";
 import type { ItemKind } from "../../policy/works.ts";
 import { missingCredential } from "../running/missing.ts";
 
-/** The context with the policy's profile as the active profile, unless `--profile` is given. */
+/** Makes the policy's profile the active profile, unless `--profile` is given. */
 export function actingFor(context: Context, { profile: name }: Policy): Context {
   if (name === undefined || context.settings.profile !== undefined) return context;
   let chosen: Promise<ActiveProfile> | undefined;
@@ -23,7 +22,6 @@ export function actingFor(context: Context, { profile: name }: Policy): Context 
   };
 }
 
-/** The failure if this machine lacks a credential for items of this kind; undefined if it has one. */
 export function missingForItems(context: Context, profile: string, kind: ItemKind): Promise<Failure | undefined> {
   return missingCredential(context, profile, kind === "oauth_client" ? "v1" : "legacy");
 }
@@ -42,7 +40,6 @@ export function planOptions({ only, retry, redeliver, finish, includeOwn = false
   return { only: onlyThese!, retry: retried!, redeliver: redelivered!, finish: finished!, includeOwn, adopt };
 }
 
-/** @throws Failure `usage` for a name without an item */
 export function assertNames({ items }: Policy, names: readonly string[], flag: string): void {
   const unknown = names.find((name) => !items.some((item) => item.name === name));
   if (unknown === undefined) return;

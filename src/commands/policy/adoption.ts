@@ -1,4 +1,3 @@
-// The checks, the entry and the output of the adoption commands.
 import { type Workbench, madeFor } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
@@ -18,7 +17,6 @@ export interface Adoption {
   readonly credential: Adoptable;
 }
 
-/** @throws Failure `usage` for a name that is invalid in a policy file */
 export function namedItem({ id: policy }: Policy, kind: ItemKind, name: string): ItemRef {
   if (itemName.test(name)) return { policy, kind, name };
   throw invalidValue("--name", name, {
@@ -67,7 +65,6 @@ export async function adoptInto(
   );
 }
 
-/** @throws Failure `conflict` if the credential belongs to another policy, which may rotate and revoke it */
 function assertNotInOtherPolicy(
   works: ReadonlyMap<string, ItemWorks>,
   { id, item }: { readonly id: string; readonly item: ItemRef },
@@ -91,10 +88,9 @@ export function adoptionStep({ kind, name }: ItemRef, id: string): DryStep {
   return { what: `record in the journal that the ${nounOf(kind)} ${id} is the item ${name}` };
 }
 
-/** The properties of a client or key that an adoption records. */
 type Adoptable = Pick<SeenCredential, "id" | "serviceAccount" | "clientId" | "scopes" | "name" | "type" | "expiresAt">;
 
-/** The intent of an adoption, which sends nothing. */
+/** An adoption sends no request; `request_text` describes the adopted credential. */
 export function adoptionIntent(
   { account }: Workbench,
   { item: { policy, kind, name }, credential }: Pick<Adoption, "item" | "credential">,
@@ -122,7 +118,6 @@ export function adoptionIntent(
   };
 }
 
-/** Records an adoption as a finished entry. */
 export async function adopt(journal: Journal, intent: Intent, id: string): Promise<Entry> {
   const { lease } = await journal.admit(intent, { fresh: true });
   try {

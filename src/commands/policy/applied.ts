@@ -1,4 +1,3 @@
-// The question before a plan is applied, and the view of the outcome.
 import type { Context } from "../../context.ts";
 import { Failure, worstOf, isInterruption } from "../../errors.ts";
 import { dueAt } from "../../journal/entry.ts";
@@ -22,7 +21,6 @@ export const appliedColumns = [
 
 export const appliedFields = [...appliedColumns, ...["choices", "error"].map((path) => ({ path, heading: path }))];
 
-/** @throws Failure `usage` if the person declines */
 export async function confirmPlan(
   { output }: Context,
   { plan, as, file }: { readonly plan: Plan; readonly as: string; readonly file: string },
@@ -89,7 +87,7 @@ export async function printApplied(
       error: item.outcome?.failure && { kind: item.outcome.failure.kind, exit_code: item.outcome.failure.exitCode },
     });
   };
-  // The line of counts includes the unchanged items.
+  // A table leaves out unchanged items, because the line of counts includes them.
   const shown = output.isTable ? applied.filter((item) => resultOf(item) !== "none") : applied;
   const nothing = applied.length > 0 ? unchangedWords(applied.length, file) : empty;
   const view = { columns: [...appliedColumns], singular: "item", plural: "items", empty: nothing, isWhole: true };
@@ -110,7 +108,10 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
   }
 }
 
-/** Reports counts and failures. @throws Failure the worst one or the interruption, else `findings` if an item needs a person */
+/**
+ * An unknown outcome takes precedence over an interruption, and an interruption over other failures.
+ * @throws Failure the first of these failures; without a failure, `findings` if an item needs a person
+ */
 export function conclude(
   { output }: Context,
   applied: readonly AppliedItem[],
@@ -146,7 +147,6 @@ export function conclude(
   );
 }
 
-/** `Applied: 2 created, 1 rotated, 0 failed, 4 unchanged.` */
 function countWords(applied: readonly AppliedItem[], isAdoption: boolean): string {
   const count = (is: (item: AppliedItem, result: string) => boolean): number =>
     applied.filter((item) => is(item, resultOf(item))).length;

@@ -1,4 +1,4 @@
-// Applies one item of a plan as an ordinary change with an entry in the journal. A policy has no other state.
+// Applies one item of a plan as an ordinary change with an entry in the journal. The policy keeps no other state.
 import type { DiskHealth } from "../../disk/disk-health.ts";
 import { createAccessKey, type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import { keyReplacementIntent, type KeyReplacementRequest, replaceAccessKey } from "../../operations/key-rotation.ts";
@@ -34,19 +34,18 @@ export interface ApplyOptions {
   readonly scope: WorkScope;
   /** Ids of the journal's entries when the plan was made. */
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** Time to wait for a pending client, milliseconds. */
+  /** Time to wait for a pending client. */
   readonly waitMs: number;
 }
 
 export interface ItemOutcome {
-  /** `elsewhere`: another process works on the item, or has just finished it. */
+  /** `elsewhere` means that another process works on the item, or has just finished it. */
   readonly result: "done" | "waiting" | "elsewhere" | "failed";
-  /** The item's newest entry after this run. */
   readonly entry?: Entry | undefined;
   readonly failure?: Failure;
 }
 
-/** Applies one decision. Never throws a Failure: the outcome contains it. */
+/** Never throws a Failure: the outcome contains the failure. */
 export async function applyItem(decision: Decision, options: ApplyOptions): Promise<ItemOutcome> {
   const { item, step } = decision;
   const { bench, scope, entriesAtPlan } = options;
@@ -72,8 +71,8 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (step.do === "finish") {
       const finished = await resume(work, step.entry);
       if (finished === undefined || isWithdrawn(finished)) return { result: "elsewhere", entry: await named.newest() };
-      // The interrupted creation created nothing, so start another. The consent to replace a destination's content comes from the
-      // interrupted creation, because the plan did not ask for it again.
+      // The interrupted creation created nothing, so start another. The first creation's consent to replace a
+      // destination's content still applies, because the plan did not ask for it again.
       if (finished.state === "refused") await start(work, finished.destination);
     } else await start(work);
     const entry = await named.newest();
@@ -87,7 +86,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
   }
 }
 
-/** Adopts a client or key, unless an entry that is newer than the plan names it: another item may have adopted it. */
+/** An entry that is newer than the plan may have adopted the credential as another item. */
 async function adoptAs(
   { decision: { item }, options: { entriesAtPlan, scope }, bench, named }: ItemWork,
   credential: SeenCredential,
@@ -101,8 +100,8 @@ async function adoptAs(
 }
 
 /**
- * The failure if this machine lacks the credential for an item. The check comes before any record, because this failure does not
- * count against the item. Delivering a kept secret needs no credential.
+ * A missing credential does not count against the item, so it is found before anything is recorded. Delivering a kept
+ * secret needs no credential.
  */
 async function missingCredentialFor({ decision: { item, step }, options: { context }, bench }: ItemWork) {
   const entry = step.do === "finish" ? await rootOf(bench.journal, step.entry) : undefined;
@@ -121,7 +120,7 @@ interface ItemWork {
   readonly named: NamedJournal;
 }
 
-/** A bench whose warnings start with the item's name, because several items run at the same time. It shows no progress. */
+/** Warnings start with the item's name, because several items run at the same time. No progress is shown. */
 function benchFor(
   bench: Workbench,
   { journal, name }: { readonly journal: Journal; readonly name: string },
@@ -170,8 +169,8 @@ async function destinationOf(
 }
 
 /**
- * Consent to `apply` includes replacing a lost secret, unless someone may use it: another program may have created the client, or
- * another machine may have delivered the secret to a destination that integ cannot check.
+ * Consent to `apply` includes replacing a lost secret, unless someone may use that secret: another program may have
+ * created the credential, or another machine may have delivered the secret to a destination that integ cannot check.
  */
 function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> {
   const isCheckable = (at: SingleDestination): boolean => {
@@ -190,7 +189,7 @@ function consents({ options: { waitMs }, decision: { item }, bench }: ItemWork) 
   return { waitMs, mayReplace: mayReplace(bench), mayRevokeUnproven, overlap: "leave" } as const;
 }
 
-/** Starts a creation or rotation. @param before the destination of an interrupted creation that created nothing */
+/** `before` is the destination of an interrupted creation that created nothing. */
 async function start(work: ItemWork, before?: EntryDestination | null): Promise<unknown> {
   const { bench, options } = work;
   const { item, step } = work.decision;
@@ -218,7 +217,7 @@ export function clientRotation(item: ClientItem, { id }: SeenCredential): Parame
   return { old, overlapMs: item.rotate?.overlapMs ?? 0, keepOld: false };
 }
 
-/** Adds a random mark to the key's name. After a lost response, integ recognizes the key by the mark, without a question. */
+/** A random mark identifies the key after a lost response, without a question. */
 export function keyCreation(bench: Workbench, { name, type, scopes, expiresInMs, expiresAt }: KeyItem): KeyCreation {
   const at = expiresInMs === undefined ? expiresAt : new Date(serviceTime(bench) + expiresInMs).toISOString();
   const expiry = expiresInMs === undefined ? (expiresAt ?? "never") : `in ${expiresInMs} ms`;
@@ -241,12 +240,12 @@ export function keyReplacement(
   };
 }
 
-/** True if the entry ended without a request, because another entry makes the same change. */
+/** integ withdraws an entry, without a request, if another entry makes the same change. */
 function isWithdrawn({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
 
-/** Resumes an entry. @returns the changed entry; undefined if another process works on the entry, or has finished it */
+/** Returns undefined if another process works on the entry or has finished it. */
 async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { named, options, decision } = work;
   const { context, disk } = options;
@@ -275,10 +274,10 @@ async function handleFailure(work: ItemWork, failure: Failure): Promise<ItemOutc
   return { result: "failed", failure, entry: await work.named.newest() };
 }
 
-/** Kinds of failures that do not count against the item: the service could not be reached, or limits requests. */
+/** These failures do not count against the item: the service could not be reached, or limits requests. */
 const temporaryKinds: ReadonlySet<string> = new Set(["unreachable", "rate_limited"]);
 
-/** Counts a failure in the item's entry. If this run has no entry for the item, adds a refused one. */
+/** If this run has no entry for the item, adds a refused entry that counts the failure. */
 async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
   const { decision, named, bench } = work;
   if (isInterruption(failure) || temporaryKinds.has(failure.kind) || decision.item.destinations.length === 0) return;

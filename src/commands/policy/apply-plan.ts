@@ -1,5 +1,5 @@
-// Applies the items of a plan in parallel: first adoptions, so that no existing credential is created again; then unfinished changes
-// and ends of overlaps, which free slots for new clients; then creations and rotations.
+// Applies the items of a plan in parallel, in stages: adoptions first, so that no existing credential is created again;
+// then unfinished changes and ends of overlaps, which free slots for new clients; then creations and rotations.
 import type { Decision } from "../../policy/decide.ts";
 import type { Plan, PlannedItem } from "../../policy/plan.ts";
 import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts";
@@ -7,7 +7,7 @@ import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts"
 export interface AppliedItem {
   readonly planned: PlannedItem;
   readonly outcome?: ItemOutcome;
-  /** Why a later run has to change the item. */
+  /** Reason why a later run must change the item. */
   readonly postponed?: string | undefined;
 }
 
@@ -16,7 +16,6 @@ export interface RunOptions {
   readonly watch: (event: "begin" | "end", planned: PlannedItem, outcome?: ItemOutcome) => void;
 }
 
-/** The items that `apply` changes: those with a step, unless they are held or postponed. */
 export function runnable({ items }: Pick<Plan, "items">): PlannedItem[] {
   return items.filter(
     ({ decision: { step, hold }, postponed }) => step.do !== "nothing" && hold === undefined && postponed === undefined,
@@ -64,7 +63,9 @@ interface Limits {
   readonly isOver: () => boolean;
 }
 
-/** Applies items in parallel. Each new client takes a slot of its service account; a rotation without an overlap frees it again. */
+/**
+ * Each new client takes a slot of its service account. A rotation frees a slot again when it revokes the old client.
+ */
 async function applyStage(
   items: readonly PlannedItem[],
   { slots, parallel, isOver }: Limits,
@@ -104,7 +105,7 @@ function changeFreeSlots(decision: Decision, slots: Map<string, number>, by: num
   if (account !== undefined) slots.set(account, (slots.get(account) ?? 0) + by);
 }
 
-/** True if the change no longer uses a slot: the old client is revoked, or this run created no client. */
+/** A slot is free again if the old client is revoked, or if this run created no client. */
 function isSlotFree({ step }: Decision, { result, entry }: ItemOutcome): boolean {
   return (step.do === "replace" && result === "done") || entry?.state === "refused" || result === "elsewhere";
 }

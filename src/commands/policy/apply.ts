@@ -70,7 +70,7 @@ export const command = defineVerb({
       await assertCurrent(document, { policy, observed, only, baseUrl: bench.account.baseUrl });
     const { planPolicy } = await import("../../policy/plan.ts");
     const choice = planOptions({ only, retry, redeliver, finish, includeOwn, adopt });
-    // Compute a saved plan for the time of its creation: an action that became due later needs another plan.
+    // A saved plan is computed for the time of its creation: an action that became due later needs another plan.
     const at = document === undefined ? observed : { ...observed, nowMs: Date.parse(document.made_at) };
     const plan = withCurrentWindow(planPolicy(policy, at, choice), planPolicy(policy, observed, choice));
     assertEndable(plan, finish);
@@ -151,7 +151,6 @@ async function assertCurrent(
   assertUnchanged(document, fingerprints(now), now.baseUrl);
 }
 
-/** The failure for --adopt with a saved plan, which does not list adoptions. */
 function adoptWithPlanFailure(): Failure {
   return new Failure("usage", "--adopt needs the policy file: a saved plan adopts nothing.", {
     meaning: "Nothing was sent.",
@@ -159,7 +158,7 @@ function adoptWithPlanFailure(): Failure {
   });
 }
 
-/** A plan with the postponements of the current time window. @param now the same plan for the current time */
+/** `now` is the same plan for the current time; its time window decides which items are postponed. */
 function withCurrentWindow(plan: Plan, now: Plan): Plan {
   const postponed = new Map(now.items.map(({ decision, postponed: why }) => [decision.item.name, why]));
   const items = plan.items.map((item) => ({
@@ -177,7 +176,6 @@ function assertTerminal({ output, settings }: Context): void {
   });
 }
 
-/** @throws Failure `usage` if an item of `--finish` has no overlap */
 function assertEndable({ items }: Plan, finish: readonly string[]): void {
   const other = finish.find(
     (name) => items.find(({ decision }) => decision.item.name === name)?.decision.action !== "revoke_old",

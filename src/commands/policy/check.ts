@@ -40,7 +40,6 @@ export const command = defineVerb({
   },
 });
 
-/** Findings for destinations that cannot take a secret now. */
 async function destinationFindings(context: Context, { items }: Policy): Promise<PolicyFinding[]> {
   const { policyFinding } = await import("../../policy/findings.ts");
   const written = await deliveredFiles(context);

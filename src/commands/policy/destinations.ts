@@ -1,4 +1,3 @@
-// Converts the destinations of a policy item to secret options.
 import type { Context } from "../../context.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
 import type { EntryDestination } from "../../journal/entry-destination.ts";
@@ -10,7 +9,6 @@ import {
   type SecretOptions,
 } from "../../secrets/destination.ts";
 
-/** Paths of files that the journal records as delivered. */
 export async function deliveredFiles({ journal }: Pick<Context, "journal">): Promise<ReadonlySet<string>> {
   const paths = new Set<string>();
   for await (const { destination } of (await journal()).each({ states: ["done"] }))
@@ -19,8 +17,8 @@ export async function deliveredFiles({ journal }: Pick<Context, "journal">): Pro
 }
 
 /**
- * @param about.isFirst true if the item has no credential yet: its secret may replace any credential of a profile
- * @param about.before the recorded destination of an interrupted entry, with a person's consent to replace its content
+ * With `isFirst`, the secret may replace any credential of a profile, because the item has no credential yet. `before`
+ * is the recorded destination of an interrupted entry, with a person's consent to replace its content.
  */
 export function destinationOptions(
   destinations: readonly ItemDestination[],

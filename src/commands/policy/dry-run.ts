@@ -1,4 +1,3 @@
-// Prints the steps of `apply --dry-run` and `adopt --all --dry-run`, item by item.
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { shortDuration } from "../../policy/decide.ts";

@@ -1,4 +1,4 @@
-// The next step for held items, which `apply` leaves to a person.
+// `apply` leaves held items to a person, with these next steps.
 import { flags, type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
 import { isSecretStored } from "../keys/own-key.ts";
@@ -40,14 +40,13 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
   }
 }
 
-/** The next step for several held items: one command for all unambiguous adoptions, else the step of the first item. */
+/** One command adopts all unambiguous items; otherwise only the step of the first item is shown. */
 export function stepForAllHeld(decisions: readonly Decision[], file: string): NextStep {
   const isUnambiguous = ({ current, choices }: Decision): boolean => current !== undefined && choices?.length === 1;
   if (decisions.filter(isUnambiguous).length > 1) return { nextCommand: shell`integ adopt --all ${fileWords(file)}` };
   return stepForHeld(decisions[0]!, file);
 }
 
-/** An adopt command for each client or key that may belong to the item. */
 export function adoptionCommands(
   { item: { name, kind }, hold, choices, current }: Decision,
   file: string,

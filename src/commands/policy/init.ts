@@ -65,7 +65,7 @@ export const command = defineVerb({
   },
 });
 
-/** @returns a function that checks a policy text. Its messages omit line numbers, because the user has not seen the text */
+/** The messages omit line numbers, because the user has not seen the text. */
 async function validator({ clock }: Context, path: string): Promise<(text: string) => string | undefined> {
   const { readPolicy } = await import("../../policy/read.ts");
   return (text) => {
@@ -95,7 +95,6 @@ function writeNew(path: string, text: string, file: string): void {
   }
 }
 
-/** Active clients of the journal that belong to no other policy. */
 function knownClients(facts: JournalFacts): DraftItem[] {
   return [...facts.clients.all()]
     .filter(({ id, status }) => status === "active" && !facts.others.has(id))
@@ -111,7 +110,6 @@ function knownClients(facts: JournalFacts): DraftItem[] {
     }));
 }
 
-/** Active keys from the API's list that show the fields that a policy needs. */
 async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftItem[]> {
   const { output } = context;
   try {
@@ -151,7 +149,7 @@ async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftI
   return items;
 }
 
-/** The recorded destinations as YAML; `unknown` if a policy cannot name them, or an earlier item uses one of them. */
+/** Returns `unknown` if a policy cannot name the destinations, or if an earlier item uses one of them. */
 function destinationText({ destinations, used, folder }: JournalFacts, id: string): string {
   const inFile = (one: ItemDestination): ItemDestination | string => {
     if ("store" in one) return one.store;
@@ -163,15 +161,13 @@ function destinationText({ destinations, used, folder }: JournalFacts, id: strin
   return more.length === 0 ? first : `[ ${texts.join(", ")} ]`;
 }
 
-/** The journal's facts for the items of the new policy. */
 interface JournalFacts {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** By the id of a client or key: the id of another policy that it belongs to. */
+  /** Id of the other policy to which a client or key belongs, by the credential's id. */
   readonly others: ReadonlyMap<string, string>;
-  /** The base of relative paths. */
   readonly folder: string;
-  /** Destinations of earlier items. */
+  /** Destinations of earlier items, as JSON texts. */
   readonly used: Set<string>;
 }
 
@@ -190,7 +186,6 @@ async function factsOf(context: Context, folder: string): Promise<JournalFacts> 
   return { clients, destinations, others, folder, used: new Set() };
 }
 
-/** Yields all entries, the newest first, and calls `watch` for each. */
 async function* watchedEntries(journal: Journal, watch: (entry: Entry) => void): AsyncIterable<Entry> {
   for await (const entry of journal.each({ all: true })) {
     watch(entry);

@@ -1,5 +1,5 @@
-// The journal for changes of one policy item: adds the item's name to every entry, and ensures that only one process continues if
-// several start a change of the item at the same time.
+// Adds the policy item to every entry, and ensures that only one process continues if several processes start a change
+// of the item at the same time.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -22,9 +22,8 @@ export interface NamedJournal {
 
 export interface JournalItem {
   readonly item: ItemRef;
-  /** Ids of the journal's entries when the plan was made. */
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** Id of the item's current client or key. An entry that replaces this credential belongs to the item. */
+  /** An entry that replaces this credential belongs to the item. */
   readonly current: string | undefined;
   /** Id of the entry to continue. */
   readonly continued: string | undefined;
@@ -45,8 +44,9 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     (await works()).filter(
       (entry) => isRoot(entry) && !item.entriesAtPlan.has(entry.id) && !admitted.has(entry.id) && !isWithdrawn(entry),
     );
-  // The entry with the lowest id continues: in a file, ids follow the order of admission. In a team's journal, the process of a
-  // higher id may have started without seeing this entry: wait until it withdraws its entry or records a step.
+  // The entry with the lowest id continues: in a file, ids follow the order of admission. In a team's journal, the
+  // process of a higher id may have started without seeing this entry: wait until that process withdraws its entry or
+  // records a step.
   const rivalOf = async ({ id: own }: Entry, rivals: () => Promise<Entry[]>): Promise<Entry | undefined> => {
     for (const end = performance.now() + rivalLimitMs; ; await sleep(rivalPauseMs)) {
       const entries = await rivals();
@@ -61,7 +61,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
     const rivals = async (): Promise<Entry[]> => [...(await others()), ...(await rivalWork({ journal, item, intent }))];
     const [before] = await rivals();
     if (before !== undefined) throw refusalFor(item, before);
-    // `fresh`: an unfinished entry of the same request belongs to another item, so do not resume it.
+    // An unfinished entry of the same request belongs to another item, so `fresh` keeps this process from resuming it.
     const { kind, lease } = await journal.admit(named, { ...options, fresh: true });
     const rival = await rivalOf(lease.entry, rivals);
     if (rival === undefined) {
@@ -86,7 +86,7 @@ export function namedJournal(journal: Journal, item: JournalItem): NamedJournal 
   };
 }
 
-/** Entries of other items that were admitted after the plan and deliver to one of the intent's destinations. */
+/** Finds entries of other items that were admitted after the plan and deliver to one of the intent's destinations. */
 async function rivalWork({ journal, item, intent }: RivalSearch): Promise<Entry[]> {
   const placesOfWork = ({ destination = null, ...about }: WithDestination): string[] =>
     destination === null
@@ -115,17 +115,16 @@ type WithDestination = Pick<Entry, "operation" | "request_text"> & Partial<Pick<
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 
-/** True if the entry's process has recorded a step after admission. */
+/** The first record is the admission; further records are steps. */
 function hasStepped({ sequence }: Entry): boolean {
   return sequence > 1;
 }
 
-/** True for an entry that is neither a step nor a replacement of another entry. */
 function isRoot({ parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">): boolean {
   return parent === null && replaces === null;
 }
 
-/** True if the entry was withdrawn because another process was first. */
+/** A refused entry without an error was withdrawn, because another process was first. */
 function isWithdrawn({ state, last_error }: Entry): boolean {
   return state === "refused" && last_error === null;
 }

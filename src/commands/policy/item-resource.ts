@@ -1,10 +1,11 @@
-// Finds in the journal the current client or key of a policy item, and the successor of a rotated client or key.
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { ItemKind } from "../../policy/works.ts";
 
-/** The id of an item's client or key. @throws Failure `not_found` if the journal has no such item, `usage` if several policies do */
+/**
+ * @throws Failure `not_found` if the journal knows no credential of the item, `usage` if several policies have the item
+ */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();
@@ -28,7 +29,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** Follows finished rotations from a client or key to its newest successor. Asks or warns if there is a successor. */
+/** Returns the id itself if no finished rotation replaced its client or key. */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();
@@ -52,7 +53,7 @@ export async function newestSuccessorOf(context: Context, id: string): Promise<s
   return current;
 }
 
-/** Asks at a terminal, because a person who typed the old id may not know the successor; only warns a script. */
+/** A person who typed the old id may not know the successor, so integ asks at a terminal and only warns a script. */
 async function confirmSuccessor({ output, settings }: Context, id: string, successor: string): Promise<void> {
   const what = `${id} was rotated; its successor is ${successor}.`;
   if (!output.interactive || settings.yes) return output.warn(`${what} integ rotates the successor.`);

@@ -1,4 +1,3 @@
-// The recorded destinations of a credential's secret, in the form of a policy file.
 import type { Entry } from "../../journal/entry.ts";
 import type { EntryDestination, SingleDestination } from "../../journal/entry-destination.ts";
 import { isLocal, placesOf } from "../../secrets/destination.ts";
@@ -6,8 +5,9 @@ import type { ItemDestination } from "../../policy/policy.ts";
 import { isOfAnotherMachine } from "./places.ts";
 
 /**
- * @param machine the id of this machine's state folder: paths, profiles and keychains of another machine are not destinations here
- * @returns undefined if a policy file cannot name a destination: the screen, or a command, whose text the journal does not record
+ * `machine` is the id of this machine's state folder.
+ * @returns undefined if a policy file cannot name the destination, such as the screen, a command, whose text the
+ * journal does not record, or a file of another machine
  */
 export function destinationsOf(
   entries: readonly Entry[],
@@ -18,17 +18,17 @@ export function destinationsOf(
   return itemDestinations(delivery?.destination ?? null, machine);
 }
 
-/** Collects the destinations of all clients and keys from a stream of entries of any length. */
+/** Entries are added one by one, so that a long journal need not fit into memory. */
 export class KnownDestinations {
   readonly #machine: string | undefined;
   readonly #byResource = new Map<string, EntryDestination>();
 
-  /** @param machine the id of this machine's state folder */
+  /** `machine` is the id of this machine's state folder. */
   constructor(machine: string | undefined) {
     this.#machine = machine;
   }
 
-  /** Call with the newest entry first. */
+  /** The newest entry must be added first. */
   add({ resource_id: id, destination }: Entry): void {
     if (id !== null && destination !== null && !this.#byResource.has(id)) this.#byResource.set(id, destination);
   }

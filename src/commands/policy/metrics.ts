@@ -1,27 +1,26 @@
-// The samples of `integ status -o openmetrics`, for a monitoring system.
+// A monitoring system reads these samples of `integ status -o openmetrics`.
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { Sample } from "../../output/formats/openmetrics.ts";
 import type { Observed } from "../../policy/observed.ts";
 
 export interface StatusFacts {
-  /** Labels of every sample, so that one collector can read the files of several profiles. */
+  /** Every sample has these labels, so that one collector can read the files of several profiles. */
   readonly common: Readonly<Record<"profile" | "region", string>>;
   readonly observed: Observed;
   readonly keys: readonly AccessKey[];
   readonly areKeysRead: boolean;
   readonly unfinished: readonly Entry[];
-  /** Number of clients per service account. */
+  /** Number of clients by service account. */
   readonly slots: ReadonlyMap<string, number>;
-  /** The plan's action for each item. */
   readonly actions: readonly string[];
-  /** When the policy's last change finished, ISO 8601. */
+  /** Time when the policy's last change finished, ISO 8601. */
   readonly lastChange: string | undefined;
 }
 
 type TimeSource = { readonly labels: Readonly<Record<string, string>>; readonly at: string | null | undefined };
 
-/** All samples, with times in seconds since 1970. Unknown values have no sample. */
+/** Times are in seconds since 1970. Unknown values have no sample. */
 export function samplesOf(facts: StatusFacts): Sample[] {
   return ownSamples(facts).map((sample) => ({ ...sample, labels: { ...sample.labels, ...facts.common } }));
 }

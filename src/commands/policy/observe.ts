@@ -16,7 +16,6 @@ import { eachInParallel } from "../../parallel.ts";
 import { isHere, unusablePlaces } from "./places.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 
-/** Number of clients to request at the same time. */
 const parallelRequests = 16;
 
 export interface Observation {
@@ -24,7 +23,6 @@ export interface Observation {
   readonly entries: readonly Entry[];
 }
 
-/** @param account the account of the clients and keys */
 export async function observe(
   context: Context,
   { policy, account }: { policy: Policy; account: Account },
@@ -57,7 +55,7 @@ export async function observe(
   return { entries, observed: { ...observed, vanished, elsewhere, untrusted } };
 }
 
-/** Ids of the entries that determine the states of a policy's items. */
+/** These entries determine the states of the policy's items. */
 export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {
   return items.flatMap((item) => works.get(itemKey(item))?.works.map(({ entry }) => entry.id) ?? []);
 }
@@ -76,7 +74,7 @@ function holdersIn(
   },
 ): Map<string, Holder> {
   const places = new Set(policy.items.flatMap((item) => item.destinations.map((one) => placeOf(one, item))));
-  // Skip entries of another sandbox, whose credentials no longer exist.
+  // A loopback address belongs to a sandbox; the credentials of another sandbox no longer exist.
   const mayExist = ({ base_url }: Entry): boolean =>
     base_url === about.scope.baseUrl || !isLoopback(new URL(base_url).hostname);
   return holdersOf(entries, { ...about, places, isHere: (entry, at) => mayExist(entry) && isHere(entry, at, machine) });
@@ -113,7 +111,6 @@ async function seenClients(
   return clients;
 }
 
-/** The `client_id` of the profile's credential, if that is an OAuth client. */
 async function ownClientId(context: Context): Promise<string | undefined> {
   const credential = await (await context.profiles.active()).credential();
   return credential.kind === "client_credentials" ? credential.clientId : undefined;
@@ -148,7 +145,7 @@ function seenKey(
   rotatedAtMs: number | undefined,
 ): Omit<SeenCredential, "id" | "ownership"> {
   const { keyType: type, scopes, name, lastUsedAt, expiresAt, createdByUserId: createdBy } = key;
-  // Count the age of a key that was rotated in place from its rotation.
+  // A rotation in place gives the key a new secret, so the key's age counts from its rotation.
   const isRotated = rotatedAtMs !== undefined && !(Date.parse(createdAt ?? "") > rotatedAtMs);
   return {
     status,

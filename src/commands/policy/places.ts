@@ -7,8 +7,8 @@ import { type Delivered, placeIn } from "../../policy/holders.ts";
 import { isLocal } from "../../secrets/destination.ts";
 
 /**
- * True unless the destination is on another machine, or is a delivered file that no longer exists.
- * @param machine the id of this machine's state folder
+ * False for a destination on another machine, and for a delivered file that no longer exists. `machine` is the id of
+ * this machine's state folder.
  */
 export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, machine: string | undefined): boolean {
   if (!isLocal(at)) return true;
@@ -17,7 +17,7 @@ export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, m
   return at.kind !== "file" || !isDelivered || isThere(at.path);
 }
 
-/** Recorded destinations that no longer exist or are on another machine, as names from `placeIn`. */
+/** Returns the destinations as names from `placeIn`. */
 export async function unusablePlaces(
   { profiles, secrets }: Pick<Context, "profiles" | "secrets">,
   delivered: ReadonlyMap<string, Delivered>,

@@ -57,13 +57,12 @@ export const command = defineVerb({
     reportPlanNotes(context, plan, { file, isPage });
     assertSlots(plan);
     if (!isSomethingDue(plan)) return;
-    await reportDue(context, { plan, profile, source: sourceOf(options.out, file), file });
+    await reportDue(context, { plan, profile, source: applyArgumentsOf(options.out, file), file });
     if (options.exitCode) throw new Failure("findings", "The plan has pending changes.", { isReported: true });
   },
 });
 
-/** The arguments of `apply` that name this plan. */
-function sourceOf(out: string | undefined, file: string): readonly string[] {
+function applyArgumentsOf(out: string | undefined, file: string): readonly string[] {
   return out === undefined ? fileWords(file) : [out];
 }
 
@@ -81,7 +80,7 @@ async function reportDue({ output, ...context }: Context, { plan, profile, sourc
   for (const kind of new Set(runnable.map(({ item }) => item.kind)))
     missing ??= await missingForItems({ output, ...context }, profile, kind);
   if (missing !== undefined) output.warn(`To apply this, a credential is missing: ${missing.message}`);
-  // If apply can do nothing, a person has to take the next step.
+  // If `apply` can do nothing, a person must take the next step.
   const personStep = runnable.length === 0 ? stepForAllHeld(due, file) : {};
   // `apply` of a written plan adopts nothing.
   const adopt =
@@ -104,7 +103,6 @@ function writePlan({ settings, output }: Context, path: string, document: PlanDo
   output.note(`The plan is in ${path} (digest ${document.digest.slice(0, 12)}).`);
 }
 
-/** @throws Failure `usage` for an existing file that is not a plan, such as the policy itself */
 async function assertReplaceable(context: Context, path: string): Promise<void> {
   const to = resolve(context.settings.cwd, path);
   if (!hasContent(to)) return;
@@ -120,7 +118,7 @@ async function assertReplaceable(context: Context, path: string): Promise<void> 
   });
 }
 
-/** True if the file has content. False for a file that cannot be inspected: writing the plan reports why. */
+/** A file that cannot be inspected counts as empty: writing the plan reports the error. */
 function hasContent(path: string): boolean {
   try {
     const stats = statSync(path);

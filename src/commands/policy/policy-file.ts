@@ -1,4 +1,3 @@
-// The policy file of a command: its path, its text, and its profile.
 import { realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Context } from "../../context.ts";
@@ -14,7 +13,6 @@ export const addPolicyFile = sharedOptions((command) =>
   command.option("-f, --file <path>", "Policy file", standardFile),
 );
 
-/** The arguments that name the file; none for the default file. */
 export function fileWords(file: string): readonly string[] {
   return file === standardFile ? [] : ["-f", file];
 }
@@ -33,7 +31,7 @@ function realFolder(folder: string): string {
   }
 }
 
-/** @throws Failure `usage` for a missing or invalid file, before any request */
+/** @throws Failure `usage` before any request, for a missing or invalid file, or for another profile's file */
 export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
   const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
   if (file === "")

@@ -1,4 +1,3 @@
-// The rows of a plan, and the notes and failures about it.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { hash } from "node:crypto";
 import type { Context } from "../../context.ts";
@@ -26,13 +25,12 @@ export const planColumns: readonly Column[] = [
 
 const planView = { columns: planColumns, singular: "item", plural: "items", empty: "The policy has no items." };
 
-/** Adds the plan to the summary of a CI job. */
 export function summarizePlan({ output }: Context, rows: readonly PlanRow[]): Promise<void> {
   const texts = rows.map((row) => JSON.stringify({ ...row, destinations: row.destinations.map(summaryText) }));
   return output.summary("integ plan", planView, texts);
 }
 
-/** A destination in a job's summary. The summary has more readers than the policy, so it shows only a digest of a command. */
+/** The summary of a job has more readers than the policy, so it shows only a digest of a command. */
 function summaryText(destination: string): string {
   if (!destination.startsWith("command: ")) return destination;
   return `command (sha256 ${hash("sha256", destination.slice("command: ".length), "hex").slice(0, 12)}…)`;
@@ -51,7 +49,7 @@ export function reportPlanNotes(
     output.note(`The window is closed; it opens ${output.when(opensAt)}. Changes that have started are finished.`);
   if (unmanaged.length === 0) return;
   const next = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
-  // The page of the plan lists the unmanaged clients and keys.
+  // The page of the plan already lists the unmanaged clients and keys.
   if (isPage) output.note(`Adopt or revoke the clients and keys in no item: ${next}`);
   else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
 }
@@ -66,7 +64,6 @@ function adoption(
   return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${item}`;
 }
 
-/** @throws Failure `conflict` if a service account would exceed its slots */
 export function assertSlots({ refusals }: Plan): void {
   const [first] = refusals;
   if (first === undefined) return;

@@ -1,27 +1,27 @@
-// The status on a terminal: a headline, the items that need a person, the waiting items, and the expiry of each credential. Pure.
+// The page of `integ status` shows a headline, the items that need a person, the waiting items, and the expiry of each
+// credential.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { PageLine } from "../../output/output.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
 import { type DisplayWidth, visibleText } from "../../output/visible-text.ts";
 
-/** A line of a section: its subject, its state, and the next command. */
 export interface StatusItem {
   readonly mark: "✗" | "!" | "·";
   readonly what: string;
   readonly state: string;
   readonly command?: string | null | undefined;
-  /** Order within a severity, such as changes before keys: the lowest number first. */
+  /** Order within a severity: the lowest number comes first, such as changes before keys. */
   readonly kind?: number;
-  /** Order within a kind, ISO 8601: the time of the next step, else of the last change. Items without a time come first. */
+  /** Order within a kind: the time of the next step or the last change, ISO 8601. Items without a time come first. */
   readonly at?: string | null | undefined;
 }
 
 export interface LiveCredential {
   readonly id: string;
   readonly name?: string | undefined;
-  /** ISO 8601; undefined: unknown. */
+  /** ISO 8601; undefined if unknown. */
   readonly createdAt?: string | undefined;
-  /** Null: never used; undefined: the API does not show it. */
+  /** Null if the credential was never used; undefined if the API does not show the time. */
   readonly lastUsedAt?: string | null | undefined;
   readonly expiresAt?: string | null | undefined;
 }
@@ -30,26 +30,26 @@ export interface Status {
   readonly headline: readonly string[];
   readonly needed: readonly StatusItem[];
   readonly waiting: readonly StatusItem[];
-  /** Why the profile cannot list access keys. */
+  /** Reason why the profile cannot list access keys. */
   readonly unread?: string | undefined;
   readonly credentials: readonly LiveCredential[];
-  /** Number of clients per service account. */
+  /** Number of clients by service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly nowMs: number;
-  /** The page marks keys that expire within this time, milliseconds. */
+  /** The page marks credentials that expire within this time. */
   readonly soonMs: number;
 }
 
 export interface Screen {
   readonly width: number;
   readonly measure: DisplayWidth;
-  /** Plain sentences without drawings, for a screen reader. */
+  /** If true, the page has plain sentences without drawings, for a screen reader. */
   readonly isPlain: boolean;
   readonly time: (iso: string, nowMs: number) => string;
 }
 
 const day = 86_400_000;
-/** The largest number of lines per section; the last line counts the others. */
+/** A section shows at most this many items; a last line counts the others. */
 const maximum = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;
@@ -106,7 +106,6 @@ function section(title: string, all: readonly StatusItem[], screen: Screen): Pag
   return [{ margin: 0, text: title }, ...lines, ...rest];
 }
 
-/** The cells of a column, padded to the same width. */
 function columnOf<T>(
   rows: readonly T[],
   text: (row: T) => string,
@@ -124,7 +123,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const timed = { nowMs, time: screen.time };
   const end = (one: LiveCredential): number => Math.min(validFor(one, nowMs), Number.MAX_VALUE);
   const start = ({ createdAt = "" }: LiveCredential): number => Date.parse(createdAt) || nowMs;
-  // The cut keeps those that expire first; of those that never expire, the oldest.
+  // The cut keeps the credentials that expire first and, of those that never expire, the oldest.
   const sorted = all.toSorted((a, b) => end(a) - end(b) || start(a) - start(b));
   const shown = sorted.slice(0, maximum.credentials);
   const rest: PageLine[] =
@@ -142,7 +141,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
   const widthOf = (columns: readonly { readonly width: number }[]): number =>
     columns.reduce((sum, { width }) => sum + width + 2, 0);
   const left = screen.width - widthOf([ids, expiries]) - scales.at(-1)!.length - 2;
-  // If a line does not fit, columns are left out; without its name a credential is a sentence.
+  // If a line does not fit, columns are left out. If not even the name fits, each credential is a sentence.
   const tables = [
     [ids, names(24), ages, used, expiries],
     [ids, names(24), ages, expiries],
@@ -177,7 +176,7 @@ function credentialLines({ credentials: all, nowMs, soonMs }: Status, screen: Sc
 
 type Timed = Pick<Status, "nowMs"> & Pick<Screen, "time">;
 
-/** Milliseconds until the credential expires. */
+/** Returns milliseconds; infinity if the credential never expires or its expiry is unknown. */
 function validFor({ expiresAt }: LiveCredential, nowMs: number): number {
   const end = Date.parse(expiresAt ?? "");
   return Number.isNaN(end) ? Number.POSITIVE_INFINITY : end - nowMs;
@@ -225,7 +224,7 @@ function sentenceOf(one: LiveCredential, timed: Timed): string {
   return `${id}${name ? ` ${name}` : ""}${parts.length === 0 ? "" : `: ${parts.join(", ")}`}`;
 }
 
-/** A bar for the time until the credential expires, on a scale of 90 days. */
+/** The full width stands for 90 days. */
 function barOf(one: LiveCredential, { nowMs, columns }: { readonly nowMs: number; readonly columns: number }): string {
   if (one.expiresAt === undefined) return "";
   const validMs = validFor(one, nowMs);

@@ -1,4 +1,4 @@
-// `integ status`: rows for a program, and a page for a terminal.
+// `integ status` prints a page at a terminal and rows for a program.
 import { maxClients } from "../../api/oauth-client-creation.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { resolve } from "node:path";
@@ -119,7 +119,7 @@ export const command = defineVerb({
   },
 });
 
-/** Loads the policy. If the default file is invalid, returns a row with the reason, because status shows other facts too. */
+/** If the default file is invalid, a row gives the reason, because the status has other facts too. */
 async function policyOf(
   context: Context,
   typed: string | undefined,
@@ -146,7 +146,7 @@ function unreadRow(
   return { topic, name, state: "unknown", detail: why, due_at: null, next_step: next };
 }
 
-/** Refuses to replace a file that is not an earlier output of this command, such as a journal or a secret. */
+/** Only an earlier output of this command may be replaced: another file could be a journal or a secret. */
 function assertReplaceable(path: string, typed: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true)
     throw new Failure("usage", `${typed} is a symbolic link, which would be replaced.`, {
@@ -213,7 +213,7 @@ async function unfinishedOf(context: Context): Promise<readonly Entry[]> {
 interface Unfinished {
   readonly entry: Entry;
   readonly row: Row;
-  /** During an overlap that ends by use: words for the last use of the old key; otherwise empty. */
+  /** Words for the last use of the old key, during an overlap that ends by use; otherwise empty. */
   readonly used: string;
 }
 
@@ -239,19 +239,17 @@ async function unfinishedRows(context: Context, listed: ListedKeys): Promise<Unf
   });
 }
 
-/** Ids of the keys of unfinished changes. Their expiry needs no other row. */
+/** The row of an unfinished change also covers the expiry of its keys. */
 function keysOfChanges(unfinished: readonly Unfinished[]): (string | undefined)[] {
   return unfinished.flatMap(({ entry: { detail } }) => [detail.old_key, detail.key_id]);
 }
 
-/** `create client of sa_1`, `rotate key` */
 function workOf({ operation, request_text }: Entry): string {
   const [kind = "", verb] = operation.split(".");
   if (operation !== "oauth_client.create") return `${verb} ${kind === "oauth_client" ? "client" : "key"}`;
   return `create client of ${(JSON.parse(request_text) as { service_account_id: string }).service_account_id}`;
 }
 
-/** Words for the state of an unfinished entry. */
 const stateWords: Readonly<Record<string, string>> = {
   open: "not sent yet",
   unknown: "outcome unknown",
@@ -260,7 +258,7 @@ const stateWords: Readonly<Record<string, string>> = {
   undelivered: "its secret is kept, not delivered",
 };
 
-/** Words for the progress of an unfinished entry. @param about.at the time of its next or last step */
+/** `at` is the time of the next or last step, in words. */
 function progressWords(entry: Entry, { at, used }: { readonly at: string; readonly used: string }): string {
   const { state } = entry;
   if (dueAt(entry) !== undefined)
@@ -273,7 +271,7 @@ interface Rows {
   readonly unfinished: readonly Unfinished[];
   readonly due: readonly Row[];
   readonly ending: readonly Row[];
-  /** Rows for the policy or the keys if they could not be read. */
+  /** Rows that say why the policy or the keys could not be read. */
   readonly unseen: readonly Row[];
 }
 
@@ -347,7 +345,7 @@ function ofKey({ id = "a key without an id", name, createdAt, lastUsedAt, expire
   return { id, name: name ?? undefined, createdAt: createdAt ?? undefined, lastUsedAt, expiresAt };
 }
 
-/** Rows for the items whose action is not `none`. Notes a missing credential once for each kind of item. */
+/** A missing credential is noted once for each kind of item. */
 async function dueRows(
   context: Context,
   { items }: Plan,
@@ -380,7 +378,6 @@ async function dueRows(
   });
 }
 
-/** The changes that a policy requires, and the known clients as the service shows them. */
 async function policyStatus(
   context: Context,
   { policy, account, file }: { readonly policy: Policy; readonly account: Account; readonly file: string },
@@ -388,9 +385,9 @@ async function policyStatus(
   readonly due: readonly Row[];
   readonly slots: Slots;
   readonly clients: readonly LiveCredential[];
-  /** Ids of the credentials that the policy replaces or revokes. Their expiry needs no other row. */
+  /** The policy replaces or revokes these credentials, so their expiry needs no other row. */
   readonly covered: readonly (string | undefined)[];
-  /** Id of each item's unfinished entry, whose own row shows more. */
+  /** Id of each item's unfinished entry, whose row replaces the item's row. */
   readonly entryByItem: ReadonlyMap<string, string | undefined>;
 }> {
   const { observed } = await observe(context, { policy, account });
@@ -416,7 +413,7 @@ function liveClients({ clients }: Observed): readonly SeenCredential[] {
   return [...clients.values()].filter(({ status }) => status !== "revoked" && status !== "absent");
 }
 
-/** The clients that the journal knows, and their number per service account. Sends no request. */
+/** The facts come from the journal; no request is sent. */
 async function knownClients(
   context: Context,
   account: Account,
@@ -427,7 +424,7 @@ async function knownClients(
   return { slots: clientCounts(known, unresolved), clients: known };
 }
 
-/** Number of clients per service account. */
+/** Number of clients by service account. */
 type Slots = ReadonlyMap<string, number>;
 
 function clientCounts(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {
@@ -457,14 +454,16 @@ function keyRows(
 
 interface ListedKeys {
   readonly keys: readonly AccessKey[];
-  /** The service's time, milliseconds since 1970; 0 if the keys could not be listed. */
+  /** The service's time, in milliseconds since 1970; 0 if the keys could not be listed. */
   readonly nowMs: number;
-  /** Why the profile cannot use the legacy contract, which lists the keys. */
+  /** Reason why the profile cannot use the legacy contract, which lists the keys. */
   readonly withoutKeys?: string;
   readonly unread?: readonly Row[];
 }
 
-/** Lists the keys. Returns none for a profile that cannot use the legacy contract, and a row that says why if the request fails. */
+/**
+ * Returns no keys for a profile that cannot use the legacy contract, and a row with the reason if the request fails.
+ */
 async function listedKeys(context: Context): Promise<ListedKeys> {
   const none = { keys: [], nowMs: 0 };
   const profile = await context.profiles.active();
@@ -476,7 +475,7 @@ async function listedKeys(context: Context): Promise<ListedKeys> {
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
     return { keys: value.rows.map((row) => readAccessKey(row.value)), nowMs: serviceNow(context, service) };
   } catch (error) {
-    // Fail instead of omitting samples: a monitoring system would conclude that the account has no keys.
+    // Without this failure, a monitoring system would conclude that the account has no keys.
     if (
       !(error instanceof Failure) ||
       isInterruption(error) ||
