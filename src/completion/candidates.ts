@@ -7,7 +7,7 @@ export interface Candidate {
   readonly summary?: string;
 }
 
-/** Candidates for a word. `prefix` is the part of the word that is not completed: `--output=`. */
+/** `prefix` is the part of the word that is not completed, such as `--output=`. */
 export type Candidates = { readonly prefix: string } & (
   | { readonly kind: "commands" | "options" | "values"; readonly list: readonly Candidate[] }
   | { readonly kind: "files" }
@@ -16,20 +16,19 @@ export type Candidates = { readonly prefix: string } & (
 
 const nothing: Candidates = { kind: "values", prefix: "", list: [] };
 
-/** The context of the current word, from the words before it. */
 interface WordContext {
   readonly node: Node;
   readonly argumentCount: number;
-  /** A flag whose value may follow: one value, or several until the next flag. */
+  /** A flag whose value may follow; with `isOptional`, another flag may follow instead. */
   readonly open: { readonly flag: Flag; readonly isOptional: boolean } | undefined;
-  /** `--` was given, so no flags follow. */
+  /** True after `--`: no flags follow. */
   readonly isPlain: boolean;
-  /** `integ help …`: the words name a command. */
+  /** True after `integ help`: the words name a command. */
   readonly isHelp: boolean;
   readonly usedFlags: ReadonlySet<string>;
 }
 
-/** @param words the words before the cursor, without the program's name */
+/** `words` are the words before the cursor, without the program's name. */
 export function candidatesAt(tree: Tree, words: readonly string[], current: string): Candidates {
   const context = contextAfter(tree, words);
   const { node, open, isPlain, isHelp } = context;
@@ -89,7 +88,7 @@ function takesMany({ value }: Flag): boolean {
   return value !== undefined && (value.repeatable || !value.required);
 }
 
-/** The node's commands and `more`; aliases instead if only an alias begins with the current word. */
+/** Aliases replace the names if only an alias begins with the current word. */
 function commandsOf(node: Node, current: string, more: readonly Candidate[] = []): Candidates {
   const names = [...node.nodes.map(({ path, summary }) => ({ text: path.at(-1)!, summary })), ...more];
   const aliases = node.nodes.flatMap((child) => child.aliases.map((text) => ({ text, summary: child.summary })));
@@ -97,7 +96,6 @@ function commandsOf(node: Node, current: string, more: readonly Candidate[] = []
   return { kind: "commands", prefix: "", list: !names.some(matches) && aliases.some(matches) ? aliases : names };
 }
 
-/** Flags that were not typed yet, in short or long form, and flags that can be repeated. */
 function optionsOf(flags: readonly Flag[], { usedFlags }: WordContext): Candidates {
   const namesOf = ({ long, short }: Flag): string[] => (short === undefined ? [long] : [long, short]);
   const unused = flags.filter((flag) => takesMany(flag) || !namesOf(flag).some((name) => usedFlags.has(name)));
@@ -105,7 +103,6 @@ function optionsOf(flags: readonly Flag[], { usedFlags }: WordContext): Candidat
   return { kind: "options", prefix: "", list };
 }
 
-/** The argument at this index; past the end, the last one if it is repeatable. */
 function argumentAt({ arguments: all }: Node, index: number): Value | undefined {
   return all[index] ?? (all.at(-1)?.repeatable ? all.at(-1) : undefined);
 }
@@ -125,7 +122,7 @@ function valuesOf(value: Value | undefined, { node, current, prefix = "" }: Valu
   return { kind: "values", prefix, list: words.map((text) => ({ text })) };
 }
 
-/** Fields that the typed list lacks. Each candidate contains the typed list, because shells complete whole words. */
+/** Each candidate contains the typed list, because shells complete whole words. */
 function fieldsOf({ fields = [] }: Node, current: string): Candidate[] {
   const before = current.slice(0, current.lastIndexOf(",") + 1);
   const typed = before.split(",");

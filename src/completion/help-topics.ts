@@ -1,4 +1,3 @@
-/** Topics of `integ help <topic>` with their summaries on the first help screen. */
 export const helpTopics = {
   options: "Options that every command takes",
   output: "Formats, fields and streams",

@@ -1,7 +1,6 @@
-// Completion scripts of the shells. Each runs `integ __complete <words before> :<current word>` and converts the
-// output: its first line is the kind (commands, options, values, files) and the prefix of the current word
-// (`--output=`); each further line is a candidate, a tab and its summary. The current word has a colon, because some
-// shells drop an empty word.
+// Each script runs `integ __complete <words before> :<current word>` and converts the output: its first line is the
+// kind (commands, options, values, files) and the prefix of the current word (`--output=`); each further line is a
+// candidate, a tab and its summary. The current word has a colon, because some shells drop an empty word.
 
 export const shells = ["bash", "zsh", "fish", "powershell"] as const;
 export type Shell = (typeof shells)[number];
@@ -9,7 +8,7 @@ export type Shell = (typeof shells)[number];
 const origin = (shell: Shell): string =>
   `# ${shell} completion for integ, printed by "integ completion ${shell}": change the program, not this file.\n`;
 
-/** For bash 3.2 and later. */
+/** Works with bash 3.2 and later. */
 const bash = `${origin("bash")}
 _integ() {
   local IFS=$' \\t\\n' rest=\${COMP_LINE:0:COMP_POINT} cur= kind= prefix= typed= as_is= i gap word program breaks head=
@@ -61,7 +60,7 @@ _integ() {
 complete -F _integ integ
 `;
 
-/** A file for `fpath` that may also be sourced. */
+/** The script can be a file of `fpath`, and can also be sourced. */
 const zsh = `#compdef integ
 ${origin("zsh")}
 _integ() {
@@ -97,7 +96,7 @@ else
 fi
 `;
 
-/** For fish 3.0 and later. */
+/** Works with fish 3.0 and later. */
 const fish = `${origin("fish")}
 # True unless the word is a file: fish completes files itself, with quotes, variables and ~.
 function __integ_completes
@@ -120,7 +119,7 @@ end
 complete -c integ -n __integ_completes -f -a '$__integ_found'
 `;
 
-/** For PowerShell 5.1 and later. */
+/** Works with PowerShell 5.1 and later. */
 const powershell = `${origin("powershell")}
 Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
@@ -162,5 +161,5 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
 }
 `;
 
-/** Same texts as in `completions/`. */
+/** `completions/` contains the same texts. */
 export const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish, powershell };

@@ -197,7 +197,6 @@ function withConfirmation(how: string): Modifier {
   };
 }
 
-
 /** A rotation whose secret is shown on the screen has this default overlap: a person must first store the secret. */
 export const screenOverlapMs = 24 * 3_600_000;
 

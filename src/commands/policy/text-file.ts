@@ -1,4 +1,4 @@
-// Reads a regular file as text. Refuses a pipe or device, because reading it may never end.
+// Reads only regular files as text: reading a pipe or a device may never end.
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { errorCode, systemWords } from "../../disk/error-words.ts";
 
@@ -6,7 +6,7 @@ export type ReadText =
   | { readonly text: string }
   | { readonly why: string; readonly isMissing: boolean; readonly isText?: false };
 
-/** @param longest in bytes of UTF-8 */
+/** `longest` is in bytes. */
 export function readTextFile(path: string, longest: number): ReadText {
   try {
     const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));

@@ -3,7 +3,6 @@ import type { Context } from "../../context.ts";
 import type { Unmanaged } from "../../policy/plan.ts";
 import { actingAs } from "../running/change.ts";
 
-/** Revokes each client and key that is in no item of the policy, if the person agrees. Keeps those that the profile may use. */
 export async function revokeUnmanaged(
   { output }: Context,
   bench: Workbench,

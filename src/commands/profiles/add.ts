@@ -32,7 +32,7 @@ export const command = defineVerb({
   async run(context, { args: [name], options }) {
     const { region, baseUrl } = options;
     const { output, settings } = context;
-    // Refuse an invalid or existing name before the first question.
+    // An invalid or existing name is refused before the first question.
     const { checkProfileName, nameTaken } = await import("../../profiles/names.ts");
     checkProfileName(name);
     if ((await context.profiles.store()).get(name)) throw nameTaken(name);
@@ -70,7 +70,6 @@ export const command = defineVerb({
   },
 });
 
-/** Asks for the name of the new profile. @throws Failure `usage` without a terminal or an answer */
 export async function askName(context: Context): Promise<string> {
   const { checkProfileName } = await import("../../profiles/names.ts");
   const store = await context.profiles.store();
@@ -82,13 +81,12 @@ export async function askName(context: Context): Promise<string> {
   });
 }
 
-/** Asks for the organization's region (§1). @throws Failure as `askName` does */
+/** Asks for the organization's region (§1). */
 export async function askRegion({ output }: Context): Promise<"us" | "eu"> {
   const choices = [{ value: "us" }, { value: "eu" }];
   return (await output.pick("Region", { choices, flag: "--region us|eu" })) as "us" | "eu";
 }
 
-/** Asks for the address of the regional API host. @throws Failure as `askName` does */
 export async function askBaseUrl({ output }: Context): Promise<string> {
   const { checkBaseUrl } = await import("../../profiles/address.ts");
   return output.ask("Base URL (https://…)", {

@@ -1,4 +1,4 @@
-// Shows the settings that `profiles add` and `profiles edit` would store, without secrets.
+// `profiles add --dry-run` and `profiles edit --dry-run` print the settings without secrets.
 import type { Context } from "../../context.ts";
 import { showSteps } from "../running/dry-run.ts";
 

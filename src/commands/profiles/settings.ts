@@ -1,4 +1,4 @@
-// The flags of a profile and its credential, and their conversion to settings; shared by `add` and `edit`.
+// `profiles add` and `profiles edit` share the flags of a profile and its credential.
 import { resolve } from "node:path";
 import { findProfileKey } from "../keys/own-key.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
@@ -7,7 +7,7 @@ import { Failure, invalidValue } from "../../errors.ts";
 import type { GivenProof, GivenSecret, NewCredential, ProfileSettings } from "../../profiles/configure.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
-/** Declares the flags of a profile. No flag takes a secret as its value. */
+/** No flag takes a secret as its value, because other users can see arguments. */
 export const addProfileOptions = sharedOptions((command) =>
   command
     .addOption(command.createOption("--region <region>", "Region of the organization").choices(["us", "eu"] as const))
@@ -62,8 +62,8 @@ export const addProfileOptions = sharedOptions((command) =>
 export type ProfileFlags = FlagsOf<typeof addProfileOptions>;
 
 /**
- * Checks the typed flags, reads the secret, and returns the settings. A setting without a flag is absent.
- * @param before the profile to change. Its settings complete the flags: a new secret needs the stored client and endpoint
+ * Checks the flags and reads the secret. A setting without a flag is absent. The settings of `before` complete the
+ * flags, because a new secret needs the stored client and endpoint.
  */
 export async function settingsOf(context: Context, typed: ProfileFlags, before?: Profile): Promise<ProfileSettings> {
   const flags = before === undefined ? typed : await withStored(typed, before);
@@ -77,7 +77,7 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   const legacy = legacyOf(flags);
   const oauth = wantsClient(flags) ? undefined : oauthOf(flags);
   const key = before?.credential?.kind === "api_key" ? keyChangesOf(flags) : undefined;
-  // Get the secret last: integ asks for it only if all other flags are valid.
+  // The secret comes last: integ asks for it only if all other flags are valid.
   const credential = key === undefined ? await credentialOf(context, flags) : undefined;
   return {
     ...(flags.region !== undefined && { region: flags.region }),
@@ -94,7 +94,6 @@ export async function settingsOf(context: Context, typed: ProfileFlags, before?:
   };
 }
 
-/** @throws Failure `usage` for an invalid address or recipient, or an address with a password */
 async function checkJournal({ journal, escrow }: ProfileFlags): Promise<void> {
   const recipients = escrow && recipientsIn(escrow);
   const wrong = recipients?.find((one) => !/^age1[0-9a-z]{50,4000}$/.test(one));
@@ -126,8 +125,8 @@ function allowedIn(typed: readonly string[]): ProfileSettings["destinations"] {
 }
 
 /**
- * Completes flags with the profile's settings: a new secret keeps its client and endpoint, an audience keeps the endpoint. For
- * another origin only the Basic style is kept: the other settings belong to the old host, so the user must type them again.
+ * A new secret keeps the profile's client and endpoint, and a new audience keeps the endpoint. For another origin, only
+ * the Basic style is kept: the other settings belong to the old host, so the user must type them again.
  */
 async function withStored(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { credential } = before;
@@ -139,7 +138,7 @@ async function withStored(flags: ProfileFlags, before: Profile): Promise<Profile
   return { ...stored, ...(await storedEndpoint(flags, before)), ...flags };
 }
 
-/** The settings of the stored token endpoint that the flags omit. None for an endpoint of another origin, which has its own. */
+/** An endpoint of another origin has its own settings, so nothing is taken from the stored endpoint. */
 async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<ProfileFlags> {
   const { oauthOf } = await import("../../profiles/profile.ts");
   const endpoint = oauthOf(before);
@@ -156,13 +155,13 @@ async function storedEndpoint(flags: ProfileFlags, before: Profile): Promise<Pro
   };
 }
 
-/** True if the address changes to another origin, or to an invalid one, which `checkAddresses` refuses. */
+/** An invalid address counts as another origin; `checkAddresses` refuses it. */
 async function movesAway(from: string, to: string | undefined): Promise<boolean> {
   const { originOf } = await import("../../profiles/address.ts");
   return to !== undefined && (!URL.canParse(to) || originOf(from) !== originOf(to));
 }
 
-/** The new id or Basic style of the stored key; undefined for another key, or without a change. */
+/** Returns undefined for a new credential, or if the stored key does not change. */
 function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   const { apiKeyStdin, apiKeyCommand, apiKeyId, basicStyle } = flags;
   if (apiKeyStdin || apiKeyCommand !== undefined || wantsClient(flags)) return undefined;
@@ -173,7 +172,6 @@ function keyChangesOf(flags: ProfileFlags): ProfileSettings["key"] {
   };
 }
 
-/** Refuses addresses, token scopes and organization ids that a profile cannot store. */
 async function checkAddresses(flags: ProfileFlags): Promise<void> {
   const { baseUrl, tokenEndpoint, tokenScope, accessTokenEndpoint, organizationId } = flags;
   const { checkTypedBaseUrl, checkEndpoint } = await import("../../profiles/address.ts");
@@ -195,7 +193,7 @@ async function checkRegion({ region, baseUrl, verify }: ProfileFlags, before: Pr
   (await import("../../profiles/address.ts")).checkRegionOfHost(base, expected);
 }
 
-/** The flags for a client's authentication, of which only one may be given. */
+/** A client authenticates in one way, so only one of these flags may be given. */
 const clientProofs = ["clientSecretStdin", "clientSecretCommand", "clientAssertionCommand", "clientKeyFile"] as const;
 
 function wantsClient(flags: ProfileFlags): boolean {
@@ -264,7 +262,7 @@ function endpointOf(flags: ProfileFlags, tokenEndpoint: string): NonNullable<Pro
   };
 }
 
-/** The token endpoint of a profile with an API key. integ proves new clients there. */
+/** With an API key, integ proves new clients at this token endpoint. */
 function oauthOf(flags: ProfileFlags): ProfileSettings["oauth"] {
   if (flags.tokenEndpoint !== undefined) return endpointOf(flags, flags.tokenEndpoint);
   const stray = [
@@ -288,7 +286,6 @@ async function secretOf(
   return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
 }
 
-/** Prompts without showing the input. @throws Failure that names the flags, without a terminal */
 export function askSecret(context: Context, what: string): Promise<string> {
   const flag =
     what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";
@@ -301,7 +298,7 @@ function refuseBoth(flags: ProfileFlags, one: keyof ProfileFlags, other: keyof P
   throw new Failure("usage", `${spelled.join(" and ")} contradict each other.`, { hint: "Keep one of them." });
 }
 
-/** Stores the id of the profile's own key if the service's list leaves no doubt; otherwise advises the user to set it. */
+/** Without a known key id, a rotation could lock the profile out. */
 export async function learnKeyId(context: Context, profile: Profile): Promise<Profile> {
   const { credential, legacy, name } = profile;
   if (credential?.kind !== "api_key" || legacy === undefined) return profile;

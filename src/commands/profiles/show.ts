@@ -24,7 +24,6 @@ export const command = defineVerb({
   },
 });
 
-/** The profile from environment variables. */
 async function environmentRow(context: Parameters<typeof command.run>[0]): Promise<string> {
   const profile = await context.profiles.named("env");
   // A token endpoint does not imply a client: a profile with an API key may have one too.

@@ -4,14 +4,13 @@ import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 
-/** Short, because a person waits at the end of a setup. */
+/** The limit is short, because a person waits at the end of a setup. */
 const limitMs = 5_000;
 
 /**
- * Tests a new profile. Removes it if its credential is refused or cannot be tested, unless a person keeps it; without a terminal, an
- * untested profile stays.
- * @param options.mustAnswer true to fail if the service cannot be reached; the profile stays
- * @throws Failure of the test if the profile was removed
+ * A refused credential removes the profile, and so does a failed test at a terminal, unless a person keeps the profile.
+ * With `mustAnswer`, a test that fails for another reason throws, and the profile stays.
+ * @throws Failure of the test
  */
 export async function tryCredential(
   context: Context,
@@ -31,7 +30,7 @@ export async function tryCredential(
       ? "Store the profile although its credential is refused?"
       : "Store the profile untested?";
     let isKept = false;
-    // If a signal interrupts the question, integ removes the profile and its credential before it exits.
+    // A signal during the question also removes the profile and its credential before integ exits.
     await context.clock.finishing(async () => {
       try {
         isKept = output.interactive && (await output.confirm(question, { destructive: isRefused }));
@@ -49,8 +48,7 @@ export async function tryCredential(
 }
 
 /**
- * Sends the test request.
- * @param name the name of a stored profile, which stays even if the request fails
+ * `name` is a stored profile, which stays even if the request fails.
  * @throws Failure `auth` if the service refuses the credential, or another kind if the request fails
  */
 export async function testCall(context: Context, name: string): Promise<void> {

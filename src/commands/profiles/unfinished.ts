@@ -1,33 +1,32 @@
-// Warnings about unfinished changes and hidden entries, when a profile is removed or gets another address or journal.
+// Warns of unfinished changes and hidden entries when a profile is removed or gets another address or journal.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { type Advice, flags } from "../../next-step.ts";
 import type { Profile } from "../../profiles/profile.ts";
 
-/** True if the address or organization changes: the profile can no longer finish entries of the old one. */
+/** The profile can no longer finish entries of its old address or organization. */
 export function isBoundElsewhere(before: Profile, now: Profile): boolean {
   return (
     before.base_url !== now.base_url || before.organization_id?.toLowerCase() !== now.organization_id?.toLowerCase()
   );
 }
 
-/** Warns of unfinished changes that this profile started. Compares profile ids: a new profile of the same name does not match. */
+/** Compares profile ids, so that a new profile of the same name does not match. */
 export async function warnOfUnfinished(context: Context, profile: Profile, change: "removed" | "moved"): Promise<void> {
   await warnOf(context, "it has unfinished changes", () => unfinishedBy(context, profile, change));
 }
 
-/** @throws Failure `unreachable` if the server of a journal does not answer */
+/** @throws Failure `unreachable` if the journal's server does not answer */
 export async function assertJournalAnswers(context: Context, address: string): Promise<void> {
   const tried = context.journalAt(address).then(async (journal) => void (await journal.count()));
   const hint: Advice = `Correct the address, or add ${flags.noVerify} to store it untested.`;
-  // Ignore other failures, such as missing tables: the first use of the journal reports them with a next step.
+  // Other failures, such as missing tables, are ignored: the first use of the journal reports them with a next step.
   const refuse = ({ kind, message }: Failure): void => {
     if (kind === "unreachable") throw new Failure(kind, message, { meaning: "Nothing was stored.", hint });
   };
   await tried.catch(onFailure(refuse));
 }
 
-/** Warns of entries that are no longer shown when a profile changes its journal. */
 export async function warnOfHiddenEntries(
   context: Context,
   { before, now }: { readonly before?: string | undefined; readonly now?: string | undefined },
@@ -42,7 +41,7 @@ export async function warnOfHiddenEntries(
   });
 }
 
-/** Prints a warning. If the journal is unreadable, warns of that instead, because the profile changes anyway. */
+/** The profile changes anyway, so an unreadable journal causes only a warning. */
 async function warnOf(context: Context, what: string, find: () => Promise<string | undefined>): Promise<void> {
   try {
     const text = await find();

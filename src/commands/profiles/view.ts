@@ -1,4 +1,4 @@
-// The view of a profile: all its settings, and for a secret only where it is stored.
+// The view of a profile shows where its secret is stored, not the secret.
 import type { ResourceView } from "../../output/formats/format.ts";
 import { type Profile, credentialPlace } from "../../profiles/profile.ts";
 
@@ -11,7 +11,10 @@ export const profileColumns = [
   { path: "credential.kept_in", heading: "kept in" },
 ] as const;
 
-/** Shows the token endpoint of the profile's own client; with an API key, the token endpoint that proves new clients. */
+/**
+ * The view shows the token endpoint of the profile's own client or, with an API key, the token endpoint that proves new
+ * clients.
+ */
 export const profileView = (profile?: Profile): ResourceView => ({
   omitsEmpty: true,
   columns: [
@@ -32,7 +35,6 @@ export const profileView = (profile?: Profile): ResourceView => ({
   ],
 });
 
-/** A profile as JSON text, with its secret masked. */
 export function profileRow(profile: Profile, defaultName: string | null): string {
   const { credential } = profile;
   return JSON.stringify({
@@ -67,7 +69,6 @@ export function profileRow(profile: Profile, defaultName: string | null): string
   });
 }
 
-/** A sandbox profile, which always exists, as JSON text. */
 export function sandboxRow(name: string, region: string, defaultName: string | null): string {
   return JSON.stringify({
     object: "profile",

@@ -1,4 +1,4 @@
-// `integ report`: the access review, with all credentials that integ can find and a row for each kind of unknown fact.
+// `integ report` lists all credentials that integ can find, with a row for each kind of unknown fact.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, extname, join, parse, resolve } from "node:path";
@@ -45,7 +45,10 @@ const columns: readonly Column[] = [
 export const view: ListView = { columns, singular: "row", plural: "access review" };
 
 interface Row {
-  /** `report`: about the report itself; `unknown`: facts that the report lacks; `change`: a change since `--since`. */
+  /**
+   * `report` is about the report itself, `unknown` names facts that the report lacks, and `change` is a change since
+   * `--since`.
+   */
   readonly kind: "report" | "oauth_client" | "access_key" | "policy_item" | "change" | "unknown";
   readonly id: string;
   readonly name?: string | null | undefined;
@@ -93,7 +96,7 @@ export const command = defineVerb({
   },
 });
 
-/** The time of `--since`; a date means its first moment, UTC. */
+/** A date means its first moment in UTC. */
 function pastTime(text: string, now: number): string {
   const since = isDate(text) ? new Date(text).toISOString() : sinceOf(text, now);
   if (Date.parse(since) <= now) return since;
@@ -122,7 +125,7 @@ function formatOf(path: string, { typedFormat }: Context["output"]): Format {
   });
 }
 
-/** Checks before the requests that the report can be written to a new file. */
+/** This check comes before the requests, so that a long run does not fail at its end. */
 function assertNew(typed: string, cwd: string): void {
   const path = resolve(cwd, typed);
   const { dir, name, ext } = parse(typed);
@@ -157,7 +160,7 @@ interface ReportOptions {
   readonly waivers: readonly Waiver[] | undefined;
 }
 
-/** Rows as JSON text, the summary first. */
+/** Returns JSON texts, the summary first. */
 async function rowsOf(context: Context, options: ReportOptions): Promise<string[]> {
   const { file, since, waivers } = options;
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
@@ -166,7 +169,7 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   await mentionDamage(context);
   const journal = await context.journal();
   const entries = (await journal.entries()).filter((entry) => isOf(entry, scopeOf(account)));
-  // Only the changes may be in the archive: it has no credential that may still be active.
+  // The archive has no credential that may still be active, so only the changes are read from it.
   const changed = await changesSince(journal, { account, since });
   const untrusted = await journal.untrusted([...new Set([...entries, ...changed].map(({ id }) => id))]);
   if (untrusted.size > 0) context.output.warn(untrustedWords([...untrusted].slice(0, 5), untrusted.size));
@@ -214,10 +217,10 @@ interface ClientSources {
   readonly untrusted: ReadonlySet<string>;
 }
 
-/** Kinds of failures that end the report. Any other failure of a client becomes a row. */
+/** These failures end the report. Any other failure of a client becomes a row. */
 const fatalKinds: ReadonlySet<string> = new Set(["auth", "unreachable", "interrupted", "terminated"]);
 
-/** A row for each client of the journal. Does not request revoked clients from the service: there may be thousands. */
+/** Revoked clients are not requested from the service: there may be thousands. */
 async function clientRows(context: Context, { account, entries, facts, untrusted }: ClientSources): Promise<Row[]> {
   const ofClients = entries.filter((entry) => kindOf(entry) === "oauth_client");
   const ids = new Set(ofClients.flatMap(({ resource_id, detail }) => [resource_id, detail.old_client]));
@@ -262,11 +265,11 @@ async function clientRows(context: Context, { account, entries, facts, untrusted
   } finally {
     progress.done();
   }
-  // Sort by id: the digest covers the order of the rows, and responses arrive in any order.
+  // The digest covers the order of the rows, and responses arrive in any order.
   return [...rows.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Adds each waiver to the note of its key. A waiver whose key has no row gets its own row. */
+/** A waiver whose key has no row gets its own row. */
 function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: number): Row[] {
   const words = ({ rule, until, endsAt, reason }: Waiver): string =>
     `${rule}: ${endsAt > nowMs ? "accepted until" : "was accepted until"} ${until}: ${reason ?? "no reason given"}.`;
@@ -282,7 +285,6 @@ function withWaivers(rows: readonly Row[], waivers: readonly Waiver[], nowMs: nu
   ];
 }
 
-/** A row for each policy item, with the status of its credential. */
 function itemRows(
   policy: Policy | undefined,
   { works, credentials }: { readonly works: ReadonlyMap<string, ItemWorks>; readonly credentials: readonly Row[] },
@@ -310,7 +312,6 @@ function itemRows(
 
 type JournalFacts = Pick<Row, "delivered_to" | "proof" | "policy_item">;
 
-/** The last destination and policy item of each credential in the journal. */
 function factsIn(entries: readonly Entry[]): Map<string, JournalFacts> {
   const facts = new Map<string, JournalFacts>();
   for (const entry of [...entries].sort((a, b) => a.updated_at.localeCompare(b.updated_at))) {
@@ -370,7 +371,7 @@ async function changesSince(journal: Journal, { account, since }: ChangeChoice):
   return changed.filter((entry) => isOf(entry, scopeOf(account)));
 }
 
-/** A row for each change, with who made it. A rotation and its creation are two entries, of which the second names the first. */
+/** A rotation and its creation are two entries; the creation names the rotation. */
 async function changeRows(journal: Journal, changed: readonly Entry[]): Promise<Row[]> {
   const actors = await journal.actors(changed.map(({ id }) => id));
   return changed.map(({ id, operation, state, updated_at, profile, principal, parent, ...entry }) => ({

@@ -1,4 +1,4 @@
-// Shared by all commands that change the account: the workbench, the notes before the change, and the result.
+// All commands that change the account share the workbench, the notes before the change, and the result.
 import { DiskHealth } from "../../disk/disk-health.ts";
 import { createHmac } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -32,7 +32,7 @@ import { shell } from "../../next-step.ts";
 import type { SecretKeeping } from "../../secrets/kept.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 
-/** The account of an entry, with its profile and service version; without an entry, of the active profile. */
+/** Without an entry, the account is the active profile's. */
 export async function accountOf(context: Context, entry?: Entry): Promise<Account> {
   const profile = await (entry ? profileOf(context, entry) : context.profiles.active());
   const service = await context.connect(profile, { serviceVersion: entry?.service_version });
@@ -55,26 +55,26 @@ export async function accountOf(context: Context, entry?: Entry): Promise<Accoun
   };
 }
 
-/** A keyed digest of a text. Its key is the API key, or the client id, which stays the same when the secret is renewed. */
+/** The digest's key is the API key, or the client id, which stays the same when the secret is renewed. */
 function digestUnder(credential: Credential, text: string): string {
   const key = credential.kind === "api_key" ? credential.key : credential.clientId;
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 16);
 }
 
-/** The token endpoint that proves a client of the profile. For an in-process sandbox, whose port changes, its logical address. */
+/** The port of an in-process sandbox changes, so its logical address is recorded. */
 function proofOf({ oauth, baseUrl }: ActiveProfile): ClientProof | null {
   if (oauth === undefined) return null;
   const { token_endpoint, audience, issuer, scope, client_auth } = oauth;
   return { token_endpoint: isSandbox(baseUrl) ? baseUrl : token_endpoint, audience, issuer, scope, client_auth };
 }
 
-/** As `proofOf`, for the exchange of a key. */
+/** A sandbox is recorded by its logical address, as in `proofOf`. */
 function keyExchangeOf({ keyExchange, baseUrl }: ActiveProfile): KeyExchange | null {
   if (keyExchange === undefined) return null;
   return keyExchange.kind === "command" ? keyExchange : { kind: "endpoint", url: keyExchange.url ?? baseUrl };
 }
 
-/** Exchanges a key for a token. The journal does not record a command's text, so the profile's current command runs. */
+/** The journal does not record a command's text, so the profile's current command runs. */
 function exchangeKey(
   { profile, service: { tokens } }: { readonly profile: ActiveProfile; readonly service: Service },
   secret: string,
@@ -88,7 +88,7 @@ function isSandbox(address: string): boolean {
   return address.startsWith("sandbox://");
 }
 
-/** Proves a client by a token exchange, with retries; discards the token. */
+/** A token exchange proves the client; the token is discarded. */
 async function prove(
   context: Context,
   {
@@ -104,7 +104,7 @@ async function prove(
   },
 ): Promise<void> {
   const at = isSandbox(tokenEndpoint) ? undefined : { tokenEndpoint, audience, issuer, scope, clientAuth };
-  // Name the profile of this change, which may not be the active one.
+  // The profile of this change may not be the active one, so messages name it.
   const about = { what: "prove the new client by a token exchange", where: `profile ${name} (${region})` };
   const { readAnswer } = await import("./read.ts");
   await readAnswer(context, about, async () => {
@@ -115,9 +115,8 @@ async function prove(
 }
 
 /**
- * @param options.entry the entry to resume; without an entry, the account is the active profile's
- * @param options.disk shared by all changes of the process: after a failed sync, none of them writes
- * @param options.account returns the entry's account; by default a new one
+ * Without `entry`, the account is the active profile's. All changes of the process share `disk`: after a failed sync,
+ * none of them writes.
  */
 export async function workbenchOf(
   context: Context,
@@ -190,19 +189,18 @@ export async function mayRevokeUnproven(
   return isAccepted || (!settings.yes && output.interactive && output.confirm(question, { destructive: true }));
 }
 
-/** Prints the request for `--dry-run`. @param headers headers that only this request has */
 export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
   context.output.note("Nothing was sent, and nothing is in the journal.");
   const { method, base_url, path, request_text } = intent;
   await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }
 
-/** Notes the planned creation at a terminal. A creation destroys nothing, so it needs no question. */
+/** A creation destroys nothing, so it needs no question. */
 export function reportPlan({ output }: Context, plan: string): void {
   if (output.interactive) output.note(plan);
 }
 
-/** Warns of a damaged or emptied journal, whose missing entries no list shows. */
+/** No list shows the missing entries of a damaged or emptied journal. */
 export async function mentionDamage(context: Context): Promise<void> {
   const { damagedPlaces: places, isEmptied } = await (await context.journal()).condition();
   if (isEmptied)
@@ -215,14 +213,13 @@ export async function mentionDamage(context: Context): Promise<void> {
   );
 }
 
-/** Warns that a moved journal is out of date. It can still be read; the journal itself refuses changes. */
+/** A moved journal can still be read, but it is out of date and refuses changes. */
 export async function mentionMove(context: Context): Promise<void> {
   const { moved } = await (await context.journal()).condition();
   if (moved === undefined) return;
   context.output.warn(`${movedWords(moved)} It shows the entries as of then.`);
 }
 
-/** Mentions unfinished changes and damage of the journal, before a command changes something. */
 export async function mentionUnfinished(context: Context): Promise<void> {
   const { needsAttention } = await import("../../journal/entry.ts");
   const journal = await context.journal();
@@ -238,7 +235,7 @@ export async function mentionUnfinished(context: Context): Promise<void> {
   context.output.note(`${what} attention. Next: integ journal list`);
 }
 
-/** Prints the receipt of a change. @throws Failure if printing fails, with a warning not to repeat the change */
+/** @throws Failure if printing fails, with a warning not to repeat the change */
 export async function printReceipt(print: () => Promise<void>): Promise<void> {
   try {
     await print();
@@ -254,7 +251,7 @@ export async function printReceipt(print: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Prints receipts during a change, and keeps a print error until the change has ended. */
+/** A print error must not interrupt a change, so it is kept until the change has ended. */
 export class DeferredPrintErrors {
   #error: Error | undefined;
 
@@ -267,13 +264,16 @@ export class DeferredPrintErrors {
     }
   }
 
-  /** Call after the change. @throws the last error of `print`, if any */
+  /**
+   * Must be called after the change.
+   * @throws the last error of `print`, if any
+   */
   throwError(): void {
     if (this.#error !== undefined) throw this.#error;
   }
 }
 
-/** Sentences that name the destinations of a delivered secret; undefined if it was printed, or is not delivered. */
+/** Returns undefined if the secret was printed, or is not delivered. */
 export function deliveryWords(entry: Entry): string | undefined {
   if (entry.state !== "done" || entry.destination === null) return undefined;
   return deliveredTo(entry.destination);
@@ -284,16 +284,14 @@ function deliveredTo(record: DestinationRecord): string | undefined {
   return sentences.join(" ") || undefined;
 }
 
-/** Prints the destinations of a delivered secret, which the receipt does not contain. */
 export function reportDelivered({ output }: Pick<Context, "output">, { record }: Pick<Destination, "record">): void {
   const place = deliveredTo(record);
   if (place !== undefined) output.note(place);
 }
 
 /**
- * As `deliveryWords`, for a secret that may have been delivered earlier: looks at files, and mentions a missing file.
- * @param about.secret the secret, if available
- * @param about.isNew true if this command delivered the secret to the destination
+ * As `deliveryWords`, for a secret that an earlier command may have delivered: its file may be changed or missing since
+ * then. `isNew` is true for a destination of this command.
  */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,
@@ -316,13 +314,13 @@ export async function checkedDeliveryWords(
   return sentences.filter((text) => text !== "").join(" ") || undefined;
 }
 
-/** Reads the secret from the file that it was delivered to; undefined for other destinations, or if the file is unreadable. */
+/** Returns undefined for other destinations, and for a file that is missing, changed or unreadable. */
 export async function readDelivered(secrets: Context["secrets"], place: SingleRecord): Promise<string | undefined> {
   if (place.kind !== "file") return undefined;
   return secrets.reread(place).catch(onFailure(() => undefined));
 }
 
-/** The kept secrets that operations use: those of this machine, and those encrypted in a team's journal. */
+/** Combines the kept secrets of this machine with those encrypted in a team's journal. */
 export async function keepingOf(context: Context): Promise<SecretKeeping> {
   const { secrets } = context;
   const undelivered = await secrets.undelivered();
@@ -361,15 +359,15 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
 }
 
 /**
- * The profile that finishes an entry: in a journal of this machine, the profile that the entry names. A team's journal can name a
- * profile of another machine, so the address, organization and client have to match.
+ * In a journal of this machine, the profile that the entry names finishes the entry. A team's journal can name a
+ * profile of another machine, so the address, organization and client must match.
  */
 export async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
   const { isShared } = await context.journal();
   return (isShared ? await fittingProfile(context, entry) : undefined) ?? context.profiles.named(entry.profile);
 }
 
-/** A profile of the entry's account: the one with the name in the entry, else the active one, else any other. */
+/** The profile with the name in the entry is preferred, then the active profile, then any other profile. */
 export async function fittingProfile(context: Context, entry: Entry): Promise<ActiveProfile | undefined> {
   const { profiles } = context;
   const stored = (await profiles.store()).list().map(({ name }) => name);
@@ -389,8 +387,8 @@ function accountIn({ baseUrl, organizationId, principal }: ActiveProfile): Entry
 }
 
 /**
- * Selects the entries of `--profile <name>`. In a team's journal, profile names differ between machines, so the profile's account
- * selects the entries; if this machine has no usable profile of that name, the name does.
+ * In a team's journal, profile names differ between machines, so the profile's account selects the entries; without a
+ * usable profile of that name on this machine, the name selects them.
  */
 export async function entriesOfProfile(
   { journal, profiles }: Context,

@@ -1,4 +1,4 @@
-// The steps that `--dry-run` prints for each change: what the real run does if nothing fails.
+// `--dry-run` prints these steps: the steps of the real run if nothing fails.
 import { accessKeyBody } from "../../api/access-keys.ts";
 import { type KeyCreation, keyCreationIntent } from "../../operations/key.ts";
 import type { KeyReplacementRequest } from "../../operations/key-rotation.ts";
@@ -34,7 +34,6 @@ export function clientRotationSteps(
   return [...creation, ...proof, revocationStep(revocationIntent(bench, "client", id), { id, overlapMs })];
 }
 
-/** The proof of a new client by a token exchange, if the profile has a token endpoint. */
 function proofSteps(proof: ClientProof | null, noun: string): DryStep[] {
   if (proof === null) return [];
   return [{ what: `prove the new ${noun} by a token exchange`, method: "POST", url: proof.token_endpoint }];
@@ -46,7 +45,7 @@ function revocationStep(intent: Intent, { id, overlapMs, unusedMs }: Overlap & {
   return requestStep(`revoke ${id}${when}`, intent, { body: "" });
 }
 
-/** @param expiresIn the requested lifetime: the time of expiry is not known before the run */
+/** `expiresIn` is the requested lifetime, because the time of expiry is not known before the run. */
 export function keyCreationStep(
   bench: Workbench,
   { creation, expiresIn }: { readonly creation: KeyCreation; readonly expiresIn?: string | undefined },
@@ -60,7 +59,7 @@ export function keyCreationStep(
   );
 }
 
-/** The request body. Values that are not known before the run are in parentheses. */
+/** Values that are not known before the run are in parentheses. */
 export function keyBody({ request, marked }: KeyCreation, expiresIn: string | undefined): string {
   const name = marked ? `${request.name}${placeholders.mark}` : request.name;
   const expiresAt = expiresIn === undefined ? request.expiresAt : `(${expiresIn} from the request)`;
@@ -92,22 +91,22 @@ export function keyRotationSteps({ account }: Workbench, id: string, destination
 }
 
 export interface RecoveryChoice {
-  /** The run ends an active overlap. */
+  /** True if the run ends an active overlap. */
   readonly isEnded: boolean;
-  /** The run replaces a lost secret. */
+  /** True if the run replaces a lost secret. */
   readonly replaces: boolean;
   readonly nowMs: number;
   readonly secrets: Pick<SecretKeeping, "isKept">;
 }
 
-/** The steps that finish an entry. Responses of the service may change them. */
+/** Responses of the service may change the steps. */
 export async function recoverySteps(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   if (isSettled(entry.state)) return [];
   const steps = await stepsOf(journal, entry, choice);
   return steps.map((step) => ({ ...step, what: `${entry.id}: ${step.what}` }));
 }
 
-/** The remaining steps of an entry. `next` chooses the first one, as in the real run. */
+/** `next` chooses the first step, as in the real run. */
 async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): Promise<DryStep[]> {
   const { operation, detail } = entry;
   const later = isInPlace(entry) ? await laterRotation(journal, entry, choice.secrets) : undefined;
@@ -147,7 +146,6 @@ async function stepsOf(journal: Journal, entry: Entry, choice: RecoveryChoice): 
   }
 }
 
-/** The stored request, byte for byte. */
 function storedRequest(what: string, entry: Entry, body = entry.request_text): DryStep {
   const { method = "POST", path = "", base_url, idempotency_key, service_version, organization_id } = entry;
   const legacy = path.startsWith("/api/");

@@ -1,21 +1,20 @@
-// Prints `--dry-run`: a row for each step, in the order of the real run.
+// `--dry-run` prints a row for each step, in the order of the real run.
 import type { Context } from "../../context.ts";
 import type { Intent } from "../../journal/journal.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { describeDestination, type Destination, placesOf } from "../../secrets/destination.ts";
 
-/** A step of a run. Values in parentheses are not known before the run. */
+/** Values in parentheses are not known before the run. */
 export interface DryStep {
   readonly what: string;
   readonly method?: string;
   readonly url?: string;
-  /** Headers of this request, without credentials. */
+  /** Credentials are left out. */
   readonly headers?: Readonly<Record<string, string | null>>;
-  /** The exact body; absent without a body. */
   readonly body?: string;
 }
 
-/** Printed in place of values that are not known before the run. */
+/** These texts replace values that are not known before the run. */
 export const placeholders = {
   key: "(a new random UUID)",
   mark: "-(a random mark)",
@@ -41,7 +40,7 @@ export async function showSteps({ output }: Context, steps: readonly DryStep[]):
   output.note("Dry run: nothing was sent that changes anything, and nothing was written.");
 }
 
-/** The step that sends an intent's request. @param headers headers in addition to those of its contract */
+/** `headers` are added to the headers of the contract. */
 export function requestStep(
   what: string,
   { method = "POST", base_url, path = "", request_text, service_version, organization_id }: Intent,

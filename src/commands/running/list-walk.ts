@@ -1,4 +1,4 @@
-// A list command: its options, its pages on standard output or in a file, and a note if more rows exist (§4.3).
+// A list command fetches its pages, prints them on standard output or in a file, and notes if more rows exist (§4.3).
 import { resolve, extname } from "node:path";
 import type { Service } from "../../api/connect.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
@@ -14,17 +14,16 @@ import { JsonText } from "../../api/json/json-text.ts";
 import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 
-/** Reads one page in one attempt. */
+/** Reads one page in one attempt, without retries. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {
   readonly flags: ListFlags;
-  /** Identifies the list with its filters: `entities type=person`. Lists of the same name have the same rows. */
+  /** Lists with the same name and the same `--filter` values have the same rows. */
   readonly name: string;
   readonly pagesOf: (service: Service) => ReadPage;
 }
 
-/** The state of printing a list. */
 interface Walk {
   readonly context: Context;
   readonly view: ListView;
@@ -34,7 +33,6 @@ interface Walk {
   last: { readonly nextPageToken: string | null; readonly hasMore: boolean } | undefined;
 }
 
-/** Prints a list as its flags say: one page or all, on standard output or in a file. */
 export async function printList(context: Context, view: ListView, list: List): Promise<void> {
   const plan = planOf(list.flags);
   const readPage = list.pagesOf(await context.connect());
@@ -47,7 +45,7 @@ export async function printList(context: Context, view: ListView, list: List): P
   noteMore(walk);
 }
 
-/** True if all requested rows are in the file. The closing text of its format may still be missing. */
+/** True if all requested rows are in the file, even if the closing text of its format is missing. */
 function isWhole({ hasMore, rows }: ResumePoint, { max }: ListPlan): boolean {
   return !hasMore || rows >= (max ?? Infinity);
 }
@@ -85,7 +83,7 @@ async function outFileOf(
   return { file, format };
 }
 
-/** The requested pages. Fetches the next page while the current page is printed. */
+/** The next page is fetched while the current page is printed. */
 async function pagesOf(walk: Walk, readPage: ReadPage): Promise<AsyncIterable<Page>> {
   const { context, plan, view, writer, last } = walk;
   const what = `list ${view.plural}`;
@@ -134,13 +132,13 @@ async function printPages(walk: Walk, pages: AsyncIterable<Page>): Promise<void>
   }
 }
 
-/** Counts pages that repeat the last row of the previous page, because the list changed between the requests (§4.3 rule 4). */
+/** A page can repeat the last row of the previous page, because the list changed between the requests (§4.3 rule 4). */
 class Overlaps {
   /** Id of the last row so far, as JSON text. */
   #last: string | undefined;
   #pages = 0;
 
-  /** Call before the rows are printed: printing may overwrite the bytes between them. */
+  /** Must be called before the rows are printed: printing may overwrite the bytes between them. */
   add(rows: RowPage): void {
     const end = rows.at(-1);
     if (end === undefined) return;
@@ -155,7 +153,7 @@ class Overlaps {
   }
 }
 
-/** True if a row has this id. Parses only rows that contain the id's bytes. @param id JSON text */
+/** `id` is JSON text. Only rows that contain the id's bytes are parsed. */
 function hasId(rows: RowPage, id: string): boolean {
   const { bytes } = rows[0]!.source;
   let at = bytes.indexOf(id, rows[0]!.start);
@@ -168,7 +166,7 @@ function hasId(rows: RowPage, id: string): boolean {
   return false;
 }
 
-/** A row's id as JSON text, from a copy of the row: otherwise the whole page would become a string and stay in memory. */
+/** The row is copied: otherwise the whole page would become a string and stay in memory. */
 function idOf({ source, start, end }: JsonText): string | undefined {
   const id = JsonText.of(Buffer.from(source.bytes.subarray(start, end)))
     .parts()
@@ -176,7 +174,7 @@ function idOf({ source, start, end }: JsonText): string | undefined {
   return id?.isString ? id.text : undefined;
 }
 
-/** Progress of a list: rows, rows per second, time. @param rowsBefore rows from an earlier run */
+/** `rowsBefore` is the number of rows from an earlier run. */
 function progressWords(
   { view, writer: { rowsWritten: rows } }: Walk,
   { rowsBefore, ms }: { readonly rowsBefore: number; readonly ms: number },
@@ -186,7 +184,7 @@ function progressWords(
   return `Reading ${view.plural}: ${rows}${rate}`;
 }
 
-/** With `--max`, refuses a page with more rows than requested: its next page token would skip the surplus rows. */
+/** With `--max`, a page with more rows than requested is refused: its next page token would skip the surplus rows. */
 function refuseSurplus({ plan, writer, view }: Walk, page: Page): void {
   if (plan.max === undefined || page.rows.length <= plan.max - writer.rowsWritten) return;
   throw new Failure("unreachable", `The service gave ${page.rows.length} ${view.plural}, more than were requested.`, {
@@ -201,7 +199,7 @@ async function finish({ context, view, plan, writer, last, out }: Walk): Promise
   context.output.note(`Wrote ${plan.out?.path}: ${size}.`);
 }
 
-/** Adds the step that continues the list to a failure. The rows printed so far are correct. */
+/** The rows printed so far are correct, so the list can continue after them. */
 function withResumeStep(walk: Walk, error: unknown): unknown {
   const { plan, writer, last } = walk;
   if (!(error instanceof Failure) || writer.rowsWritten === 0) return error;
@@ -214,7 +212,7 @@ function withResumeStep(walk: Walk, error: unknown): unknown {
       : token
         ? { add: ["--page-token", token] }
         : undefined;
-  // A refused credential would fail every request: it has to be fixed first.
+  // A refused credential would fail every request, so it must be fixed first.
   const mustFixFirst = error.kind === "auth" || resumeCommand === undefined;
   return new Failure(error.kind, error.message, {
     ...error.details,
@@ -228,7 +226,7 @@ function incompleteWords({ writer, view }: Walk): string {
   return `The list stopped after ${writer.rowsWritten} ${view.plural}; the output is valid but incomplete.`;
 }
 
-/** A repeated page token leads back to earlier rows, so the list has to start again. */
+/** A repeated page token leads back to earlier rows, so the list must start again. */
 function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Failure {
   const { out } = walk.plan;
   return new Failure(kind, message, {
@@ -239,7 +237,7 @@ function unresumableFailure(walk: Walk, { kind, message, details }: Failure): Fa
   });
 }
 
-/** Notes that more rows exist; warns if a program may mistake one page for the whole list. */
+/** A warning keeps a script from mistaking one page for the whole list. */
 function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows }, last }: Walk): void {
   if (!last?.hasMore) return;
   const onward = `--page-token ${last.nextPageToken} continues from here.`;
@@ -250,12 +248,11 @@ function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows
 }
 
 export interface ListPlan {
-  /** Rows per page; undefined: the service's default (25). */
+  /** Rows per page; undefined means the service's default (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
   /** True if the list continues after the first page. */
   readonly walks: boolean;
-  /** Maximum number of rows. */
   readonly max: number | undefined;
   readonly filters: readonly (readonly [name: string, value: string])[];
   readonly unique: boolean;
@@ -272,7 +269,7 @@ const formatOfSuffix: Readonly<Record<string, Format>> = {
 };
 
 /**
- * The format of a list's file: typed, else by the suffix, else from the environment.
+ * A typed format takes precedence over the suffix, and the suffix over the environment.
  * @throws Failure `usage` for a table: its first rows determine its columns, so it could not be resumed
  */
 export function formatOfFile(
@@ -286,7 +283,7 @@ export function formatOfFile(
   });
 }
 
-/** §8: the largest page. */
+/** The API allows at most this many rows per page (§8). */
 const largestPage = 500;
 
 export const addListOptions = sharedOptions((command) =>
@@ -303,7 +300,6 @@ export const addListOptions = sharedOptions((command) =>
 );
 export type ListFlags = FlagsOf<typeof addListOptions>;
 
-/** @throws Failure `usage` for a value out of range, and for contradicting options */
 export function planOf(flags: ListFlags): ListPlan {
   const max =
     flags.max === undefined ? undefined : wholeNumber("--max", flags.max, { least: 1, most: Number.MAX_SAFE_INTEGER });

@@ -1,4 +1,5 @@
-// Finds out why this machine cannot finish an entry. Sends nothing, runs no command and reads no stored secret.
+// Finds out why this machine cannot finish an entry, without sending a request, running a command or reading a stored
+// secret.
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../operations/entry-account.ts";
@@ -9,7 +10,7 @@ import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { fittingProfile } from "./change.ts";
 
-/** The failure, with the fix, if this machine lacks the account of an entry; undefined if it has the account. */
+/** Returns undefined if this machine has the account of the entry. */
 export async function missingAccount(context: Context, entry: Entry): Promise<Failure | undefined> {
   const { isShared } = await context.journal();
   const { profile, id } = entry;
@@ -35,7 +36,7 @@ function accountWords({ base_url, organization_id, principal }: Entry): string {
   return [base_url, organization, ...(principal === undefined ? [] : [`client ${principal}`])].join(", ");
 }
 
-/** As `missingAccount`, but also checks the account's credential, as far as possible without a request. */
+/** Also checks the account's credential, as far as possible without a request. */
 export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
   if (missing !== undefined) return missing;
@@ -46,7 +47,7 @@ export async function missingFor(context: Context, entry: Entry): Promise<Failur
   return failure && name === "env" ? withDetails(failure, setEnvironment(entry)) : failure;
 }
 
-/** The failure if a profile cannot use a contract; undefined if it can. Reads no stored secret. */
+/** Returns undefined if the profile can use the contract. Reads no stored secret. */
 export async function missingCredential(
   { profiles }: Context,
   name: string,
@@ -76,7 +77,7 @@ async function inEnvironment({ profiles }: Context, entry: Entry): Promise<Failu
   );
 }
 
-/** The failure if the recorded profile was removed, or a new profile of the same name has another account. */
+/** The recorded profile may have been removed, or a new profile of the same name may have another account. */
 async function profileFailure({ profiles }: Context, entry: Entry): Promise<Failure | undefined> {
   const { id, profile: name } = entry;
   if ((await profiles.store()).get(name) === undefined)
@@ -90,22 +91,20 @@ async function profileFailure({ profiles }: Context, entry: Entry): Promise<Fail
 
 type RequiredStep = EntryExtras["first"];
 
-/** The step that a failure requires before the entry's own step. */
 export function stepBefore(entry: Entry, { message, details: { nextCommand, hint } }: Failure): RequiredStep {
-  // If nextCommand is an object, it repeats the typed command with other options: that is not a step of the entry.
+  // An object repeats the typed command with other options, which is not a step of the entry.
   if (typeof nextCommand === "object" || (nextCommand === undefined && hint === undefined)) return undefined;
   const isOwn = nextCommand === undefined || nextCommand === nextStep(entry);
   if (isOwn && hint === undefined) return undefined;
   return { needs: hint ?? message, command: isOwn ? null : nextCommand };
 }
 
-/** The next step of a single entry on this machine. */
 export async function localStep(context: Context, entry: Entry): Promise<NextStep> {
   const missing = entry.state === "undelivered" ? undefined : await missingFor(context, entry);
   return missing?.details ?? { nextCommand: nextStep(entry) ?? undefined };
 }
 
-/** By entry id: the step that this machine needs before the entry's own step. Prints each reason once. */
+/** Returns, by entry id, the step that this machine needs before the entry's own step. Each reason is printed once. */
 export async function noteMissing(context: Context, entries: readonly Entry[]): Promise<Map<string, RequiredStep>> {
   const missing = new Map<string, RequiredStep>();
   const reasons = new Map<string, string[]>();

@@ -5,7 +5,6 @@ import { shell } from "../../next-step.ts";
 import { isWaitedFor, type Overlap, type Rotated } from "../../operations/rotation.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 
-/** The end of the question before a rotation: `revoke oc_1 once the new one works`. */
 export function oldCredentialWords(old: string, { overlapMs, unusedMs }: Overlap): string {
   if (unusedMs !== undefined)
     return `leave ${old} working until it was not used for ${durationWords(unusedMs)}, for ${durationWords(overlapMs)} at most: then integ journal recover revokes it`;
@@ -22,7 +21,7 @@ const units = [
   ["second", 1000],
 ] as const;
 
-/** An exact duration: `24 hours`, `2 days`, `90 minutes`. */
+/** The duration is exact, such as `24 hours`, `2 days` or `90 minutes`. */
 function durationWords(ms: number): string {
   const [name, unit] = units.find(([, size]) => ms % size === 0 && (size < 86_400_000 || ms > size)) ?? [
     "millisecond",
@@ -32,12 +31,11 @@ function durationWords(ms: number): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-/** The API's receipt of a new credential, with the time when the old one is revoked. */
 export function withDueTime(receipt: string, dueAt: string | undefined): string {
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
 }
 
-/** Notes the overlap. @returns the row of a rotation's result, without the secret */
+/** Notes the overlap, and returns the row of the result without the secret. */
 export function rotatedRow(
   { output }: Context,
   { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,
@@ -49,7 +47,7 @@ export function rotatedRow(
   return withDueTime(JSON.stringify({ ...shown, id: newId, [secretField]: null }), dueAt);
 }
 
-/** The note on an active overlap. @param nowMs the service's time, which decides when the overlap ends */
+/** `nowMs` is the service's time, which decides when the overlap ends. */
 export function overlapNote(
   about: Pick<Overlap, "unusedMs"> & { readonly entry: string; readonly old: string; readonly dueAt: string },
   nowMs: number,

@@ -9,8 +9,8 @@ import type { Progress } from "../../output/live-view.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
 
 /**
- * @param what the action for the failure: "get the OAuth client"
- * @param attempt one exchange, retried if possible
+ * `what` is the action in a failure's message, such as `get the OAuth client`. `attempt` is one exchange, which is
+ * repeated if that can help.
  */
 export async function read<T>(
   context: Context,
@@ -25,7 +25,7 @@ export async function read<T>(
   }
 }
 
-/** As `read`, without progress on the terminal except for waits. */
+/** Shows progress only while it waits before another attempt. */
 export async function readAnswer<T>(
   context: Context,
   { what, where, change }: { what: string; where: string; change?: boolean },
@@ -56,18 +56,17 @@ export async function readAnswer<T>(
   }
 }
 
-/** The active profile, for the message of a failure. */
+/** Names the active profile for messages. */
 export async function whereOf(context: Context): Promise<string> {
   const profile = await context.profiles.active();
   return `profile ${profile.name} (${profile.region})`;
 }
 
-/** Number of rows that determine the columns. */
 const sampleSize = 200;
-/** Maximum number of columns: a table with more is not readable. */
+/** A table with more columns is not readable. */
 const mostColumns = 10;
 
-/** @param view.columns the documented fields in their order */
+/** `view.columns` are the documented fields in their order. */
 export async function printRows(
   context: Context,
   rows: Pick<Rows, "saysMore"> & { readonly rows: Iterable<Row> },
@@ -92,13 +91,13 @@ export async function printRows(
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** The documented columns that occur in a row; without any, all fields in order of appearance. */
+/** If no documented field occurs in the rows, the columns are the rows' own fields, in order of appearance. */
 export function columnsFor(rows: readonly Value[], documented: readonly Column[]): Column[] {
   const sample = rows.slice(0, sampleSize);
   const present = documented.filter(({ path }) => sample.some((row) => Object.hasOwn(row, path)));
   if (present.length > 0) return present;
   if (sample.length === 0) return [...documented];
-  // Skip names with a dot: a column would read them as a path.
+  // A column would read a name with a dot as a path, so such names are skipped.
   const names = [...new Set(sample.flatMap((row) => Object.keys(row)))].filter((name) => !name.includes("."));
   const plain = names.filter((name) => sample.some((row) => typeof row[name] !== "object" || row[name] === null));
   return (plain.length > 0 ? plain : names).slice(0, mostColumns).map((name) => columnOf(name, sample));
@@ -120,7 +119,7 @@ export async function printFindings(
   await context.output.list({ columns, empty, singular: "finding", plural: "findings" }).whole(findings);
 }
 
-/** The current time by the service's clock, as in its last response. Compare the times in the service's rows with it. */
+/** Times in the service's rows must be compared with the service's clock, as in its last response. */
 export function serviceNow({ clock }: Pick<Context, "clock">, service: Pick<Service, "clockOffset">): number {
   return clock.now() + (service.clockOffset() ?? 0);
 }

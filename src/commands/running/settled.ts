@@ -1,4 +1,4 @@
-// Removes the remains of finished work after a crash: space reserved for a secret, and unneeded copies.
+// After a crash, finished work can leave reserved space and unneeded copies of a secret; this cleanup removes them.
 import { destroyCopy } from "../../operations/secret-delivery.ts";
 import { holding } from "../../operations/workbench.ts";
 import { keepingOf } from "./change.ts";
@@ -9,7 +9,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { laterRotation } from "../../journal/rotations.ts";
 import { placesOf } from "../../secrets/destination.ts";
 
-/** Runs cleanup after the work of a command. A failure is only a warning: the outcome of the work does not change. */
+/** A failed cleanup is only a warning: the outcome of the work does not change. */
 export async function cleanUp<T>(context: Context, work: () => Promise<T>): Promise<T | undefined> {
   const warn = onFailure(({ message }): undefined => {
     context.output.warn(`After the work the journal could not be read: ${message}`);
@@ -17,11 +17,7 @@ export async function cleanUp<T>(context: Context, work: () => Promise<T>): Prom
   return work().catch(warn);
 }
 
-/**
- * Releases the space that finished entries reserved for a secret, and destroys their unneeded copies.
- * @param about.ids entries of this run
- * @param about.newestCount number of newest entries to check as well
- */
+/** `ids` are the entries of this run; the `newestCount` newest entries are checked as well. */
 export async function releaseSettled(
   context: Context,
   { ids, newestCount }: { readonly ids: readonly string[]; readonly newestCount: number },
@@ -47,7 +43,7 @@ export async function releaseSettled(
   }
 }
 
-/** Destroys a copy of a finished entry that a crash left behind, if the evidence still permits it. */
+/** A crash may have left the copy; the evidence must still permit its destruction. */
 async function destroyLeftover(
   bench: Parameters<typeof destroyCopy>[0] & { readonly journal: Journal },
   { id, state }: Entry,
@@ -57,7 +53,8 @@ async function destroyLeftover(
   if (lease === null) return;
   await holding(lease, async () => {
     if (state === "replaced") {
-      // Another machine may have ended this rotation because of a later one in place, and cannot destroy this machine's copy.
+      // Another machine may have ended this rotation because of a later rotation in place, and cannot destroy this
+      // machine's copy.
       if (!isInPlace(lease.entry) || !(await lease.isTrusted())) return;
       const later = await laterRotation(bench.journal, lease.entry, bench.secrets);
       if (later !== undefined) await destroyCopy(bench, lease.entry, { rotatedAgain: later });

@@ -1,4 +1,4 @@
-// Repeats a change for several ids of one command. A failure does not stop the others; an interruption does.
+// Repeats a change for several ids of one command. A failed change does not stop the others; an interruption does.
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import { flags, type NextCommand, type NextStep } from "../../next-step.ts";
@@ -9,13 +9,16 @@ interface Changes {
   readonly ids: readonly string[];
   readonly view: ResourceView;
   readonly change: (id: string) => Promise<string>;
-  /** Words for a change in progress and for a finished one: `["revoking", "revoked"]`. */
+  /** Words for a change in progress and for a finished change, such as `revoking` and `revoked`. */
   readonly states: readonly [doing: string, done: string];
-  /** The next step if something else is at the destination of a secret. */
+  /** The next step if the destination of a secret has other content. */
   readonly ifOccupied?: (id: string) => NextStep;
 }
 
-/** Prints one result as a resource, several as a list. @throws the worst failure; others are warnings */
+/**
+ * Prints one result as a resource, several results as a list.
+ * @throws the worst failure; the others are warnings
+ */
 export async function changeEach(context: Context, { ids, view, states, ...how }: Changes): Promise<void> {
   const { output } = context;
   const change = (id: string): Promise<string> =>
@@ -58,14 +61,13 @@ export async function changeEach(context: Context, { ids, view, states, ...how }
   if (worst !== undefined) throw worst.failure;
 }
 
-/** Replaces the advice to use `--force`, which the command does not have. */
+/** The command has no `--force`, so the advice to use it is replaced. */
 export function withoutForce(failure: Failure, step: NextStep): Failure {
   const { nextCommand } = failure.details;
   if (typeof nextCommand !== "object" || !nextCommand.add?.includes(flags.force)) return failure;
   return new Failure(failure.kind, failure.message, { ...failure.details, nextCommand: undefined, ...step });
 }
 
-/** The typed ids without duplicates. @throws Failure `usage` for an empty id */
 export function eachOnce(typed: readonly string[], nextCommand: NextCommand): string[] {
   if (typed.some((id) => id.trim() === ""))
     throw new Failure("usage", "An id is empty.", { meaning: "Nothing was sent.", nextCommand });

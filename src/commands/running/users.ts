@@ -3,8 +3,8 @@ import { placesOf, type Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 /**
- * Warns of other profiles of this machine that use one of these clients or keys. Each command asks about the active profile itself.
- * @param to the destination of the new secret: a profile that receives it is not affected
+ * Warns of other profiles of this machine that use one of the credentials; each command handles the active profile
+ * itself. A profile that receives the new secret (`to`) is not affected.
  */
 export async function warnOfUsers(context: Context, ids: readonly string[], to?: Destination): Promise<void> {
   const active = await context.profiles.active();

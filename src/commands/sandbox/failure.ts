@@ -1,4 +1,4 @@
-// Converts errors of the sandbox to failures: its settings or files cause them, never the service.
+// Errors of the sandbox come from its settings or files, never from the service.
 import { failedCall, fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -11,7 +11,7 @@ const settingsErrors: ReadonlySet<unknown> = new Set([
   "EADDRINUSE",
 ]);
 
-/** @param error from the sandbox; its message is a sentence for the user */
+/** The message of a sandbox error is a sentence for the user. */
 export function throwSandboxFailure(error: unknown): never {
   if (error instanceof Failure || !(error instanceof Error)) throw error;
   const { code, path } = error as NodeJS.ErrnoException;

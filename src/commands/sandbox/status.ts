@@ -1,7 +1,7 @@
 import { defineVerb } from "../verb.ts";
 import { throwSandboxFailure } from "./failure.ts";
 
-/** The labels of ids and credentials. Each value has its own line, so that users can copy it. */
+/** Each value has its own line, so that users can copy it. */
 const labels = [
   ["service account, all rights", "service_account_id"],
   ["service account, few rights", "poor_service_account_id"],

@@ -1,5 +1,5 @@
-// `integ sandbox tour`: the main job in a few screens. Every step runs this program in a new process, against a sandbox that exists
-// only for the tour and fails on demand.
+// `integ sandbox tour` runs every step with this program in a new process, against a sandbox that exists only for the
+// tour and fails on demand.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -77,7 +77,6 @@ async function tour(guide: Guide): Promise<void> {
   ]);
 }
 
-/** Runs steps in a temporary folder, shows their commands as typed, and checks their exit codes. */
 class Guide {
   readonly sandbox: RunningSandbox;
   readonly #context: Context;
@@ -94,7 +93,6 @@ class Guide {
     await this.#context.output.text(`\n${title}\n${lines.map((line) => `${line}\n`).join("")}`);
   }
 
-  /** At a terminal, waits for the reader before the next scene. */
   async step(text: string, lines: readonly string[] = []): Promise<void> {
     const { output } = this.#context;
     if (this.#step > 0 && output.interactive && output.isScreen)
@@ -103,11 +101,11 @@ class Guide {
     await this.say(`${this.#step}. ${text}`, lines);
   }
 
-  /** @param expected the exit code @param input a file of the tour, for standard input */
+  /** `expected` is the exit code; `input` is a file of the tour for standard input. */
   async run(words: readonly string[], expected = 0, input?: string): Promise<void> {
     const from = input === undefined ? "" : ` < ${input}`;
     await this.#context.output.text(`\n${commandLine(words, from)}\n`);
-    // On a terminal, the command writes its output directly, to fit the terminal's width.
+    // At a terminal, the command writes its output directly, so that it fits the terminal's width.
     const { code, text } = await this.#spawn(words, { input, isShown: this.#context.output.isScreen });
     await this.#context.output.text(text);
     if (expected !== 0) await this.#context.output.text(`(exit code ${code})\n`);
@@ -117,7 +115,6 @@ class Guide {
       });
   }
 
-  /** Shows a file of a step, with its secret masked. */
   async show(name: string): Promise<void> {
     const secret = readFileSync(join(this.#folder, name), "utf8").trim();
     await this.#context.output.text(
@@ -130,7 +127,6 @@ class Guide {
     await fetch(us.control_url!, { method: "POST", body: JSON.stringify({ fault: spec }) });
   }
 
-  /** The `client_id` of the newest active client, read from the program's output as in a script. */
   async newestClientId(): Promise<string> {
     const { text } = await this.#spawn(["oauth-clients", "list", "--offline", "--quiet", "--json"]);
     const { data } = JSON.parse(text) as { data: { client_id: string; status: string }[] };
@@ -162,7 +158,7 @@ class Guide {
     });
     child.stdin!.on("error", () => {});
     child.stdin!.end(input === undefined ? "" : readFileSync(join(this.#folder, input)));
-    // Both streams in order of arrival, as on a terminal.
+    // Both streams are appended in order of arrival, as at a terminal.
     let text = "";
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
@@ -174,7 +170,7 @@ class Guide {
   }
 }
 
-/** A command line as typed. Splits a long command line into several lines, each of which starts with an option. */
+/** Splits a long command before an option or the input file. */
 function commandLine(words: readonly string[], from: string): string {
   const parts = `${words.map(quoted).join(" ")}${from}`.split(/ (?=--|< )/);
   const lines = ["$ integ"];

@@ -1,5 +1,5 @@
-// JSON Schemas of the commands' output: `integ schema` prints them, and tests compare every output with them. Adding a key is
-// compatible; removing one or changing its type breaks scripts.
+// `integ schema` prints these JSON Schemas, and tests compare every output with them. A new key is compatible; a
+// removed key or another type breaks scripts.
 import { z } from "zod";
 
 const text = z.string();
@@ -92,14 +92,14 @@ const planRow = z.looseObject({
 const mergeCounts = { added: count, extended: count, unchanged: count };
 
 interface Output {
-  /** What one object is. */
+  /** Description of one object. */
   readonly what: string;
   readonly schema: z.ZodType;
-  /** The commands that print this object: alone, in a `list` envelope, or as NDJSON lines. */
+  /** Commands that print this object: alone, in a `list` envelope, or as NDJSON lines. */
   readonly printedBy: readonly string[];
-  /** With `json`, the command prints this instead of the envelope. */
+  /** With JSON output, the command prints this object instead of the envelope. */
   readonly isDocument?: true;
-  /** An object of the service: integ checks the fields that it needs, and prints the whole object. */
+  /** The service defines the object: integ checks only the fields that it needs, and prints the whole object. */
   readonly isOfService?: true;
 }
 
@@ -123,7 +123,6 @@ const ofService = (what: string, printedBy: readonly string[], shape: z.ZodRawSh
 
 const verbs = (noun: string, ...names: readonly string[]): string[] => names.map((name) => `${noun} ${name}`);
 
-/** Outputs by the name that `integ schema` takes. */
 export const outputs: Readonly<Record<string, Output>> = {
   access_key: ofService(
     "An access key",
@@ -395,7 +394,6 @@ export const outputs: Readonly<Record<string, Output>> = {
   }),
 };
 
-/** @returns the JSON Schema of an output; undefined for an unknown name */
 export function outputJsonSchema(name: string): object | undefined {
   const output = Object.hasOwn(outputs, name) ? outputs[name] : undefined;
   if (output === undefined) return undefined;

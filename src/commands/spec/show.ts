@@ -1,4 +1,4 @@
-// `integ spec show`: prints the published machine-readable specification (§4.5).
+// Prints the published machine-readable specification (§4.5).
 import { read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { documentVersion } from "../options/global.ts";
@@ -15,7 +15,7 @@ export const command = defineVerb({
     const version = documentVersion(context, options);
     const service = await context.connect();
     const answer = await read(context, "get the published contract", () => service.contract.published(version));
-    // Any format but YAML prints the published document unchanged.
+    // Every format except YAML prints the published document unchanged.
     if (context.output.format === "yaml") await context.output.document(answer.value, { isRead: true });
     else await context.output.text(answer.body.toString());
   },
