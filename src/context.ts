@@ -1,4 +1,4 @@
-// The parts that commands use. Types only; edge/build-context.ts creates each part on first use.
+// Commands use only these parts. edge/build-context.ts creates each part on first use.
 import type { Service } from "./api/connect.ts";
 import type { Clock } from "./operations/workbench.ts";
 import type { SecretKeeping, Undelivered } from "./secrets/kept.ts";
@@ -11,7 +11,7 @@ import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
 import type { Destination, OneTimeSecret, SecretOptions } from "./secrets/destination.ts";
 
-/** Settings of every command; flags override the environment. Durations are milliseconds. */
+/** Flags override the environment. */
 export interface Settings {
   readonly profile?: string;
   readonly serviceVersion?: string;
@@ -20,27 +20,26 @@ export interface Settings {
   readonly yes: boolean;
   readonly configDir: string;
   readonly stateDir: string;
-  /** The user's home folder, whose path contains their name. */
+  /** The path can contain the user's name. */
   readonly home: string;
   /** Base of relative paths. */
   readonly cwd: string;
-  /** The journal's file, or the address of a shared journal. */
+  /** File of the journal, or address of a shared journal. */
   readonly journalPath: string;
-  /** integ's own files and folders, which output must never replace. */
+  /** Output must never replace these files and folders of integ. */
   readonly ownPlaces: readonly string[];
   readonly version: string;
-  /** The command that starts integ again: executable and script. */
+  /** The command that starts integ again: the executable, and the script if there is one. */
   readonly self: readonly string[];
-  /** The environment for another integ process, without `INTEG_` variables. */
+  /** Environment for another integ process, without `INTEG_` variables. */
   readonly childEnvironment: Readonly<Record<string, string>>;
 }
 
-/** The active profile, chosen by flag, environment or default, and the stored profiles. */
 export interface Profiles {
   active(): Promise<ActiveProfile>;
-  /** The profile with this name, such as that of a journal entry. It need not be the active profile. */
+  /** The profile need not be the active profile: a journal entry can name another. */
   named(name: string, source?: "policy"): Promise<ActiveProfile>;
-  /** Names of stored profiles, for completion; empty if they are unreadable. */
+  /** Empty if the stored profiles are unreadable. */
   names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
@@ -49,27 +48,32 @@ export interface Profiles {
   remove(name: string): Promise<Profile>;
 }
 
-/** Destinations of one-time secrets, and the recovery of interrupted deliveries. */
 export interface Secrets
   extends Pick<SecretKeeping, "completeDelivery" | "removeReserve" | "reread" | "machine" | "allowed"> {
-  /** @param print writes the receipt to stdout, if there is no other destination */
+  /** `print` writes the receipt to standard output if there is no other destination. */
   destination(options: SecretOptions, print: (receipt: string) => Promise<void>): Promise<Destination>;
   undelivered(): Promise<Undelivered>;
-  /** Encryption of secrets in a team's journal. */
   readonly escrow: {
-    /** The ciphertext; undefined without recipients. */
+    /** Returns undefined without recipients. */
     encrypt(secret: OneTimeSecret): Promise<string | undefined>;
     /** @throws Failure `undelivered` if no local identity decrypts the ciphertext */
     decrypt(ciphertext: string): Promise<OneTimeSecret>;
   };
   /**
-   * Runs before a command that prints a secret. Throws `usage` in agent mode, and on GitHub Actions if stderr is
-   * discarded, because GitHub reads the mask there.
+   * Must run before a command prints a secret.
+   * @throws Failure `usage` in agent mode, and on GitHub Actions if stderr is discarded, because GitHub reads the mask
+   * there
    */
   checkMask(): Promise<void>;
-  /** Makes GitHub Actions mask a secret in its log, in all forms in the receipt. Throws `usage` in agent mode. */
+  /**
+   * Makes GitHub Actions mask the secret in its log, in all forms in the receipt.
+   * @throws Failure `usage` in agent mode
+   */
   mask(secret: string, receipt: string): Promise<void>;
-  /** Reads a secret from stdin without its last line break. Throws `usage` if it is empty or a terminal. */
+  /**
+   * Reads a secret without its last line break.
+   * @throws Failure `usage` if standard input is empty, too long, not UTF-8 or a terminal
+   */
   fromStdin(what: string): Promise<string>;
 }
 
@@ -77,23 +81,25 @@ export interface Context {
   readonly settings: Settings;
   readonly profiles: Profiles;
   /**
-   * Connects to the service as the active or the given profile.
-   * @param options.timeoutMs a shorter time limit per attempt
-   * @param options.serviceVersion the version of a stored request, which overrides current settings
+   * Without `profile`, connects as the active profile. `timeoutMs` can only shorten the time limit of an attempt.
+   * `serviceVersion` is the version of a stored request, which overrides the settings.
    */
   connect(
     profile?: ActiveProfile,
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
-  /** Loads a change's modules before it starts, so that an update of integ cannot interrupt it. Safe to repeat. */
+  /** An update of integ must not interrupt a change, so its modules are loaded before it starts. Safe to repeat. */
   loadForChange(): Promise<void>;
   journal(): Promise<Journal>;
-  /** Opens another journal. @param place a path or an address */
+  /** `place` is a path or an address. */
   journalAt(place: string): Promise<Journal>;
-  /** Creates the tables of a team's journal. @throws Failure `usage` for a file, which needs none */
+  /** @throws Failure `usage` for a file, which needs no tables */
   initJournal(): Promise<{ readonly version: number; readonly made: boolean; readonly key: string | undefined }>;
   readonly secrets: Secrets;
-  /** Reads stdin unchanged. @param what the input's name in messages. Throws `usage` for a terminal and for too much input */
+  /**
+   * `what` is the input's name in messages.
+   * @throws Failure `usage` for a terminal and for too much input
+   */
   input(what: string): Promise<Buffer>;
   readonly output: Output;
   readonly clock: Clock;

@@ -1,11 +1,11 @@
-// Everything that scripts may rely on, as a JSON document: commands, flags, arguments, variables, exit codes.
+// Scripts may rely on this JSON document: commands, flags, arguments, variables and exit codes.
 import { flags } from "../next-step.ts";
 import { type Argument, type Flag, isRunnable, type Node, type Tree, type Value } from "./tree.ts";
 
 export interface Variable {
   readonly name: string;
   readonly meaning: string;
-  /** The flag that overrides the variable. */
+  /** Flag that overrides the variable. */
   readonly flag?: string;
 }
 
@@ -22,7 +22,7 @@ export interface Surface {
   readonly exitCodes: readonly ExitCode[];
 }
 
-/** `integ oauth-clients get [options] <id>` */
+/** Returns a text such as `integ oauth-clients get [options] <id>`. */
 export function usageOf(node: Node): string {
   const values = node.arguments.map(placeholder);
   const verb = isRunnable(node) ? `(<verb> | ${flags.all})` : "<verb>";
@@ -30,13 +30,12 @@ export function usageOf(node: Node): string {
   return ["integ", ...node.path, ...below, "[options]", ...values].join(" ");
 }
 
-/** `<id>`, `[id...]` */
+/** Returns a text such as `<id>` or `[id...]`. */
 export function placeholder({ name, required, repeatable }: Value): string {
   const text = `${name}${repeatable ? "..." : ""}`;
   return required ? `<${text}>` : `[${text}]`;
 }
 
-/** The document of `integ commands --json`, with keys in snake case. */
 export function surfaceDocument({ tree, environment, exitCodes }: Surface, version: string): unknown {
   return {
     object: "program",
@@ -51,7 +50,6 @@ export function surfaceDocument({ tree, environment, exitCodes }: Surface, versi
   };
 }
 
-/** One command; a noun's verbs are in `commands`. */
 export function nodeDocument(node: Node): Record<string, unknown> {
   return {
     object: "command",
@@ -79,7 +77,7 @@ function flagDocument(flag: Flag): Record<string, unknown> {
   };
 }
 
-/** `choices` are all valid values, `known` are examples; both null without a list. */
+/** `choices` are all valid values, `known` are examples; a value without such a list has null. */
 function valueDocument({ name, required, repeatable, completion }: Value | Argument): Record<string, unknown> {
   const words = completion.kind === "words" ? completion : undefined;
   return {

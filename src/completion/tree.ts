@@ -1,8 +1,8 @@
-// The command tree as plain data: commands, aliases, arguments, flags, and the completion of values.
+// Converts commander's commands to plain data: commands, aliases, arguments, flags, and the completion of values.
 import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
-/** The part of commander's `Option` that integ uses. */
+/** These interfaces are the parts of commander's classes that integ uses. */
 export interface DeclaredOption {
   readonly short?: string | undefined;
   readonly long?: string | undefined;
@@ -18,7 +18,6 @@ export interface DeclaredOption {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** The part of commander's `Argument` that integ uses. */
 export interface DeclaredArgument {
   name(): string;
   readonly description: string;
@@ -27,7 +26,6 @@ export interface DeclaredArgument {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** The part of commander's `Command` that integ uses. */
 export interface DeclaredCommand {
   name(): string;
   aliases(): readonly string[];
@@ -37,19 +35,16 @@ export interface DeclaredCommand {
   readonly commands: readonly DeclaredCommand[];
 }
 
-/** Help texts and fields of a command. */
 export interface Notes {
-  /** Command lines to paste, and what they do. */
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   /** Further paragraphs of the help screen. */
   readonly more?: string | undefined;
-  /** Documented fields of the command's output, as in `--fields`. */
+  /** Documented fields of the command's output, for `--fields`. */
   readonly fields?: readonly string[] | undefined;
 }
 
-/** The value of a flag or an argument. */
 export interface Value {
-  /** The text between `<` and `>`. */
+  /** Text between the brackets, such as `id`. */
   readonly name: string;
   readonly required: boolean;
   readonly repeatable: boolean;
@@ -58,7 +53,7 @@ export interface Value {
 
 export interface Flag {
   readonly short?: string;
-  /** With its dashes: `--secret-file`, `--no-input`. */
+  /** Includes the dashes, such as `--secret-file` or `--no-input`. */
   readonly long: string;
   readonly summary: string;
   readonly value?: Value;
@@ -73,7 +68,7 @@ export interface Argument extends Value {
 }
 
 export interface Node {
-  /** The words after `integ`: `["oauth-clients", "create"]`; empty for `integ` itself. */
+  /** Words after `integ`, such as `["oauth-clients", "create"]`; empty for `integ` itself. */
   readonly path: readonly string[];
   readonly aliases: readonly string[];
   readonly summary: string;
@@ -96,9 +91,7 @@ export interface Tree {
 const help: Flag = { short: "-h", long: "--help", summary: "Show help", mandatory: false };
 
 /**
- * Converts declared commands to data, without hidden commands and flags.
- * @param root `integ` with all options declared
- * @param notesOf help texts of a command; undefined for a noun
+ * Leaves out hidden commands and flags. `root` must have all options declared; `notesOf` returns undefined for a noun.
  */
 export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand) => Notes | undefined): Tree {
   const globalNames = new Set(root.options.map(({ long }) => long).filter((long) => long !== "--version"));
@@ -130,7 +123,7 @@ export function isRunnable({ nodes, examples }: Node): boolean {
   return nodes.length === 0 || examples.length > 0;
 }
 
-/** A node and all nodes below it, each before its children. */
+/** Each node comes before its children. */
 export function* nodesBelow(node: Node): Generator<Node> {
   yield node;
   for (const child of node.nodes) yield* nodesBelow(child);

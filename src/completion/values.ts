@@ -1,9 +1,9 @@
-// Completion of values: words, files, or names from this machine.
-// A flag or argument with `.choices()` accepts only these words. Otherwise the word in angle brackets selects the completion;
-// it has the same meaning in every command. A test fails for unknown words.
+// Completes values with words, files or names from this machine. A flag or argument with `.choices()` accepts only its
+// choices. For others, the word in angle brackets selects the completion, because it has the same meaning in every
+// command; a test fails for unknown words.
 import { flags } from "../next-step.ts";
 
-/** Kinds of names that `integ __complete` reads from this machine. */
+/** `integ __complete` reads these names from this machine. */
 export const liveNames = [
   "profiles",
   "entries",
@@ -20,12 +20,12 @@ export type Completion =
   | {
       readonly kind: "words";
       readonly words: readonly string[];
-      /** Other values are valid too. */
+      /** True if other values are valid too. */
       readonly open: boolean;
     }
   | { readonly kind: "files" }
   | { readonly kind: "live"; readonly names: LiveNames }
-  /** Comma-separated fields of the command. */
+  /** Fields of the command, separated by commas. */
   | { readonly kind: "fields" }
   | { readonly kind: "nothing" };
 
@@ -34,16 +34,16 @@ const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const examples = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
-/** Values that this machine cannot list. */
+/** This machine cannot list these values. */
 const unknowable =
   "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status text time token url uuid when";
 
-/** Completions by the word in angle brackets. */
+/** The keys are the words in angle brackets. */
 export const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
   plan: files,
-  // The argument of `integ schema`.
+  // `integ schema` takes this argument.
   object: examples("policy", "plan", "status", "report", "journal_entry", "error"),
   // The API document names one type and three permissions (§2.2, §5.1 rule 5); more may exist.
   type: examples("person"),
@@ -51,12 +51,12 @@ export const byName: Readonly<Record<string, Completion>> = {
   store: examples("vault:", "github:", "k8s:", "keychain:"),
   "a,b.c": { kind: "fields" },
   method: examples("GET", "POST", "PUT", "PATCH", "DELETE"),
-  // The supported contract version (§9 rule 1).
+  // integ supports this contract version (§9 rule 1).
   date: examples("2026-07-01"),
   ...Object.fromEntries(unknowable.split(" ").map((name) => [name, nothing])),
 };
 
-/** Exceptions to `byName`: by flag, or by command and flag or argument. */
+/** Exceptions to `byName`: the key is a flag, or a command with a flag or an argument. */
 export const byPlace: Readonly<Record<string, Completion>> = {
   [flags.profile]: live("profiles"),
   [flags.secretProfile]: live("profiles"),
@@ -81,10 +81,10 @@ export const byPlace: Readonly<Record<string, Completion>> = {
   [`apply ${flags.only}`]: live("items"),
   [`oauth-clients rotate ${flags.name}`]: live("items"),
   [`keys rotate ${flags.name}`]: live("items"),
-  // The scopes that §2.4 names.
+  // §2.4 names these scopes.
   [`keys create ${flags.scope}`]: examples("*", "push-ingest:*"),
   [`keys rotate ${flags.scope}`]: examples("*", "push-ingest:*"),
-  // Paths without an id (§4.3 to §4.5).
+  // These paths have no id (§4.3 to §4.5).
   "api path": examples("/v1/entities", "/v1-reference/openapi-v1.json", "/api/v1/access-keys", "/api/v1/people/search"),
 };
 

@@ -24,7 +24,6 @@ export interface Request {
   readonly version: string;
 }
 
-/** @returns the context, and a function that closes all parts */
 export async function buildContext(
   process: NodeJS.Process,
   terminal: Terminal,
@@ -93,7 +92,7 @@ async function loadForChange(output: Pick<Output, "load">): Promise<void> {
   await Promise.all([output.load(), ...profile, ...service, ...secrets]);
 }
 
-/** @throws Failure `usage` if the working folder was removed: relative paths would be meaningless */
+/** Without a working folder, relative paths would be meaningless. */
 function workingFolder(process: NodeJS.Process): string {
   try {
     return process.cwd();
@@ -130,7 +129,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
     cwd: machine.cwd,
     version,
     get self() {
-      // A single executable contains program and script.
+      // A single executable contains both the program and the script.
       const { isSea } = process.getBuiltinModule("node:sea");
       return isSea() ? [process.execPath] : [process.execPath, process.argv[1] ?? ""];
     },
@@ -138,7 +137,7 @@ function settingsOf(process: NodeJS.Process, { globals, version }: Pick<Request,
   };
 }
 
-/** Reports a module that cannot be loaded: a disk error, too many open files, or an update while this process runs. */
+/** A disk error, too many open files, or an update of integ during the run can prevent loading. */
 function notLoaded(cause: unknown): never {
   const [why] = (cause instanceof Error ? cause.message : String(cause)).split("\n");
   throw new Failure("failed", `A part of integ could not be loaded: ${why}.`, {
@@ -147,7 +146,7 @@ function notLoaded(cause: unknown): never {
   });
 }
 
-/** The environment for programs that integ starts. Omits integ's own variables, which may contain credentials. */
+/** Programs that integ starts must not get its own variables, which may contain credentials. */
 function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const variables = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(variables) as Record<string, string>;
@@ -157,14 +156,14 @@ interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly settings: Settings;
-  /** Aborted when an interrupted command has to stop waiting. */
+  /** Aborted when an interrupted command must stop waiting. */
   readonly cut: AbortSignal;
   readonly printNote: (text: string) => void;
 }
 
 export interface ProfileParts extends Parts {
   readonly sandbox: EmbeddedSandbox;
-  /** Lets the user choose a profile; undefined without a terminal. */
+  /** Returns undefined without a terminal. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
@@ -227,7 +226,7 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote
 export interface SecretParts extends Parts {
   readonly profiles: Profiles;
   readonly journal: () => Promise<Journal>;
-  /** For stores that integ reaches over HTTP. */
+  /** integ reaches some secret stores over HTTP. */
   readonly http: OpenHttp;
   readonly escrow: EscrowChoice;
 }
@@ -291,7 +290,6 @@ export function buildSecrets(parts: SecretParts): Secrets {
   };
 }
 
-/** On GitHub Actions, masks secrets in the log. In agent mode, refuses to print a secret. */
 function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secrets, "checkMask" | "mask"> {
   const isMasked = env.GITHUB_ACTIONS === "true";
   const refuse = async (meaning?: string): Promise<void> => {
@@ -310,7 +308,7 @@ function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secre
   };
 }
 
-/** The allowed destinations of a profile's secrets. `INTEG_DESTINATIONS_ALLOW` lists one per line. */
+/** `INTEG_DESTINATIONS_ALLOW` has one destination on each line. */
 async function allowedTo(
   profile: string,
   { env, profiles }: Pick<SecretParts, "env" | "profiles">,
@@ -323,19 +321,19 @@ async function allowedTo(
   ];
 }
 
-/** Waits; rejects with the signal's reason on abort. */
+/** Rejects with the signal's reason on abort. */
 async function sleepUntil(signal: AbortSignal, ms: number): Promise<void> {
   const { setTimeout: timer } = await import("node:timers/promises");
   await timer(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Files needed for recovery and files with credentials: output must not replace them. */
+/** Recovery needs these files, or they contain credentials, so output must not replace them. */
 function ownPlaces({
   journalPath,
   stateDir,
   configDir,
 }: Pick<Settings, "journalPath" | "stateDir" | "configDir">): string[] {
-  // Includes the default journal, which may hold earlier entries.
+  // The default journal is always included, because it may have earlier entries.
   const state = ["journal.ndjson", "journal.key", "machine", "undelivered", "sandbox.json"].map((name) =>
     join(stateDir, name),
   );
@@ -343,9 +341,8 @@ function ownPlaces({
   return [...(isAddress(journalPath) ? [] : [journalPath]), ...state, ...config];
 }
 
-/** Longer than any secret: larger input is a mistake. */
+/** No secret is longer, so larger input is a mistake. */
 const longestSecretBytes = 64 * 1024;
-/** Longer than any request body. */
 const longestInputBytes = 64 * 1024 * 1024;
 
 async function readSecret(terminal: Terminal, what: string): Promise<string> {
@@ -372,7 +369,10 @@ async function readStdin(
   return Buffer.concat(chunks);
 }
 
-/** Decodes UTF-8, without the byte order mark that editors on Windows add. @throws Failure `usage` for other bytes */
+/**
+ * `TextDecoder` removes the byte order mark that editors on Windows add.
+ * @throws Failure `usage` for bytes that are not UTF-8
+ */
 function decoded(bytes: Buffer, what: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

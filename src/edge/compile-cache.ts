@@ -1,11 +1,11 @@
-// Enables Node's compile cache in a folder that only this user can write to.
+// Node's compile cache is enabled only in a folder that no other user can write to.
 import { lstatSync, mkdirSync, statSync, type Stats } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
-/** Without the cache integ only starts more slowly, so failures are not reported. */
+/** Without the cache, integ only starts more slowly, so failures are not reported. */
 export function useCompileCache({ env, platform, getBuiltinModule }: NodeJS.Process): void {
   const { enableCompileCache } = getBuiltinModule("node:module") as Partial<CompileCache>;
-  // Node 20 has no compile cache, an executable has its own, and coverage is less exact with one.
+  // Node 20 has no compile cache, a single executable has its own, and coverage is less exact with a cache.
   if (enableCompileCache === undefined || getBuiltinModule("node:sea").isSea() || env.NODE_V8_COVERAGE) return;
   if (env.NODE_DISABLE_COMPILE_CACHE || env.NODE_COMPILE_CACHE) return;
   try {
@@ -14,16 +14,15 @@ export function useCompileCache({ env, platform, getBuiltinModule }: NodeJS.Proc
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (isOwn(lstatSync(folder))) enableCompileCache(folder);
   } catch {
-    // Continue without a cache, such as on a full disk or in a read-only home.
+    // integ continues without a cache, for example on a full disk or in a read-only home.
   }
 }
 
-/** Part of `node:module` that Node 20 lacks. */
+/** Node 20 lacks this part of `node:module`. */
 interface CompileCache {
   enableCompileCache(folder: string): unknown;
 }
 
-/** The cache folder: XDG (Linux), Caches (macOS), %LOCALAPPDATA% (Windows). */
 function cacheFolder(platform: NodeJS.Platform, env: NodeJS.ProcessEnv, home: string): string {
   if (platform === "darwin") return join(home, "Library", "Caches", "integ");
   if (platform === "win32") return join(env.LOCALAPPDATA || join(home, "AppData", "Local"), "integ", "cache");
@@ -37,7 +36,7 @@ function isOwn(folder: Stats): boolean {
   return folder.isDirectory() && isOwned && (process.platform === "win32" || (folder.mode & 0o022) === 0);
 }
 
-/** The nearest existing folder, so that root creates nothing in another user's folder. */
+/** The nearest existing folder decides, so that root creates nothing in another user's folder. */
 function firstExisting(folder: string): Stats {
   return statSync(folder, { throwIfNoEntry: false }) ?? firstExisting(dirname(folder));
 }

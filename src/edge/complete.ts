@@ -9,13 +9,9 @@ import type { LiveNames } from "../completion/values.ts";
 import { flags, shortFlags, typedValue } from "../next-step.ts";
 import { treeAt } from "../program.ts";
 
-/**
- * Prints the candidates at the cursor.
- * @param words the words before the cursor, then the current word with a leading colon
- * @returns the exit code
- */
+/** `words` are the words before the cursor, then the current word with a leading colon. Returns the exit code. */
 export async function complete(process: NodeJS.Process, words: readonly string[]): Promise<number> {
-  // Ignore errors: the shell may have closed the pipe.
+  // The shell may have closed the pipe, so errors are ignored.
   process.stdout.on("error", () => {});
   process.stdout.write(await answerTo(words, process).catch(() => ""));
   return 0;
@@ -25,7 +21,7 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   const current = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   const { root, verbOf } = await treeAt(before);
-  // Completion needs no examples and paragraphs.
+  // Completion needs no examples or paragraphs.
   const tree = treeOf(root, (command) => ({ examples: [], fields: verbOf(command)?.fields }));
   const candidates = candidatesAt(tree, before, current.slice(1));
   const live = candidates.kind === "live" ? localNames(candidates.names, process, before).catch(() => []) : [];
@@ -34,7 +30,7 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   return [`${kind} ${candidates.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
 }
 
-/** Loads the readers of names only when needed: loading takes most of the time. */
+/** The readers of names are loaded only when needed, because loading takes most of the time. */
 async function localNames(
   what: LiveNames,
   { env, platform, cwd }: NodeJS.Process,
@@ -56,7 +52,7 @@ async function localNames(
     profile: profiles.find((one) => (name ? one.name === name : one.isDefault)) ?? (name ? { name } : undefined),
     policyText: () => readIfExists(join(machine.cwd, "integ.yaml")),
     journalPath: path,
-    // Only from a file: completion does not use the network.
+    // Completion does not use the network, so entries come only from a file.
     entries: async (filter) => (await import("../journal/file/newest.ts")).newestIn(path, filter),
   });
   return choices.map(({ value, hint = "" }) => ({ text: value, summary: hint }));
@@ -70,7 +66,7 @@ function readIfExists(path: string): string | undefined {
   }
 }
 
-/** Removes control characters, which would break the line or act in the shell's menu. */
+/** Control characters would break the line or act in the shell's menu. */
 function asLine({ text, summary }: Candidate): string {
   const parts = summary === undefined ? [text] : [text, summary];
   return parts.map((part) => part.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")).join("\t");

@@ -1,11 +1,11 @@
-// Prints exchanges for `--debug`: without bodies, and only with values known to be harmless.
+// `--debug` prints exchanges without bodies, and only with values known to be harmless.
 import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "../api/http/exchange.ts";
 
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
-  /** The same number for a request and its outcome. */
+  /** A request and its outcome have the same number. */
   readonly id: number;
-  /** Counts the attempts of the same request, from 1. */
+  /** Number of the attempt at the same request, from 1. */
   readonly attempt: number;
   readonly method: string;
   /** Values of query parameters with secret-like names are masked. */
@@ -14,7 +14,7 @@ export interface DebugEvent {
   readonly status?: number;
   /** Length of the decoded body. */
   readonly bytes?: number;
-  /** Milliseconds since the request started. */
+  /** Time since the request started. */
   readonly elapsedMs?: number;
   readonly sent?: boolean;
   readonly reason?: NetworkErrorReason;
@@ -27,7 +27,6 @@ interface LogOptions {
   readonly userAgent: string;
 }
 
-/** @returns a transport that logs its exchanges */
 export function logged(transport: Transport, { write, now, userAgent }: LogOptions): Transport {
   let count = 0;
   const attempts = new Map<string, number>();
@@ -53,7 +52,8 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
         return exchange;
       }
       const { status, headers, body } = exchange;
-      // After a final response the same request counts as new, except a creation under the same key (§4.2, §8).
+      // After a final response, the same request counts as new, except a creation under the same idempotency key (§4.2,
+      // §8).
       if (isFinal(status) && headerOf(request.headers, "idempotency-key") === undefined) attempts.delete(key);
       else attempts.set(key, attempt);
       const elapsedMs = now() - startedAt;
@@ -63,7 +63,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
   };
 }
 
-/** Finds a header, whose name may have any case. @param wanted the name in lower case */
+/** `wanted` is in lower case; the names of headers may have any case. */
 function headerOf(headers: ExchangeRequest["headers"], wanted: string): string | undefined {
   return Object.entries(headers).find(([name]) => name.toLowerCase() === wanted)?.[1];
 }
@@ -72,13 +72,13 @@ function isFinal(status: number): boolean {
   return status < 500 && status !== 429 && status !== 408;
 }
 
-/** A key that is equal for equal requests. It may contain a secret: never print it. */
+/** Equal requests have the same key. The key may contain a secret, so it must not be printed. */
 function requestKey({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
   const key = headerOf(headers, "idempotency-key") ?? null;
   return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);
 }
 
-/** An allowlist, since a list of secret headers is never complete. */
+/** A list of secret headers would never be complete, so only these headers are shown. */
 const shownHeaders: readonly string[] = [
   "accept",
   "accept-encoding",
@@ -116,6 +116,6 @@ function shownUrl({ baseUrl, path }: ExchangeRequest): string {
 
 function maskPair(pair: string): string {
   const [name = ""] = pair.split("=");
-  // A name with a % escape could spell any of these words.
+  // A name with a `%` escape could spell any of these words, so its value is masked too.
   return name === "page_token" || !/secret|token|pass|key|cred|auth|sig|%/i.test(name) ? pair : `${name}=…`;
 }

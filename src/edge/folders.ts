@@ -1,4 +1,4 @@
-// The folders for configuration and state: integ's own variables, else the platform's folders.
+// integ's own variables select the folders for configuration and state; otherwise the platform's conventions do.
 import { isAbsolute, join, resolve } from "node:path";
 import type { JournalPlace } from "../journal/open-journal.ts";
 
@@ -10,7 +10,6 @@ export interface Machine {
   readonly cwd: string;
 }
 
-/** The configuration folder: `INTEG_CONFIG_DIR`, else XDG (Linux), Application Support (macOS), %APPDATA% (Windows). */
 export function configFolder(env: Environment, machine: Machine): string {
   if (env.INTEG_CONFIG_DIR) return resolve(machine.cwd, env.INTEG_CONFIG_DIR);
   if (machine.platform === "darwin") return join(machine.home, "Library", "Application Support", "integ");
@@ -18,7 +17,6 @@ export function configFolder(env: Environment, machine: Machine): string {
   return join(xdg(env.XDG_CONFIG_HOME, join(machine.home, ".config")), "integ");
 }
 
-/** The state folder: `INTEG_STATE_DIR`, else XDG (Linux), Application Support (macOS), %LOCALAPPDATA% (Windows). */
 export function stateFolder(env: Environment, machine: Machine): string {
   if (env.INTEG_STATE_DIR) return resolve(machine.cwd, env.INTEG_STATE_DIR);
   if (machine.platform === "darwin") return join(machine.home, "Library", "Application Support", "integ", "state");
@@ -37,19 +35,18 @@ export function isAddress(text: string): boolean {
   return /^["'`\s]*(?:[a-z][a-z0-9+.-]+:|postgres\w*\/\/)|:\/\//i.test(text);
 }
 
-/** @param text an address or an absolute path */
+/** `text` is an address or an absolute path. */
 export function journalPlace(text: string): JournalPlace {
   return isAddress(text) ? { address: text } : { path: text };
 }
 
-/** The absolute path or the address (`postgresql://…`) of the journal: `INTEG_JOURNAL`, else a file in the state folder. */
 export function journalPath(env: Environment, { stateDir, cwd }: { stateDir: string; cwd: string }): string {
   const given = env.INTEG_JOURNAL;
   if (!given) return join(stateDir, "journal.ndjson");
   return isAddress(given) ? given : resolve(cwd, given);
 }
 
-/** Ignores a relative path, as the XDG specification requires. */
+/** The XDG specification requires that relative paths are ignored. */
 function xdg(value: string | undefined, standard: string): string {
   return value && isAbsolute(value) ? value : standard;
 }

@@ -1,10 +1,10 @@
-// The layout of help screens: summary, usage, options, then examples.
+// A help screen has a summary, the usage, the options, then examples.
 import type { Argument, Command, Help, Option } from "commander";
 import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
-/** Minimum columns for a description beside its flag; a narrower description moves below the flag. */
+/** A description with less space is printed below its flag. */
 const leastBeside = 28;
 
 export interface Section {
@@ -12,7 +12,7 @@ export interface Section {
   readonly items: readonly (readonly [term: string, description: string])[];
 }
 
-/** Replaces commander's layout. @param helper commander's parts, wrapped to the terminal's width */
+/** Replaces commander's layout. `helper` provides commander's parts, wrapped to the terminal's width. */
 export function helpScreen(command: Command, helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const groups = helper.groupItems([...command.commands], helper.visibleCommands(command), (one) => one.helpGroup());
@@ -35,7 +35,7 @@ export function helpScreen(command: Command, helper: Help): string {
     ),
   ];
   const hasTopic = options.some((option) => isInTopic(option, options));
-  // Short flags first, so that all flags fit into two lines of 80 columns.
+  // Short flags come first, so that all flags fit into two lines of 80 columns.
   const globals = options.filter(isGlobal).map(shortest);
   const lettersFirst = globals.toSorted((one, other) => Number(one.length > 2) - Number(other.length > 2));
   return [
@@ -52,7 +52,7 @@ export function helpScreen(command: Command, helper: Help): string {
   ].join("\n");
 }
 
-/** The text of the nonempty sections, with all descriptions in one column. */
+/** All descriptions start in the same column. */
 export function sectionsText(sections: readonly Section[], helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const width = Math.max(...sections.flatMap(({ items }) => items.map(([term]) => term.length)));
@@ -71,7 +71,7 @@ export function isGlobal(option: Option): boolean {
   return option.helpGroupHeading === globalOptionsHeading;
 }
 
-/** True for an option of a one-time secret that only `integ help secrets` explains, for all commands. */
+/** `integ help secrets` explains these options for all commands. */
 function isInTopic({ long }: Option, all: readonly Option[]): boolean {
   if (!all.some((one) => one.long === "--secret-file")) return false;
   return (
@@ -83,7 +83,6 @@ function shortest({ short, long, flags }: Option): string {
   return short ?? long ?? flags;
 }
 
-/** Adds choices and default to a description. */
 export function optionDescription({
   description,
   argChoices = [],
@@ -107,7 +106,6 @@ export interface Screen {
   readonly version: string;
 }
 
-/** Examples in the help of `integ` alone. */
 export const rootNotes = {
   examples: [
     { line: "integ entities list --profile sandbox", does: "try it with no account" },
@@ -116,7 +114,7 @@ export const rootNotes = {
   ],
 };
 
-/** Examples and further paragraphs. @param columns of the terminal */
+/** `columns` is the width of the terminal. */
 export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, columns: number): string {
   const width = Math.max(...examples.map(({ line }) => line.length));
   const isNarrow = width > 60 || examples.some(({ does }) => width + does.length + 5 > columns);

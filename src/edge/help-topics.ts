@@ -1,4 +1,4 @@
-// The texts of `integ help <topic>`, which apply to all commands.
+// The texts of `integ help <topic>` apply to all commands.
 import type { Command, Help } from "commander";
 import { environment, exitCodeList } from "../commands/commands/list.ts";
 import { addSecretOptions } from "../commands/options/secrets.ts";
@@ -10,7 +10,7 @@ import { isGlobal, optionDescription, optionsSection, type Section, sectionsText
 
 type Text = readonly (string | Section)[];
 
-/** @param program the command tree; its own options are the global ones */
+/** The own options of `program` are the global options. */
 export function topicText(topic: HelpTopic, program: Command, columns: number): string {
   const helper = Object.assign(program.createHelp(), { optionDescription });
   helper.prepareContext({ helpWidth: columns });

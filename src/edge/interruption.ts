@@ -1,4 +1,4 @@
-// Handles Ctrl-C, SIGTERM and SIGHUP (a dropped SSH session), and provides a clock that they interrupt.
+// Ctrl-C, SIGTERM and SIGHUP (a dropped SSH session) interrupt the clock that commands use.
 import { setMaxListeners } from "node:events";
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { hrtime } from "node:process";
@@ -6,22 +6,24 @@ import { isatty } from "node:tty";
 import type { Clock } from "../operations/workbench.ts";
 import { Failure } from "../errors.ts";
 
-/** How long to wait, after the first signal, for the response to a change that was sent. */
+/** After the first signal, integ waits this long for the response to a change that was sent. */
 const graceMs = 5_000;
-/** Signals that interrupt a command in an orderly way. */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** Maximum delay of `setTimeout`: Node fires longer timers immediately. */
+/** Node fires longer timers immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 export interface Interruption {
   readonly clock: Clock;
-  /** Closes connections at the first signal if no response is needed, else after the grace period or a second signal. */
+  /**
+   * Aborted at the first signal if no response to a change is needed, otherwise after the grace period or at a second
+   * signal.
+   */
   readonly cut: AbortSignal;
   /** Stops listening for signals. */
   release(): void;
 }
 
-/** @param onWait called when the first signal arrives while the response to a change is needed */
+/** `onWait` is called if the first signal arrives while the response to a change is needed. */
 export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();
   const cut = new AbortController();
@@ -68,7 +70,10 @@ export function listenForInterruption(process: NodeJS.Process, onWait: () => voi
   };
 }
 
-/** At its exit Node restores the modes of the terminals, and aborts if one was closed. Another file is left alone. */
+/**
+ * Node restores the modes of the terminals at its exit, and aborts if a terminal was closed. Descriptors of files stay
+ * open.
+ */
 function replaceClosedTerminals(): void {
   for (const fd of [0, 1, 2]) {
     try {
@@ -81,7 +86,7 @@ function replaceClosedTerminals(): void {
   }
 }
 
-/** Sleeps any length in parts that a timer allows; rejects with the signal's reason on abort. */
+/** A long sleep consists of parts that a timer allows. Rejects with the signal's reason on abort. */
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   for (let left = ms; left > 0; left -= longestTimerMs) await sleepPart(Math.min(left, longestTimerMs), signal);
 }

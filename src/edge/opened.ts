@@ -1,5 +1,5 @@
-// The connections of a command, opened on first use and closed when it ends: transports to services, the sandbox inside
-// this process (profiles `sandbox` and `sandbox-eu`), and journals.
+// A command opens its connections on first use: transports to services, the sandbox inside this process (profiles
+// `sandbox` and `sandbox-eu`), and journals. They are closed when the command ends.
 import { resolve } from "node:path";
 import type { Service } from "../api/connect.ts";
 import type { Transport } from "../api/http/exchange.ts";
@@ -22,7 +22,7 @@ import type { RunningSandbox } from "../sandbox/sandbox.ts";
 import { reservedNames } from "../profiles/names.ts";
 import { isAddress, journalPlace } from "./folders.ts";
 
-/** @returns a function that runs `make` on the first call and caches its result; failures are not cached */
+/** The returned function runs `make` on the first call and caches its result; failures are not cached. */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined;
   return () => {
@@ -40,29 +40,31 @@ export interface ConnectionParts {
   readonly cut: AbortSignal;
   readonly clock: Clock;
   readonly sandbox: EmbeddedSandbox;
-  /** Output of `--debug`. */
+  /** Receives the output of `--debug`. */
   readonly debug: Terminal | undefined;
-  /** The journal's leases. integ sends a change only while it holds them: otherwise another process may work on the entry. */
+  /** integ sends a change only while it holds the journal's leases: otherwise another process may work on the entry. */
   readonly leases: TransportOptions["leases"];
 }
 
 interface TransportChoice {
   readonly timeoutMs?: number | undefined;
   readonly ca?: string | undefined;
-  /** True for requests to the account's service, whose changes need the journal's leases. Deliveries of secrets need none. */
+  /**
+   * True for requests to the account's service, whose changes need the journal's leases. Deliveries of secrets need no
+   * lease.
+   */
   readonly isOfAccount?: boolean;
 }
 
 export class Connections {
   readonly #parts: ConnectionParts;
-  /** Transports by time limit, certificate authorities and `isOfAccount`. */
   readonly #transports = new Map<string, Promise<Transport>>();
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
   }
 
-  /** @param options.ca trusted certificate authorities (PEM); no others are trusted */
+  /** If `ca` (PEM) is given, only its certificate authorities are trusted. */
   transport({ timeoutMs, ca, isOfAccount = false }: TransportChoice = {}): Promise<Transport> {
     const limitMs = Math.min(this.#parts.settings.timeoutMs, timeoutMs ?? Infinity);
     const name = `${limitMs} ${isOfAccount} ${ca ?? ""}`;
@@ -122,7 +124,7 @@ export class Connections {
   }
 }
 
-/** An event on one line; `debug-log.ts` has removed its secrets. */
+/** `debug-log.ts` has already removed the secrets. */
 function debugLine(event: DebugEvent): string {
   return `debug: ${visibleJson(JSON.stringify(event))}\n`;
 }
@@ -144,7 +146,7 @@ export class EmbeddedSandbox {
     return this.#running;
   });
 
-  /** Resolves `sandbox://us` to the sandbox's port; other addresses stay unchanged. */
+  /** Resolves `sandbox://us` and `sandbox://eu` to the sandbox's port; other addresses stay unchanged. */
   locate(baseUrl: string): string | Promise<string> {
     const region = /^sandbox:\/\/(us|eu)$/.exec(baseUrl)?.[1] as "us" | "eu" | undefined;
     return region ? this.#start().then((running) => running.describe()[region].base_url ?? baseUrl) : baseUrl;
@@ -218,7 +220,7 @@ export class OpenedJournal {
     return initJournal(await this.#parts());
   }
 
-  /** The profile's journal settings, unless the environment names the account. */
+  /** The environment and the sandbox profiles have no journal settings. */
   async ofProfile(): Promise<ProfileJournal> {
     const { env, settings } = this.#sources;
     const none = { escrow: [] };
@@ -229,7 +231,7 @@ export class OpenedJournal {
     return readProfileJournal(settings.configDir, name);
   }
 
-  /** The journal's keys from the profile's command, even if the environment names the journal. */
+  /** The profile's command prints the keys even if the environment names the journal. */
   readonly #printedKeys = once(async () => {
     const { env, settings, cut, terminal } = this.#sources;
     const { keyCommand } = await this.ofProfile();
@@ -269,7 +271,7 @@ function leaseMs(env: NodeJS.ProcessEnv, timeoutMs: number): number {
   return Math.min(standard, Math.max(wanted, timeoutMs + 1000));
 }
 
-// Recipients of secrets in a team's journal: from the command line, else the environment, else the profile.
+// Recipients of secrets come from the command line, otherwise from the environment, otherwise from the profile.
 
 interface EscrowSources {
   readonly env: NodeJS.ProcessEnv;
@@ -297,7 +299,7 @@ export class EscrowChoice {
   };
 
   /**
-   * Checks the recipients before anything is sent.
+   * Runs before anything is sent.
    * @throws Failure `usage` for an invalid recipient, or if the journal is a file, which only its own machine reads
    */
   async check(typed: readonly string[] | undefined): Promise<void> {

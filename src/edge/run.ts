@@ -20,10 +20,10 @@ export interface CommandLine {
   readonly version: string;
 }
 
-/** Maximum columns of help: wider lines are hard to read. */
+/** Wider lines of help are hard to read. */
 const widestHelp = 100;
 
-/** @returns the exit code */
+/** Returns the exit code. */
 export async function runCommandLine(process: NodeJS.Process, line: CommandLine): Promise<number> {
   const { words, version } = line;
   const format = guessFormat(words, process.env);
@@ -66,7 +66,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   }
 }
 
-/** Advice for formats that only some commands support. */
+/** Only some commands support these formats. */
 const formatOfFew: Readonly<Partial<Record<Format, Advice>>> = {
   sarif: "Use sarif with integ keys audit or integ oauth-clients audit.",
   html: "Use html with integ report.",
@@ -105,7 +105,7 @@ async function showHelp(terminal: Terminal, help: { help: string; toStderr: bool
   return help.toStderr ? exitCodes.usage : 0;
 }
 
-/** The failure for a program that requested JSON, in place of a help screen. */
+/** A program that requested JSON gets a failure in place of a help screen. */
 function noCommand(words: readonly string[]): Failure {
   const command = knownWords(words);
   const message = command.length === 0 ? "No command was given." : `${command.join(" ")} needs one of its commands.`;
@@ -120,14 +120,13 @@ async function promptForArguments(context: Context, { verb, args, options, missi
   return [picked];
 }
 
-/** The failure of an interrupted command, with the signal's exit code. */
+/** The exit code of an interrupted command is that of the signal. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isInterrupted = error instanceof Failure && error.kind === "interrupted";
   if (!isInterrupted || !aborted || !(reason instanceof Failure)) return error;
   return new Failure(reason.kind, error.message, error.details);
 }
 
-/** Prints an error on stderr in the command's output format. */
 async function reportError(
   terminal: Terminal,
   error: unknown,
@@ -161,12 +160,12 @@ async function render(
     const { renderBug, renderFailure } = await import("../output/failure.ts");
     return known ? renderFailure(known, style) : renderBug(error, style);
   } catch {
-    // Too many open files or a disk error: even the error formatter cannot be loaded.
+    // Too many open files or a disk error can prevent loading even the formatter of errors.
     return `Error: ${error instanceof Error ? error.message : String(error)}\n`;
   }
 }
 
-/** A system call that failed unexpectedly, such as while loading a module. */
+/** A system call can fail unexpectedly, such as while a module is loaded. */
 function failureOfSystem(error: unknown): Failure | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   return new Failure("failed", `The operating system refused a call: ${error.message}.`, {
@@ -179,10 +178,9 @@ function failureOfSystem(error: unknown): Failure | undefined {
 }
 
 /**
- * Parses the command line.
- * @param words the arguments after the program's name
- * @returns the verb to run, with a failure in `missing` if integ may prompt for its first argument; or the text of a help
- * screen
+ * `words` are the arguments after the program's name.
+ * @returns the verb to run, with a failure in `missing` if integ may prompt for its first argument; or the text of a
+ * help screen
  * @throws Failure `usage`, with a suggestion if a similar word exists
  */
 export async function readCommandLine(
@@ -244,7 +242,7 @@ export async function readCommandLine(
   return { help: requestedHelp ? await helpText(requestedHelp, screen.width) : "", toStderr: false };
 }
 
-/** The help screen that commander was about to print. Its texts load only when integ prints the screen. */
+/** The texts of a help screen load only when integ prints the screen. */
 interface RequestedHelp {
   readonly command: Command;
   readonly helper: Help;
@@ -258,7 +256,7 @@ async function helpText({ command, helper }: RequestedHelp, width: number): Prom
   return notes ? screen + helpNotes(notes, width) : screen;
 }
 
-/** The words of a `help` command without global options, which have no effect on it; undefined for other commands. */
+/** Global options have no effect on `help`, so they are left out. Returns undefined for other commands. */
 function wordsOfHelp(words: readonly string[], program: Command): readonly string[] | undefined {
   const left: string[] = [];
   for (let at = 0; at < words.length; at += 1) {
@@ -272,7 +270,10 @@ function wordsOfHelp(words: readonly string[], program: Command): readonly strin
   return left.length > 0 ? left : undefined;
 }
 
-/** Turns `integ help a b` into `integ a b --help`, unless the command does not exist, and `integ` into `integ --help`. */
+/**
+ * Converts `integ help a b` to `integ a b --help`, and `integ` to `integ --help`. For an unknown command, `--help` is
+ * left out, so that commander reports the command.
+ */
 function helpAsFlag(words: readonly string[], program: Command): string[] {
   if (words.length === 0) return ["--help"];
   if (words[0] !== "help") return [...words];
@@ -287,12 +288,11 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
   return [...meant, "--help"];
 }
 
-/** True if any command has the flag. */
 function isKnownFlag(program: Command, flag: string): boolean {
   return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
 }
 
-/** Suggests safe flags instead of a flag with a secret as its value. */
+/** These flags would take a secret as their value, so integ suggests safe flags. */
 function insteadOfSecret(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";
@@ -309,7 +309,7 @@ interface Typing {
 
 async function usageFailure(complaint: string, { words, program, unknownBelow }: Typing): Promise<Failure> {
   const [first = "", ...rest] = complaint.trim().split("\n");
-  // Do not repeat an unknown flag's value: it may be a secret.
+  // The value of an unknown flag may be a secret, so it is not repeated.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
   const suggestion = rest
     .join(" ")
@@ -338,7 +338,7 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
 }
 
-/** Rewrites commander's message in integ's style. */
+/** Commander's messages are rewritten in integ's style. */
 function sentence(message: string): string {
   const text = message
     .replace(/^required option '(.+)' not specified$/, "$1 is missing")
@@ -348,7 +348,9 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
-/** Names the whole command, and the first word too many if it cannot be a secret: commander names only its last word. */
+/**
+ * Commander names only the last word of the command. The first word too many is shown only if it cannot be a secret.
+ */
 function tooMany(message: string, command: readonly string[], words: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;
@@ -359,8 +361,8 @@ function tooMany(message: string, command: readonly string[], words: readonly st
 }
 
 /**
- * Rewrites commander's message for an invalid choice. The option is named by its words and placeholder (`--output
- * <format>`: "output format") if they form a name, else by its flag.
+ * If an option's words and placeholder form a name, such as "output format" for `--output <format>`, the message uses
+ * that name, otherwise the flag.
  */
 function invalidChoice(message: string): InvalidChoice | undefined {
   const option =
