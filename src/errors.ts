@@ -1,7 +1,6 @@
-// Kinds of failures and their exit codes.
 import type { NextStep } from "./next-step.ts";
 
-/** Exit codes by kind; scripts rely on them. */
+/** Scripts rely on these exit codes. */
 export const exitCodes = {
   failed: 1,
   usage: 2,
@@ -35,30 +34,30 @@ export interface Problem {
 }
 
 export interface FailureDetails extends NextStep {
-  /** What the failure means for the user, in one sentence. */
+  /** The consequence for the user. */
   readonly meaning?: string;
-  /** The journal entry that `nextCommand` recovers. */
+  /** Id of the journal entry that the next step recovers. */
   readonly recovers?: string | undefined;
-  /** The service's error text. It is untrusted: only `output/` may print it. */
+  /** The service's error text is untrusted: only `output/` may print it. */
   readonly problem?: Problem;
-  /** The place of the failure, such as `profile prod (eu)`. */
+  /** Place of the failure, such as `profile prod (eu)`. */
   readonly where?: string;
-  /** The failed request, if it may have been sent: `POST /v1/oauth_clients`. */
+  /** The failed request, if it may have been sent, such as `POST /v1/oauth_clients`. */
   readonly request?: string | undefined;
-  /** The journal entry of the change that failed. */
+  /** Id of the journal entry of the failed change. */
   readonly entry?: string;
-  /** `Retry-After` of the response (429). */
+  /** `Retry-After` of a 429 response. */
   readonly retryAfterSeconds?: number | undefined;
-  /** No byte of the last request was sent, so the service has no trace of it. */
+  /** True if no byte of the last request was sent, so the service has no trace of it. */
   readonly unsent?: boolean;
-  /** The command has already reported the failure; only its exit code is needed. */
+  /** True if the command has already reported the failure; only its exit code is needed. */
   readonly isReported?: true;
-  /** The list cannot continue: its next page token leads back to an earlier page (§4.3). */
+  /** True if the list cannot continue: its next page token leads back to an earlier page (§4.3). */
   readonly endsList?: true;
   readonly cause?: unknown;
 }
 
-/** A failure that the user can act on, reported without a stack. Most other errors are bugs: see `edge/run.ts`. */
+/** The user can act on a failure, so it is reported without a stack. Most other errors are bugs. */
 export class Failure extends Error {
   override readonly name = "Failure";
   readonly kind: FailureKind;
@@ -75,24 +74,23 @@ export class Failure extends Error {
   }
 }
 
-/** True if the failure suggests that nothing was done, which misleads after part of a change is done. */
+/** These kinds suggest that nothing was done, which misleads after a part of a change is done. */
 export function saysNothingWasDone({ kind }: Failure): boolean {
   return kind === "usage" || kind === "failed" || kind === "unreachable";
 }
 
-/** True if Ctrl-C, SIGTERM, SIGHUP or a cancelled question ended the command. */
+/** A cancelled question counts as an interruption, too. */
 export function isInterruption({ kind }: Failure): boolean {
   return kind === "interrupted" || kind === "terminated";
 }
 
-/** Adds the request id of the response that led to the failure, unless the failure already has a request id. */
 export function withRequestId(failure: Failure, requestId: string | undefined): Failure {
   const { kind, message, details } = failure;
   if (requestId === undefined || details.problem?.request_id !== undefined) return failure;
   return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
 }
 
-/** The worst failure of several tasks decides the exit code. */
+/** The first kind is the worst. The worst failure of several tasks decides the exit code. */
 const worstFirst: readonly FailureKind[] = [
   "outcome_unknown",
   "undelivered",
@@ -107,13 +105,13 @@ const worstFirst: readonly FailureKind[] = [
   "failed",
 ];
 
-/** The result of one of several tasks. Skipped: integ could not try the task. */
+/** A task is skipped if integ could not try it. */
 interface Ended {
   readonly failure?: Failure;
   readonly isSkipped?: boolean;
 }
 
-/** @returns the worst failure. Skipped tasks count only if all were skipped */
+/** Skipped tasks count only if all tasks were skipped. */
 export function worstOf(results: readonly Ended[]): Failure | undefined {
   const tried = results.filter(({ isSkipped }) => isSkipped !== true);
   const failures = (tried.length > 0 ? tried : results).flatMap(({ failure }) => (failure ? [failure] : []));
@@ -122,7 +120,7 @@ export function worstOf(results: readonly Ended[]): Failure | undefined {
   return failures.sort((a, b) => rank(a) - rank(b))[0];
 }
 
-/** For `catch`: converts a Failure and rethrows other errors. */
+/** The function for `catch` converts a Failure and rethrows other errors. */
 export function onFailure<T>(instead: (failure: Failure) => T): (error: unknown) => T {
   return (error) => {
     if (error instanceof Failure) return instead(error);
@@ -134,17 +132,16 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Joins what failed and the reason: with a full stop if the reason is a sentence, else with a colon. */
+/** A reason that is a sentence follows a full stop; any other reason follows a colon. */
 export function withReason(what: string, error: unknown): string {
   const reason = reasonOf(error);
   return /^\p{Lu}/u.test(reason) ? `${what}. ${reason}` : `${what}: ${reason}`;
 }
 
 /**
- * An invalid value, in one notation for options, arguments, variables and members of files.
- * @param what the option or variable, or its words: `--limit`, `output format`
- * @param value undefined if it may be a secret or is too long
- * @param details.why what is wrong; omit it if the hint lists the valid values
+ * Options, arguments, variables and members of files report invalid values in this form. `what` is the option or
+ * variable, or its words. `value` is undefined if it may be a secret or is too long. `why` is omitted if the hint lists
+ * the valid values.
  */
 export function invalidValue(
   what: string,
@@ -155,7 +152,7 @@ export function invalidValue(
   return new Failure("usage", `Invalid ${what}${shown}${why === undefined ? "" : `: ${why}`}.`, details);
 }
 
-/** The message of a check's Failure; undefined if the check passes. */
+/** Returns undefined if the check passes. */
 export function validationMessage(check: () => unknown): string | undefined {
   try {
     check();

@@ -1,12 +1,9 @@
-// Handles --version before other modules are loaded; the edge handles the rest.
+// Answers --version before other modules are loaded; the edge handles every other command line.
 import { writeSync } from "node:fs";
 import { version } from "../package.json";
 import { useCompileCache } from "./edge/compile-cache.ts";
 
-/**
- * Runs one command line.
- * @returns the exit code, which the caller sets so that pending output is not cut
- */
+/** Returns the exit code. The caller sets it, so that pending output is not cut. */
 export async function main(process: NodeJS.Process): Promise<number> {
   const words = process.argv.slice(2);
   if (isVersion(words) && tryPrint(`${version}\n`)) return 0;
@@ -23,7 +20,7 @@ function isVersion([word, ...more]: readonly string[]): boolean {
   return more.length === 0 && (word === "--version" || word === "-V");
 }
 
-/** Writes without loading streams. @returns false if writing failed; the normal path reports the error */
+/** Writes without loading streams. Returns false if writing failed: the normal path then reports the error. */
 function tryPrint(text: string): boolean {
   try {
     writeSync(1, text);

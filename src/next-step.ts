@@ -1,9 +1,8 @@
-// Next steps for the user: a command to paste, or a sentence that starts with a verb. The types keep both apart.
-// This file quotes all values in commands.
+// A next step is a command to paste, or a sentence that starts with a verb. This file quotes all values in commands.
 
 declare const quoted: unique symbol;
 
-/** All options that messages outside commands/ name. A test compares them with the command tree. */
+/** Messages outside commands/ name options only by these keys. A test compares the options with the command tree. */
 export const flags = {
   accessTokenCommand: "--access-token-command",
   accessTokenEndpoint: "--access-token-endpoint",
@@ -75,20 +74,20 @@ export const flags = {
 
 export const shortFlags = { file: "-f", output: "-o", profile: "-p", yes: "-y" } as const;
 
-/** A shell command with quoted values, created by `shell` only. */
+/** A shell command with quoted values. */
 export type NextCommand = string & { readonly [quoted]: true };
 
-/** The typed command with other flags. The edge completes the command, because only the edge knows the typed words. */
+/** The typed command with other flags. Only the edge knows the typed words, so the edge completes the command. */
 export interface SameCommand {
-  /** Flags to add with their values; they replace the same typed flags. */
+  /** Flags to add, with their values; an added flag replaces the same typed flag. */
   readonly add?: readonly string[];
-  /** Flags to omit; a flag with a value is written `--page-token <token>`. */
+  /** Flags to omit; a flag with a value is written as `--page-token <token>`. */
   readonly without?: readonly string[];
-  /** The verb that accepts these flags. After another command, such as a recovery, integ shows no next step. */
+  /** Only this verb accepts the flags; after another command, such as a recovery, integ shows no next step. */
   readonly of?: string;
 }
 
-/** Verbs that start a sentence of advice. */
+/** A sentence of advice starts with one of these verbs. */
 type Verb =
   | WordsOf<"Add Allow Ask Check Choose Claim Continue Correct Create Fetch Find Free Give Install Keep">
   | WordsOf<"Leave Look Mount Move Name Open Pass Put Recover Remove Renew Repair Replace Report Restore">
@@ -96,10 +95,10 @@ type Verb =
 
 type WordsOf<Text> = Text extends `${infer First} ${infer Rest}` ? First | WordsOf<Rest> : Text;
 
-/** Advice if no single command suffices: starts with a verb, ends with a full stop or with a command to paste. */
+/** Advice is for a step that no single command can do. It ends with a full stop or with a command to paste. */
 export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
-/** The user's next step: a command, advice, or both if the command is part of the advice. */
+/** The user's next step: a command, advice, or both. */
 export interface NextStep {
   readonly nextCommand?: NextCommand | SameCommand | undefined;
   readonly hint?: Advice | undefined;
@@ -107,7 +106,7 @@ export interface NextStep {
 
 type Word = string | number | readonly string[];
 
-/** A command: the template's text stays unchanged, and each value or array element becomes one quoted word. */
+/** The template's text stays unchanged; each value or array element becomes one quoted word. */
 export function shell(text: TemplateStringsArray, ...values: readonly Word[]): NextCommand {
   let line = text[0]!;
   for (const [index, value] of values.entries()) {
@@ -118,17 +117,16 @@ export function shell(text: TemplateStringsArray, ...values: readonly Word[]): N
   return line.trim() as NextCommand;
 }
 
-/** Advice to set an option of a profile. The command is a help page, because only the user knows the value. */
+/** Only the user knows the value, so the command is a help page. */
 export function settingOf(profile: string, flag: `--${string}`): NextStep {
   return { hint: `Set it in profile ${profile} with ${flag}.`, nextCommand: shell`integ help profiles edit` };
 }
 
-/** Quotes a word unless every shell reads it unchanged. zsh expands a leading `=`, all shells expand `~`. */
+/** A word is quoted unless every shell reads it unchanged: zsh expands a leading `=`, and all shells expand `~`. */
 export function quotedWord(word: string): string {
   return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A typed flag that the next command repeats. */
 interface RepeatedFlag {
   readonly short: string;
   readonly long: string;
@@ -146,7 +144,7 @@ const repeatedFlags: readonly RepeatedFlag[] = [
       /^integ (adopt|api|apply|cohorts|doctor|entities|keys|oauth-clients|people|plan|policy check|profiles show|spec|status)\b/,
     names: / (-p|--profile)\b|^integ profiles show ./,
   },
-  // `apply` of a plan does not need the flag: the plan contains the name of its policy file.
+  // A plan contains the name of its policy file, so `apply` of a plan does not need the flag.
   {
     short: shortFlags.file,
     long: flags.file,
@@ -156,9 +154,8 @@ const repeatedFlags: readonly RepeatedFlag[] = [
 ];
 
 /**
- * The command to suggest after the typed one, with the typed profile and policy file. Undefined if it would repeat the
- * typed command, or if the typed command does not accept the flags.
- * @param typed the words after `integ`
+ * Repeats the typed profile and policy file in the next command. `typed` are the words after `integ`. Returns undefined
+ * if the result would repeat the typed command, or if the typed command does not accept the flags.
  */
 export function commandAfter(next: NextCommand | SameCommand, typed: readonly string[]): NextCommand | undefined {
   if (typeof next !== "string") {
@@ -175,14 +172,14 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   }, next);
 }
 
-/** Adds the profile to a row's next step, which is a command or advice that can end with a command. */
+/** `step` is a command, or advice that can end with a command. */
 export function stepAs(profile: string | undefined, step: string): string {
   const [, advice = "", command] = /^(.*: )?(integ .*)$/s.exec(step) ?? [];
   if (profile === undefined || command === undefined) return step;
   return `${advice}${commandAfter(command as NextCommand, [shortFlags.profile, profile])}`;
 }
 
-/** The value of a typed flag; the last occurrence counts. */
+/** The last occurrence of the flag counts. */
 export function typedValue(
   typed: readonly string[],
   { short, long }: Pick<RepeatedFlag, "short" | "long">,
@@ -196,7 +193,9 @@ export function typedValue(
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
-/** Flags that consent to the typed command. The next command omits them and so asks again, unless its step adds them. */
+/**
+ * These flags consent to the typed command. The next command omits them and so asks again, unless its step adds them.
+ */
 const consents = [
   flags.new,
   flags.force,
@@ -207,7 +206,7 @@ const consents = [
   `${flags.revoke} <id>`,
 ] as const;
 
-/** The step for an agent. Agents run commands unchanged, so `--yes` in a command would be consent without a person. */
+/** Agents run commands unchanged, so `--yes` in a command would be consent without a person. */
 export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep {
   const agree: Advice = `Ask a person, and add ${flags.yes} only if they agree to this change.`;
   // Without a destination, claim prints the secret, which agent mode refuses.
@@ -222,12 +221,11 @@ export function withoutConsent({ nextCommand: next, hint }: NextStep): NextStep 
   return { nextCommand: add.length === 0 ? undefined : { ...next, add }, hint: agree };
 }
 
-/** Applies the changes of the next step to the typed words. */
 function sameWords(typed: readonly string[], { add = [], without = [] }: SameCommand): string[] {
   const omitted = [...consents, ...without];
   const takesValue = new Map(omitted.map((flag) => [flag.replace(/ .*/, ""), flag.includes(" ")]));
   add.forEach((word, at) => {
-    // An added flag replaces the typed one.
+    // An added flag replaces the same typed flag.
     if (word.startsWith("--")) takesValue.set(word, add[at + 1]?.startsWith("--") === false);
   });
   const words: string[] = [];
@@ -241,7 +239,7 @@ function sameWords(typed: readonly string[], { add = [], without = [] }: SameCom
   return end < 0 ? [...words, ...add] : [...words.slice(0, end), ...add, ...words.slice(end)];
 }
 
-/** The most similar name, if there is exactly one. */
+/** Returns undefined unless exactly one name is similar. */
 export function similarName(typed: string, names: readonly string[]): string | undefined {
   const similar = names.filter(
     (name) => distance(typed.toLowerCase(), name.toLowerCase()) <= Math.min(2, name.length / 3),
@@ -249,7 +247,7 @@ export function similarName(typed: string, names: readonly string[]): string | u
   return similar.length === 1 ? similar[0] : undefined;
 }
 
-/** Edit distance with adjacent transpositions. */
+/** Returns the edit distance, with transpositions of adjacent characters. */
 function distance(a: string, b: string): number {
   const rows = Array.from({ length: a.length + 1 }, (_, row) => [row]);
   for (let column = 0; column <= b.length; column += 1) rows[0]![column] = column;

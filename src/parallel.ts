@@ -1,6 +1,7 @@
-// Runs tasks concurrently, up to a limit.
-
-/** Waits for all started tasks. After an error no other task starts. @throws the first error */
+/**
+ * Waits for all started tasks. After an error, no other task starts.
+ * @throws the first error
+ */
 export async function eachInParallel<T>(
   items: readonly T[],
   atOnce: number,

@@ -1,4 +1,4 @@
-// The command tree, a line per verb. A command's file is loaded only to run it or to show its help.
+// Each verb has one line in the command tree. A command's file is loaded only to run the command or to show its help.
 import { Command } from "commander";
 import type { Command as TypedCommand } from "@commander-js/extra-typings";
 import type { Verb, WholeTree } from "./commands/verb.ts";
@@ -12,11 +12,11 @@ interface Noun {
   readonly alias?: string;
   readonly summary: string;
   readonly verbs: readonly VerbLine[];
-  /** The command that the noun itself runs with `--all`. */
+  /** The noun runs this command with `--all`. */
   readonly all?: Load;
 }
 
-/** Commands by group on the first help screen: nouns with their verbs, and verbs without a noun. */
+/** The first help screen shows these groups of nouns and of verbs without a noun. */
 const groups: readonly { readonly heading: string; readonly lines: readonly (Noun | VerbLine)[] }[] = [
   {
     heading: "Everyday commands:",
@@ -182,15 +182,13 @@ const groups: readonly { readonly heading: string; readonly lines: readonly (Nou
 ];
 const tree = groups.flatMap(({ lines }) => lines);
 
-/** Loads the verb that describes all others. */
 async function describer(file: Promise<{ describe: (tree: typeof wholeTree) => { command: Verb } }>): ReturnType<Load> {
   return (await file).describe(wholeTree);
 }
 
-/** The parsed command line: the verb, its input, and the global options. */
 export interface Typed {
   readonly verb: Verb;
-  /** `oauth-clients create` */
+  /** Noun and verb, such as `oauth-clients create`. */
   readonly name: string;
   readonly args: unknown[];
   readonly options: Record<string, unknown>;
@@ -199,10 +197,9 @@ export interface Typed {
   readonly missing?: Failure;
 }
 
-/** Loaded verbs by their command. */
 const loaded = new WeakMap<object, Verb>();
 
-/** The parsed command line of a loaded verb; no arguments if commander refused them. */
+/** Returns undefined if the verb is not loaded. `args` is empty if commander refused the arguments. */
 export function typedFor(leaf: Command): Typed | undefined {
   const verb = loaded.get(leaf);
   if (!verb) return undefined;
@@ -211,10 +208,9 @@ export function typedFor(leaf: Command): Typed | undefined {
   return { verb, name, args: leaf.processedArgs, options: leaf.opts(), globals: typedGlobals(leaf) };
 }
 
-/** The typed noun and verb. */
 export function knownWords(words: readonly string[]): string[] {
   const given = words.filter((word) => !word.startsWith("-"));
-  // The value of a preceding global option can equal a command's name: --profile sandbox entities list.
+  // The value of a preceding global option can equal a command's name, as in `--profile sandbox entities list`.
   const at = given.findIndex((word, place) => isCompleteCommand(lineNamed(word), given[place + 1]));
   const [first, second] = given.slice(Math.max(at, 0));
   const line = lineNamed(first);
@@ -227,7 +223,6 @@ function isCompleteCommand(line: Noun | VerbLine | undefined, verb: string | und
   return line !== undefined && (isVerb(line) || line.verbs.some(([name]) => name === verb));
 }
 
-/** Nouns with a verb of this name. */
 export function nounsWith(verb: string): string[] {
   return tree.flatMap((line) => (!isVerb(line) && line.verbs.some(([name]) => name === verb) ? [line.name] : []));
 }
@@ -245,10 +240,9 @@ function nameOf(line: Noun | VerbLine): { name: string; alias?: string } {
 }
 
 /**
- * Builds the tree. The options of a verb are added when the verb is typed.
- * @param onTyped receives the typed verb
- * @param words the typed words. If they start with a command, only that command is built; otherwise untyped nouns get
- * no verbs, which makes a help screen a third faster. Default: everything
+ * The options of a verb are added when the verb is typed; `onTyped` receives the typed verb. If `words` start with a
+ * command, only that command is built; otherwise nouns that were not typed get no verbs, which makes a help screen a
+ * third faster. Without `words`, everything is built.
  */
 export function buildProgram(version: string, onTyped: (typed: Typed) => void, words?: readonly string[]): Command {
   const program = new Command("integ");
@@ -272,7 +266,7 @@ export function buildProgram(version: string, onTyped: (typed: Typed) => void, w
   return program;
 }
 
-/** The command that the words start with; a noun has only the typed verb. */
+/** Returns the command that the words start with; a noun has only the typed verb. */
 function beginningOf([first, second]: readonly string[]): Noun | VerbLine | undefined {
   const line = lineNamed(first);
   if (line === undefined || isVerb(line)) return line;
@@ -280,12 +274,12 @@ function beginningOf([first, second]: readonly string[]): Noun | VerbLine | unde
   return verb && { ...line, verbs: [verb] };
 }
 
-/** The tree with all verbs loaded, for `commands --json`, man pages and the reference. */
+/** `commands --json`, the man pages and the reference need the tree with all verbs loaded. */
 export function wholeTree(): Promise<WholeTree> {
   return loadTree();
 }
 
-/** The tree for the completion of these words: only typed verbs have their options. */
+/** Completion needs only the options of typed verbs. */
 export function treeAt(words: readonly string[]): Promise<WholeTree> {
   return loadTree(words);
 }
@@ -307,7 +301,7 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
   return { root, verbOf: (command) => loaded.get(command) };
 }
 
-/** Nouns that work without a verb, unless one of their verbs was typed. */
+/** These nouns work without a verb; a typed verb takes precedence. */
 function runnableNouns(words?: readonly string[]): VerbLine[] {
   return tree.flatMap((line) => {
     if (isVerb(line) || line.all === undefined) return [];
@@ -320,10 +314,7 @@ function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
   return words.some((word) => word === name || word === alias);
 }
 
-/**
- * @param onTyped absent for a help screen, which needs only the noun's line
- * @param isAll `--all` is among the words
- */
+/** Without `onTyped`, only the noun's line is added, for a help screen. `isAll` is true if `--all` was typed. */
 function addNoun(program: Command, noun: Noun, onTyped: ((typed: Typed) => void) | undefined, isAll = false): void {
   const group = program.command(noun.name).description(noun.summary).helpCommand(false).usage("<verb> [options]");
   if (noun.alias) group.alias(noun.alias);
@@ -358,7 +349,7 @@ async function configureVerb(leaf: Command, [, , load]: VerbLine): Promise<void>
   const { command } = await load();
   loaded.set(leaf, command);
   const isNoun = leaf.commands.length > 0;
-  // A noun already has the global options: start another group for its own.
+  // A noun already has the global options, so its own options start another group.
   if (isNoun) leaf.optionsGroup("Options:");
   command.configure(leaf as unknown as TypedCommand);
   if (!isNoun) addGlobalOptions(leaf as unknown as TypedCommand);

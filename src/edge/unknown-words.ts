@@ -1,11 +1,11 @@
-// Suggestions for unknown commands: words of other programs, and the verbs of a noun.
+// Suggests commands for unknown words: the words of other programs, and the verbs of a noun.
 import type { Command } from "commander";
 import type { FailureDetails } from "../errors.ts";
 import { nounsWith } from "../program.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 import { shell, similarName } from "../next-step.ts";
 
-/** Suggestions for first words that other programs use. */
+/** Other programs use these first words. */
 const familiarWords: Readonly<Record<string, FailureDetails>> = {
   auth: {
     meaning: "A profile has the region, the address and the credential.",
@@ -36,7 +36,7 @@ const aliases: Readonly<Record<string, keyof typeof familiarWords>> = {
   token: "tokens",
 };
 
-/** Groups of verbs with the same meaning. integ suggests the first verb that the noun has. */
+/** The verbs of a group have the same meaning. integ suggests the first verb that the noun has. */
 const synonyms: readonly (readonly string[])[] = [
   ["get", "show", "list", "view", "describe", "info", "ls"],
   ["create", "add", "new", "issue"],
@@ -46,10 +46,7 @@ const synonyms: readonly (readonly string[])[] = [
   ["use", "switch", "select"],
 ];
 
-/**
- * @param command the command whose first word is unknown
- * @param typed.suggestion a word with a similar spelling
- */
+/** `suggestion` is commander's sentence, such as `Did you mean get?`. */
 export function insteadOfUnknown(
   command: Command,
   { suggestion, isHelp }: { readonly suggestion: string | undefined; readonly isHelp: boolean },
@@ -64,7 +61,6 @@ export function insteadOfUnknown(
   return command.parent === null ? belowNouns(word) : verbsOf(command, word);
 }
 
-/** Suggests the help of the most likely command. */
 function helpOf(command: Command, suggestion: string): FailureDetails {
   const [, meant] = /^Did you mean ([\w-]+)\?$/.exec(suggestion) ?? [];
   const noun = command.parent === null ? [] : [command.name()];
@@ -78,7 +74,6 @@ function verbsOf(noun: Command, word: string): FailureDetails {
   return { meaning: `${noun.name()} has ${andList(verbs)}.`, nextCommand: shell`integ help ${words}` };
 }
 
-/** Suggests the nouns that have the verb. */
 function belowNouns(verb: string): FailureDetails {
   const nouns = nounsWith(verb);
   if (nouns.length === 0) return {};

@@ -1,4 +1,4 @@
-// Formats failures. Every text in a failure may be untrusted, so it is sanitized.
+// Every text in a failure may be untrusted, so it is escaped before it is printed.
 import { Chalk } from "chalk";
 import { exitCodes, type Failure, type Problem } from "../errors.ts";
 import { commandAfter } from "../next-step.ts";
@@ -7,21 +7,21 @@ import { isolated, shortened, visibleJson, visibleLines, visibleText } from "./v
 
 export interface FailureStyle {
   readonly format: string;
-  /** A chalk level; true is level 1. */
+  /** Level of colours as in chalk; true is level 1. */
   readonly colour: boolean | number;
   readonly exitCode: number;
-  /** The typed words after `integ`, for a next step that repeats the command. */
+  /** Typed words after `integ`, for a next step that repeats the command. */
   readonly typed?: readonly string[];
-  /** Columns of the terminal; undefined disables wrapping. */
+  /** Number of columns of the terminal; undefined disables wrapping. */
   readonly width?: number | undefined;
 }
 
-/** Maximum length of a text in a failure. */
+/** Longer texts of a failure are shortened. */
 const longestText = 2000;
 
 /**
- * Formats a failure for standard error, with a final line break. `json` and `ndjson`: a JSON object on one line. Other formats:
- * what happened, what it means, what to type next, and where it happened.
+ * The formats `json` and `ndjson` get a JSON object on one line; other formats show what happened, what it means, what
+ * to type next, and where it happened.
  */
 export function renderFailure(failure: Failure, style: FailureStyle): string {
   return style.format === "json" || style.format === "ndjson" ? asJson(failure, style) : forPerson(failure, style);
@@ -62,7 +62,7 @@ function forPerson(failure: Failure, style: FailureStyle): string {
   if (hint !== undefined) lines.push(wrap(`Fix: ${linesOf(hint).join(" ")}`, "  ").replace("Fix:", paint.bold("Fix:")));
   const next = nextCommand && commandAfter(nextCommand, style.typed ?? []);
   const command = next && visibleText(next);
-  // Do not wrap or cut the command, so that users can paste it.
+  // The command is neither wrapped nor cut, so that users can paste it.
   if (command !== undefined) lines.push(`  ${paint.bold("Next:")} ${command}`);
   if (problem?.doc_url !== undefined) lines.push(`  ${paint.bold("See:")} ${oneLine(problem.doc_url)}`);
   lines.push(...whereLines(failure, { ...style, command }).map((line) => `  ${paint.dim(line)}`));
@@ -77,10 +77,10 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   return [`The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
-/** Failures of these kinds follow a response: a missing request id is not shown as "unknown". */
+/** Failures of these kinds follow a response, so a missing request id is not shown as `unknown`. */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/** Place, request, ids and exit code, on one line if they fit. Omits facts that the message or the command already shows. */
+/** Facts that the message or the command already shows are left out. */
 function whereLines(
   { kind, message, details }: Failure,
   {
@@ -105,8 +105,8 @@ function whereLines(
 }
 
 /**
- * Formats an unexpected error with its stack, as a bug of integ.
- * @param style JSON formats get a failure object of kind `failed`
+ * An unexpected error is a bug of integ. The JSON formats print a failure of kind `failed`; other formats print the
+ * stack.
  */
 export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -132,12 +132,11 @@ function oneLine(text: string): string {
   return shortened(visibleText(text), longestText);
 }
 
-/** The lines of a text, sanitized and shortened. */
 function linesOf(text: string): string[] {
   return shortened(visibleLines(text), longestText).split("\n");
 }
 
-/** Indents every line, so that untrusted lines cannot imitate integ's. */
+/** Indented lines of untrusted text cannot imitate integ's own lines. */
 function indented(text: string, margin: string): string {
   return shortened(visibleLines(text), longestText)
     .split("\n")

@@ -3,15 +3,14 @@ import { Failure } from "../errors.ts";
 import type { JsonText, Parts } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
 
-/** One field of `--fields`: the typed name, and the steps to the value. */
+/** `name` is the typed name; `steps` lead to the value. */
 export interface FieldPath {
   readonly name: string;
   readonly steps: readonly string[];
 }
 
 /**
- * Parses `--fields a,b.c`.
- * @param names split at commas; surrounding white space is dropped
+ * `names` are split at commas; surrounding white space is dropped.
  * @throws Failure `usage` for an empty name or step, or a repeated name
  */
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
@@ -36,7 +35,7 @@ const snake = (name: string): string =>
     .replaceAll("__", "_")
     .toLowerCase();
 
-/** Resolves names as a table shows them: `name` to `display_name`, `expires` or `expires_at` to `expiresAt`. Exact keys win. */
+/** Accepts names as a table shows them, such as `expires` for `expiresAt`. An exact key takes precedence. */
 export function asColumns(
   fields: readonly FieldPath[],
   columns: readonly { readonly path: string; readonly heading: string; readonly isKey?: boolean }[],
@@ -53,8 +52,8 @@ export function asColumns(
 }
 
 /**
- * The values of fields in order; undefined for a missing one. A key equal to the whole path takes precedence over its
- * steps; a step into an array is an index from 0.
+ * A missing value is undefined. A key equal to the whole path takes precedence over its steps; a step into an array is
+ * an index from 0.
  */
 export function valuesAt(parts: Parts, fields: readonly FieldPath[]): (JsonText | undefined)[] {
   return fields.map(({ name, steps }) => {
@@ -71,10 +70,9 @@ function stepInto(value: JsonText, step: string): JsonText | undefined {
 }
 
 /**
- * An object with exactly the requested fields in order, each named by its typed path; missing fields are `null`, values
- * keep their text. Arrays are projected per element.
- * @param fields undefined keeps the value unchanged
- * @returns compact JSON text
+ * Returns compact JSON text with exactly the requested fields in order, each named by its typed path. Missing fields
+ * are `null`, values keep their text, and arrays are projected element by element. Without `fields`, the whole value
+ * stays.
  */
 export function projected(root: JsonText, fields: readonly FieldPath[] | undefined): string {
   if (fields === undefined) return root.compact();
@@ -97,18 +95,16 @@ function objectOf(keys: readonly string[], values: readonly (JsonText | undefine
   return `{${text}}`;
 }
 
-/** A valid field for `--fields`. */
 export interface KnownField {
-  /** Wire names, joined by dots. */
+  /** Keys of the JSON text, joined by dots. */
   readonly path: string;
-  /** The path is one key even if it contains dots. */
+  /** True if the path is one key, even with dots. */
   readonly isKey?: boolean;
 }
 
 /**
- * Rejects unknown fields. A list without documented fields is checked at its first row.
- * @param known.rows the first page of a list, or one resource
- * @param known.singular the name of a row; absent for a resource
+ * A list without rows and documented fields is not checked. `rows` is the first page of a list, or one resource;
+ * `singular` is the name of a row, absent for a resource.
  * @throws Failure `usage` for fields that are neither documented nor in any row
  */
 export function assertKnown(
@@ -138,17 +134,17 @@ export function assertKnown(
   });
 }
 
-/** The maximum number of fields in an error. */
+/** An error names at most this many fields. */
 const mostNamed = 30;
 
-/** @param singular the name of a row; undefined if the result is not a list */
+/** `singular` is the name of a row; undefined if the result is not a list. */
 function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefined): string {
   const names = [...missing].map(({ name }) => `"${visibleText(name)}"`).join(", ");
   const fields = `${missing.size === 1 ? "field" : "fields"} ${names}`;
   return singular === undefined ? `The result has no ${fields}.` : `No ${singular} has the ${fields}.`;
 }
 
-/** The requested fields of a list; records which of them no row had. */
+/** Records which requested fields no row had. */
 export class ChosenFields {
   readonly #fields: readonly FieldPath[] | undefined;
   readonly #keys: readonly string[];
@@ -170,14 +166,14 @@ export class ChosenFields {
     return this.#unseen;
   }
 
-  /** The requested fields of a row, compact; the whole row if no fields were requested. */
+  /** Returns the requested fields of a row as compact JSON, or the whole row if no fields were requested. */
   of(row: JsonText): string {
     if (this.#fields !== undefined && row.isObject) return objectOf(this.#keys, this.valuesOf(row));
     this.see(row);
     return projected(row, this.#fields);
   }
 
-  /** The requested fields' values in a row. Call it only if fields were requested. */
+  /** Must be called only if fields were requested. */
   valuesOf(row: JsonText): readonly (JsonText | undefined)[] {
     const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields ?? []);
     this.#rows += 1;
@@ -187,7 +183,6 @@ export class ChosenFields {
     return values;
   }
 
-  /** Records which requested fields the row has. Returns immediately if all were seen. */
   see(row: JsonText): void {
     this.#rows += 1;
     if (this.#unseen.size === 0) return;
@@ -197,7 +192,6 @@ export class ChosenFields {
         if (value !== undefined) this.#unseen.delete(unseen[index]!);
   }
 
-  /** Reports fields that no row had. @param singular the name of a row; absent for a resource */
   reportMissing(singular: string | undefined, report: (text: string) => void): void {
     if (this.#rows > 0 && this.#unseen.size > 0) report(missingWords(this.#unseen, singular));
   }

@@ -2,29 +2,27 @@ import type { Ora } from "ora";
 import type { LiveText, Terminal } from "./terminal.ts";
 import { asciiWidth, roughWidth, visibleText } from "./visible-text.ts";
 
-/** A running operation's progress display. */
 export interface Progress {
   update(label: string): void;
   /** Ends the operation and erases the line. Safe to repeat. */
   done(): void;
 }
 
-/** The text, an end that is never cut, and a shorter end for a narrow terminal. */
+/** The end of a label is never cut; the short end is for a narrow terminal. */
 export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
-/** Operations shorter than this are not shown. */
+/** Shorter operations are not shown. */
 const drawAfterMs = 300;
 /** Interval of checks for a new label. Only changes are drawn, because a screen reader would read each frame. */
 const refreshMs = 200;
 
-/** Shows the latest of several running operations. */
+/** Several operations can run at the same time; the line shows the latest. */
 export class LiveLine implements LiveText {
   readonly #labels: Array<{ label: Label; readonly lines?: () => readonly string[] }> = [];
   #timer: NodeJS.Timeout | undefined;
   #spinner: Ora | undefined;
-  /** The text on the screen. */
   #drawn: string | undefined;
-  /** The operation that started when none was running; kept until all have ended. */
+  /** The operation that started when no other was running; kept until all operations have ended. */
   #first: object | undefined;
 
   readonly #terminal: Terminal;
@@ -34,8 +32,8 @@ export class LiveLine implements LiveText {
   }
 
   /**
-   * @param label called for every frame
-   * @param lines rows below the label, shown even while a later operation has the label
+   * `label` is called for every frame. `lines` are rows below the label, shown even while a later operation has the
+   * label.
    */
   begin(label: Label, lines?: () => readonly string[]): Progress {
     const item = { label, lines };
@@ -67,19 +65,19 @@ export class LiveLine implements LiveText {
   #wait(first: object): void {
     this.#terminal.live = this;
     this.#first = first;
-    // Neither timer keeps the process running: a forgotten spinner must not hang a finished command.
+    // The timers do not keep the process running: a forgotten spinner must not hang a finished command.
     this.#timer = setTimeout(() => void this.#show(first), drawAfterMs).unref();
   }
 
-  /** @param first the operation to show; it may have ended while the spinner was loading */
+  /** The operation `first` may have ended while the spinner was loading. */
   async #show(first: object): Promise<void> {
     const { default: ora } = await import("ora");
     if (this.#first !== first) return;
     const terminal = this.#terminal;
     this.#spinner = ora({
       stream: terminal.stderr,
-      discardStdin: false, // it would put the terminal into raw mode
-      hideCursor: false, // it would catch signals to show the cursor again
+      discardStdin: false, // Discarding input would put the terminal into raw mode.
+      hideCursor: false, // A hidden cursor would need signal handlers to show it again.
       isEnabled: true,
       color: terminal.colour.stderr === 0 ? (false as const) : "cyan",
     });
@@ -113,26 +111,25 @@ export class LiveLine implements LiveText {
   }
 }
 
-// Concurrent work on several items: a table drawn in place on a terminal, otherwise a line per change of state,
-// complete for logs and screen readers.
+// Concurrent work on several items is a table drawn in place at a terminal. Elsewhere, each change of state is a
+// complete line, for logs and screen readers.
 
 /**
- * The table of `output.liveTable(title, items)`. Call `set` when an item starts or continues, `end` when it ends, in any
- * order, and `done` in a `finally`, which erases the rows before the command prints its result. Questions, notes and
- * waits may be shown while the table is drawn.
+ * `set` must be called when an item starts or continues, `end` when it ends, and `done` in a `finally`: it erases the
+ * rows before the command prints its result. Questions, notes and waits may be shown while the table is drawn.
  */
 export interface LiveTable {
-  /** The item's current work, in a few words. */
+  /** `state` describes the item's current work in a few words. */
   set(item: string, state: string): void;
-  /** The item's result. */
+  /** `state` is the item's result. */
   end(item: string, state: string): void;
   /** Ends the table. Safe to repeat. */
   done(): void;
 }
 
-/** Not "waiting": that is the state of a rotation in its overlap. */
+/** The text is not `waiting`, which is the state of a rotation in its overlap. */
 const notStarted = "not started";
-/** Lines of the screen that the table leaves free. */
+/** Number of lines of the screen that the table leaves free. */
 const linesKept = 6;
 const mostRows = 20;
 
@@ -141,7 +138,7 @@ export class DrawnTable implements LiveTable {
   readonly #title: string;
   readonly #progress: Progress;
 
-  /** @param rows current rows of the terminal @param time elapsed time, in words */
+  /** `rows` returns the current rows of the terminal, `time` the elapsed time in words. */
   constructor(
     live: LiveLine,
     {
@@ -182,7 +179,10 @@ export class DrawnTable implements LiveTable {
     return `${this.#title}: ${all.filter(({ isOver }) => isOver).length} of ${all.length} finished`;
   }
 
-  /** Running items first, then finished ones, latest first, then items not started. Items without space are only counted. */
+  /**
+   * Running items come first, then finished items, latest first, then items that have not started. Items without space
+   * are only counted.
+   */
   #lines(room: number): string[] {
     const all = [...this.#states].map(([item, { state, isOver }]) => ({ item: visibleText(item), state, isOver }));
     const running = all.filter(({ isOver, state }) => !isOver && state !== notStarted);
@@ -195,7 +195,6 @@ export class DrawnTable implements LiveTable {
   }
 }
 
-/** Prints a line per change. */
 export class PlainTable implements LiveTable {
   readonly #states = new Map<string, string>();
   readonly #say: (line: string) => void;
@@ -217,7 +216,7 @@ export class PlainTable implements LiveTable {
   done(): void {}
 }
 
-// Progress of long work: drawn in place on a terminal, else printed as lines, less often in a log.
+// Progress of long work is drawn in place at a terminal, otherwise printed as lines, less often in a log.
 
 interface ProgressOptions {
   readonly terminal: Terminal;
@@ -227,7 +226,7 @@ interface ProgressOptions {
   /** Milliseconds since a fixed moment of this process. */
   readonly elapsed: () => number;
   readonly live: LiveLine;
-  /** The terminal can redraw lines. */
+  /** True if the terminal can redraw lines. */
   readonly isDrawn: boolean;
   readonly note: (text: string) => void;
 }
@@ -238,11 +237,10 @@ interface Progresses {
   liveTable(title: string, items: readonly string[]): LiveTable;
 }
 
-/** Delays of printed progress on a terminal, and of a printed wait in a log. */
+/** Shorter operations and waits are not printed: the first limit is for a terminal, the second for waits in a log. */
 const [printAfterMs, logAfterMs] = [2_000, 5_000];
-/** Interval of printed progress lines. */
 const lineEveryMs = 10_000;
-/** Longer waits also show their end by the clock. */
+/** Longer waits also show the time when they end. */
 const clockFromMs = 10_000;
 
 const silent: Progress = { update: () => {}, done: () => {} };
@@ -261,7 +259,7 @@ export function createProgress(options: ProgressOptions): Progresses {
       },
     };
   const isInteractive = terminal.isTTY.stderr;
-  /** Running waits. Each printed its own line, so other progress prints nothing during a wait. */
+  /** Each running wait printed its own line, so other progress prints nothing during a wait. */
   const waits = new Set<object>();
   return {
     progress(label) {
@@ -280,7 +278,7 @@ export function createProgress(options: ProgressOptions): Progresses {
   };
 }
 
-/** A time of today in this machine's time zone: `09:28:31`. */
+/** Returns a time in this machine's time zone, such as `09:28:31`. */
 function localClock(ms: number): string {
   const at = new Date(ms);
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
@@ -301,7 +299,7 @@ function countdownLabel(
   };
 }
 
-/** A drawn label with the seconds since it last changed. */
+/** The seconds count from the last change of the label. */
 function drawn(
   begin: (label: Label) => Progress,
   { label, elapsed }: { readonly label: string; readonly elapsed: () => number },
@@ -315,7 +313,7 @@ function secondsSince(began: number, now: number): string {
   return now - began < printAfterMs ? "" : ` · ${Math.floor((now - began) / 1000)} s`;
 }
 
-/** Prints new labels for a log, at most one per `lineEveryMs`. */
+/** Prints at most one new label per `lineEveryMs`. */
 function logged(note: (text: string) => void, elapsed: () => number): Progress {
   let printedAt = elapsed();
   return {
@@ -330,7 +328,7 @@ function logged(note: (text: string) => void, elapsed: () => number): Progress {
 
 interface PrintedProgress {
   readonly label: string;
-  /** Start time by the clock. */
+  /** Start time, such as `09:28:31`. */
   readonly since: string;
   /** True while a wait prints its own line. */
   readonly isSilent: () => boolean;

@@ -1,5 +1,5 @@
-// Writes a list to a file (`--out`). Until it is complete, a `.resume` file beside it records the complete part, where
-// a later run continues. Existing files are replaced only on request.
+// Until a file of `--out` is complete, a `.resume` file beside it records the complete part, where a later run
+// continues. Existing files are replaced only on request.
 import {
   accessSync,
   closeSync,
@@ -21,7 +21,7 @@ import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
 import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
 
-/** Parameters that identify a list; a run with other values cannot continue it. Shown in messages. */
+/** A run with other values cannot continue the list. Messages show the values. */
 export type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
 
 /** The complete part of a file, counted from its beginning. */
@@ -32,12 +32,12 @@ export interface ResumePoint extends ListEnd {
 
 export interface OutFileOptions {
   readonly force: boolean;
-  /** Continue an interrupted run, if there was one. */
+  /** Continues an interrupted run, if there was one. */
   readonly resume: boolean;
   readonly identity: ListIdentity;
   /** integ's own files and folders, which output must not replace. */
   readonly own: readonly string[];
-  /** The first page's token, unless the list starts at the beginning. */
+  /** Token of the first page; undefined if the list starts at the beginning. */
   readonly from?: string;
   readonly elapsed: () => number;
 }
@@ -48,7 +48,7 @@ export interface OutFileOptions {
  */
 const writtenEveryMs = 1000;
 
-/** A list's file. Creates, truncates and overwrites nothing until the first write. */
+/** Nothing is created, truncated or overwritten until the first write. */
 export class OutFile implements Sink {
   readonly path: string;
   /** The resume point of an earlier run. */
@@ -59,7 +59,10 @@ export class OutFile implements Sink {
   #resumePoint: ResumePoint | undefined;
   #notedAt = -Infinity;
 
-  /** @throws Failure `usage` if the file or its resume point exists, is not a file, or belongs to another list */
+  /**
+   * @throws Failure `usage` if the file or its resume point exists or cannot be used, or if the file belongs to another
+   * list
+   */
   constructor(path: string, options: OutFileOptions) {
     this.path = path;
     this.#options = options;
@@ -85,13 +88,13 @@ export class OutFile implements Sink {
     });
   }
 
-  /** Records that the rows so far are complete: a later run may continue here. */
+  /** The rows so far are complete, so a later run may continue here. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
     if (this.#options.elapsed() - this.#notedAt >= writtenEveryMs) this.#note();
   }
 
-  /** Completes the list: syncs its file, then removes the resume point. @returns the file's size */
+  /** The file is synced before the resume point is removed. Returns the file's size in bytes. */
   finish(): number {
     this.#try("finish", () => {
       fsyncSync(this.#open());
@@ -103,8 +106,8 @@ export class OutFile implements Sink {
   }
 
   /**
-   * Closes the file of a failed list and records where its complete rows end.
-   * @param options `forGood`: removes the resume point instead, because the list cannot be continued
+   * Closes the file of a failed list and records where its complete rows end. With `forGood`, the resume point is
+   * removed instead, because the list cannot be continued.
    */
   abandon({ forGood = false }: { readonly forGood?: boolean } = {}): void {
     if (this.#fd === undefined) return;
@@ -116,7 +119,8 @@ export class OutFile implements Sink {
   #open(): number {
     if (this.#fd !== undefined) return this.#fd;
     const { force, identity, from } = this.#options;
-    // Write the resume point before the file is created or truncated, so that `--resume` works after any later crash.
+    // The resume point is written before the file is created or truncated, so that `--resume` works after any later
+    // crash.
     if (this.before === undefined)
       writeResumePoint(
         this.path,
@@ -167,7 +171,7 @@ export class OutFile implements Sink {
   }
 }
 
-/** @returns true if the file exists; throws if it is not a file */
+/** @throws Failure `usage` if the path is not a file, or if its folder cannot be used */
 function existsAsFile(path: string): boolean {
   let stats: ReturnType<typeof lstatSync>;
   try {
@@ -186,7 +190,7 @@ function existsAsFile(path: string): boolean {
   throw new Failure("usage", `${flags.out}: ${path} is ${what}.`, { hint: "Name a new file." });
 }
 
-/** Checks, before rows are requested, that the file's folder exists and is writable. */
+/** Runs before rows are requested. */
 function assertFolderWritable(folder: string, path: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
@@ -229,7 +233,6 @@ function existsFailure(path: string, resume: boolean): Failure {
 
 type IdentifiedPoint = ResumePoint & { readonly identity: ListIdentity };
 
-/** Path of the file that records the complete part of a list's file. */
 export function resumePointPath(path: string): string {
   return `${path}.resume`;
 }

@@ -1,5 +1,5 @@
-// Only `resource`, `document`, `list`, `report` and `text` write to stdout; everything else is for the user on stderr.
-// A format's module is loaded on first use.
+// Only `resource`, `document`, `list`, `report`, `page` and `text` write to stdout; notes, warnings, progress and
+// questions go to stderr. A format's module is loaded on first use.
 import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
 import { JsonText } from "../api/json/json-text.ts";
 import { asColumns, assertKnown, ChosenFields, fieldPaths } from "./fields.ts";
@@ -25,36 +25,35 @@ import { asciiWidth, type DisplayWidth, isolated, visibleLines, visibleText } fr
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
 
-/** A line of a page: `  <mark> <lead>` in the margin, then the text with a hanging indent. */
+/** A line shows `  <mark> <lead>` in the margin, then the text with a hanging indent. */
 export interface PageLine {
   readonly mark?: string;
   readonly tone?: "green" | "yellow" | "red" | undefined;
   readonly lead?: string;
   readonly text: string;
-  /** Columns before the text. */
+  /** Number of columns before the text. */
   readonly margin: number;
-  /** True if the text is laid out already, or is a command: it is never wrapped. */
+  /** True if the text must not be wrapped: it is already laid out, or a command. */
   readonly isWhole?: boolean;
 }
 
-/** The screen that a page is laid out for. */
 export interface PageScreen {
-  /** Columns of the terminal; undefined if stdout is not a terminal. */
+  /** Number of columns of the terminal; undefined if stdout is not a terminal. */
   readonly width: number | undefined;
   readonly measure: DisplayWidth;
-  /** The terminal cannot be redrawn, or a screen reader may read it. */
+  /** True for a terminal that cannot be redrawn, which a screen reader may read. */
   readonly isPlain: boolean;
-  /** Formats a time. @param nowMs milliseconds since 1970, by the service's clock */
+  /** `nowMs` is the service's time, in milliseconds since 1970. */
   readonly time: (iso: string, nowMs: number) => string;
 }
 
 export interface OutputOptions extends QuestionOptions {
   readonly format: Format;
   readonly typedFormat?: Format;
-  /** `--fields`, split at commas. */
+  /** Value of `--fields`, split at commas. */
   readonly fields?: readonly string[];
   readonly quiet: boolean;
-  /** Time format of tables; undefined: relative on a terminal, else ISO 8601. */
+  /** By default, times in tables are relative at a terminal and ISO 8601 elsewhere. */
   readonly times?: "iso" | "relative" | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -63,63 +62,62 @@ export interface OutputOptions extends QuestionOptions {
   readonly elapsed: () => number;
 }
 
-/** Everything a command may print or ask. Only `resource`, `document`, `list`, `report` and `text` write to stdout. */
 export interface Output extends Questions {
   readonly format: Format;
-  /** The format of `--output`; absent for the environment's or the default. */
+  /** Undefined if the format comes from the environment or the default. */
   readonly typedFormat?: Format;
-  /** `--fields` as typed. */
+  /** Value of `--fields`, split at commas. */
   readonly fields?: readonly string[];
   readonly hasRelativeTimes: boolean;
-  /** A future time in a sentence: `in 36 hours (23 Nov 09:28)`, or `at <iso>`. */
+  /** Returns a text such as `in 36 hours (23 Nov 09:28)`, or `at <iso>` without relative times. */
   when(iso: string): string;
-  /** A person reads the result as a table with integ's choice of columns. */
+  /** True if a person reads the result as a table with integ's choice of columns. */
   readonly isTable: boolean;
-  /** Loads the format before a change, so that its result is shown even if no file can be opened afterwards. */
+  /** Loads the format before a change, so that the result is shown even if no file can be opened afterwards. */
   load(): Promise<void>;
-  /** Prints one resource. @param text the API's JSON object, unchanged */
+  /** `text` is the API's JSON object, unchanged. */
   resource(text: string, view: ResourceView): Promise<void>;
-  /** Prints a JSON document of integ's own. @param how.isRead as in `ResourceView` */
+  /** Prints a JSON document of integ's own. `isRead` is as in `ResourceView`. */
   document(value: unknown, how?: { readonly isRead?: boolean }): Promise<void>;
-  /** Starts a list. Nothing is written before its first page or its end. @param to a file instead of stdout */
+  /** Nothing is written before the list's first page or its end. `to` is a file that replaces stdout. */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
   /**
-   * Adds a list to the job summary of GitHub Actions, if there is one. An unwritable file is a warning.
-   * @param rows JSON objects
+   * Adds a list to the job summary of GitHub Actions, if there is one. A summary that cannot be written causes only a
+   * warning. `rows` are JSON objects.
    */
   summary(title: string, view: ListView, rows: readonly string[]): Promise<void>;
-  /** Starts a list after receipts. */
+  /** Starts a list that follows receipts. */
   report(view: ListView): Report;
   /** Opens a list's file without writing. @throws Failure `usage` if the file exists or belongs to another list */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
-  /** Creates a new private file; it gets its name once complete and synced. */
+  /** Only the user can read the new file, which gets its name once it is complete and synced. */
   newFile(path: string, pieces: AsyncIterable<string>): Promise<void>;
   /**
-   * Replaces a file that other users may read, atomically.
+   * The file is replaced atomically, and other users may read it.
    * @throws Failure `failed` if it cannot be written; the previous file stays
    */
   replacedFile(path: string, text: string): Promise<void>;
-  /** Prints text and a new line, escaped on a terminal. Pass the service's text through `visibleText` first. */
+  /** Prints text and a line break, escaped at a terminal. The service's text must first pass through `visibleText`. */
   text(text: string): Promise<void>;
-  /** Prints a page for the user, wrapped at the terminal's width with hanging indents. */
+  /** Lines are wrapped at the terminal's width with hanging indents. */
   page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;
-  /** Prints useful information unless `--quiet`. */
+  /** Prints useful information, unless `--quiet` is given. */
   note(text: string): void;
-  /** Prints one line with the result of several changes, unless `--quiet`. */
+  /** Prints the result of several changes on one line, unless `--quiet` is given. */
   ending(text: string): void;
-  /** Prints information that the user must see. */
+  /** Prints information that the user must see, even with `--quiet`. */
   warn(text: string): void;
   /** Prints a line of a requested log on stderr, without a label. */
   log(line: string): void;
-  /** Prints the next command unless `--quiet`. */
+  /** Prints the next command, unless `--quiet` is given. */
   next(command: NextCommand): void;
-  /** Shows current work on a terminal: drawn after 300 ms, or as lines from two seconds on. End it with `done`. */
+  /** Current work is drawn after 300 ms, or printed as lines after two seconds. `done` must be called at its end. */
   progress(label: string): Progress;
-  /** Shows the remaining seconds of a wait. @param ms the length of the wait */
+  /** Shows the remaining seconds of a wait of `ms` milliseconds. */
   countdown(label: string, ms: number): Progress;
-  /** Shows a table of several items' states: see `LiveTable`. @param title such as `Recovering` */
+  /** `title` is a text such as `Recovering`. */
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** Erases the live text on the terminal. Must be the last call, also after a failure. */
+  /** Must be the last call, also after a failure: it erases the live text on the terminal. */
   close(): void;
 }
 
@@ -135,7 +133,7 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   openmetrics: async () => (await import("./formats/openmetrics.ts")).openmetrics,
 };
 
-/** The questions of a command. Their module is loaded on first use. */
+/** The module of the questions is loaded on first use. */
 function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const { terminal, noInput, yes } = options;
   const { CI } = terminal.env;
@@ -144,7 +142,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const asking = async (): Promise<Asking> =>
     (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
   const answered: string[] = [];
-  /** Records an answer as words of the command: `--scope <scope>` precedes each value, `<id>` is an argument. */
+  /** An option precedes each of its values; an argument such as `<id>` is only its value. */
   const remember = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
     const option = flag?.startsWith("-") ? flag.split(" ").slice(0, 1) : [];
     if (flag !== undefined) for (const value of [answer].flat()) answered.push(...option, value);
@@ -158,7 +156,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
     async ask(question, how) {
       const answer = await (await asking()).ask(question, how);
       if (!how?.hidden) return remember(how?.flag, answer);
-      // The secret itself must not be in a command: its option reads it from standard input.
+      // A secret must not be in a command: its option reads the secret from standard input.
       answered.push(...(how.flag?.split(" ").slice(0, 1) ?? []));
       return answer;
     },
@@ -168,7 +166,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   };
 }
 
-/** @throws Failure `usage` if `--fields` is empty */
+/** @throws Failure `usage` for invalid `--fields` */
 export function createOutput(options: OutputOptions): Output {
   const { terminal, quiet } = options;
   const live = new LiveLine(terminal);
@@ -199,7 +197,6 @@ export function createOutput(options: OutputOptions): Output {
   };
 }
 
-/** The printing part of the output. */
 function createPrinting(
   options: OutputOptions,
   { note, warn }: Pick<Output, "note" | "warn">,
@@ -279,7 +276,7 @@ function summaryOf(
     try {
       const { appendFileSync, closeSync, constants, openSync } = await import("node:fs");
       const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
-      // Open without waiting: a pipe without a reader would block the program here.
+      // Opening must not wait: a pipe without a reader would block the program.
       const fd = openSync(env.GITHUB_STEP_SUMMARY, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK);
       appendFileSync(fd, `${text}\n`);
       closeSync(fd);
@@ -317,7 +314,7 @@ interface DocumentOptions extends Pick<OutputOptions, "format" | "terminal"> {
 
 async function printDocument(text: string, { format, target, terminal, isRead }: DocumentOptions): Promise<void> {
   if (format !== "json" || target.isTerminal || target.fields !== undefined) {
-    // YAML is the most readable form of a document.
+    // A document is most readable as YAML.
     const { resource } = await formatters[format === "table" ? "yaml" : format]();
     const chosen = new ChosenFields(target.fields);
     const root = JsonText.of(text);
@@ -338,7 +335,9 @@ interface ListOptions {
   readonly reportEmpty?: (text: string) => void;
 }
 
-/** A list whose format is loaded on first write. Without documented columns, tables and CSV use the first rows' keys. */
+/**
+ * The format is loaded at the first write. Without documented columns, tables and CSV use the keys of the first rows.
+ */
 class LazyList implements ListWriter {
   rowsWritten: number;
   readonly #view: ListView;
@@ -355,7 +354,7 @@ class LazyList implements ListWriter {
     this.#isChecked = !options.isRead || this.rowsWritten > 0;
   }
 
-  /** Prints a resource before the rows: inside the list's document if the format has one. */
+  /** If the format is one document, the resource is printed inside it. */
   async receipt(text: string, { view, target }: ShownResource): Promise<void> {
     const { resource, receipt = resource } = await formatters[this.#options.format]();
     const receiptsBefore = this.#receipts++;
@@ -376,7 +375,7 @@ class LazyList implements ListWriter {
     this.rowsWritten += page.length;
   }
 
-  /** Rejects unknown `--fields` before anything is printed: at the first page with rows, else at the end. */
+  /** Unknown `--fields` are refused before anything is printed: at the first page with rows, or at the end. */
   #assertFields(page: RowPage): void {
     if (this.#isChecked) return;
     const { singular } = this.#view;
@@ -411,7 +410,7 @@ class LazyList implements ListWriter {
   }
 }
 
-/** Indents further lines, so that untrusted lines cannot imitate integ's. */
+/** Further lines are indented, so that untrusted lines cannot imitate integ's own lines. */
 function message(
   label: string,
   { text, width }: { readonly text: string; readonly width: number | undefined },
@@ -444,17 +443,16 @@ function documentedIn({ columns, further = [] }: ListView): readonly Column[] {
   return [...columns, ...further];
 }
 
-/** The objects that have fields: an array's elements, or the value itself. */
+/** The elements of an array have the fields, otherwise the value itself. */
 function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }
 
-/** Resolves the requested fields to the view's columns. */
 function ofView(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
-/** Treats a file like a pipe: nothing is fitted or coloured. */
+/** A file is treated like a pipe: nothing is fitted or coloured. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
   return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, colour: 0 };
 }
@@ -466,7 +464,7 @@ function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceVie
   return typeof value === "string" && value !== "";
 }
 
-/** Adds a receipt's secret to `--fields` and the CSV columns: it is shown only once. */
+/** A receipt's secret is shown only once, so `--fields` and the CSV columns always include it. */
 function withSecret(name: string, { view, target }: ShownResource): ShownResource {
   const { fields } = target;
   const isColumn = view.columns.some(({ path }) => path === name);

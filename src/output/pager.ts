@@ -1,24 +1,26 @@
-// Runs `$PAGER`.
 import { spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 export interface Pager {
-  /** Resolves when the pager has read the data. @throws an error with the code EPIPE if the pager has exited */
+  /**
+   * Resolves when the pager has read the data.
+   * @throws an error with the code EPIPE if the pager has exited
+   */
   write(data: string | Buffer): Promise<void>;
-  /** Resolves when the user has left the pager. @returns false if the pager failed */
+  /** Resolves when the user has left the pager; false if the pager failed. */
   close(): Promise<boolean>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @returns the pager command: `INTEG_PAGER`, else `PAGER`; undefined for `cat`, an empty value or `TERM=dumb` */
+/** `INTEG_PAGER` takes precedence over `PAGER`. Returns undefined for `cat`, an empty value or `TERM=dumb`. */
 export function pagerOf({ INTEG_PAGER: own, PAGER: shared, TERM: terminal }: Environment): string | undefined {
   const command = (own ?? shared ?? "").trim();
   return command === "" || command === "cat" || terminal === "dumb" ? undefined : command;
 }
 
-/** True if the command's first word is a program: a shell would report its absence only after reading the output. */
+/** A shell would report a missing program only after it has read the output. */
 export function isInstalled(command: string, { PATH: path = "" }: Environment): boolean {
   const [program = ""] = command.split(" ");
   const places = isAbsolute(program) ? [program] : path.split(delimiter).map((folder) => join(folder, program));
@@ -34,7 +36,7 @@ export function isInstalled(command: string, { PATH: path = "" }: Environment): 
 
 export function startPager(command: string, env: Environment): Pager {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("INTEG_"));
-  // less keeps colours, exits if everything fits on the screen, and does not clear the screen.
+  // With these options, less keeps colours, exits if everything fits on the screen, and does not clear the screen.
   const child = spawn(command, {
     shell: true,
     stdio: ["pipe", "inherit", "inherit"],

@@ -1,7 +1,6 @@
-// Times and durations for users.
 const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const day = 86_400_000;
-/** Each unit is used up to a customary limit: `36 hours`, `90 days`. */
+/** A unit is used below its limit, such as `36 hours` or `90 days`. */
 const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["second", 1000, 60],
   ["minute", 60_000, 120],
@@ -11,10 +10,13 @@ const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["year", 365 * day, Infinity],
 ];
 
-/** Longest relative time of this century: `in 119 minutes`, `59 seconds ago`. */
+/** Length of the longest relative time of this century, such as `in 119 minutes`. */
 export const relativeTimeWidth = 14;
 
-/** An ISO 8601 time relative to `nowMs`, rounded down: `3 days ago`, `in 2 hours`, `just now`. Other texts stay unchanged. */
+/**
+ * Rounds down, to a text such as `3 days ago`, `in 2 hours` or `just now`. A text that is not an ISO 8601 time stays
+ * unchanged.
+ */
 export function relativeTime(time: string, nowMs: number): string {
   const then = iso.test(time) ? Date.parse(time) : Number.NaN;
   if (Number.isNaN(then)) return time;
@@ -26,9 +28,8 @@ export function relativeTime(time: string, nowMs: number): string {
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
- * Rounds a duration down, so that no message promises too much time: `10 seconds`, `80 minutes`, `36 hours`, `90 days`.
- * A thousandth of a unit may be missing: a limit of 90 days, read a moment later, is still 90 days.
- * @param isExact no months or years, as for a limit of a policy
+ * Rounds down, so that no message promises too much time. A thousandth of a unit may be missing: a limit of 90 days,
+ * read a moment later, is still 90 days. With `isExact`, months and years are not used.
  */
 export function roundedDuration(ms: number, isExact = false): string {
   const allowed = isExact ? units.slice(0, 4) : units;
@@ -38,7 +39,7 @@ export function roundedDuration(ms: number, isExact = false): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }
 
-/** A future time in this machine's time zone: `in 36 hours (23 Nov 09:28)`. */
+/** Returns a text such as `in 36 hours (23 Nov 09:28)`, in this machine's time zone. */
 export function timeAhead(time: string, nowMs: number): string {
   const then = new Date(time);
   const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, "0")).join(":");

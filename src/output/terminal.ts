@@ -7,7 +7,6 @@ import { Failure } from "../errors.ts";
 import type { Pager } from "./pager.ts";
 import { visibleText } from "./visible-text.ts";
 
-/** An input stream of Node. */
 export type InputStream = Readable & {
   readonly isTTY?: boolean;
   readonly fd?: number;
@@ -32,7 +31,7 @@ export interface TerminalFacts {
   readonly noColor?: boolean;
 }
 
-/** The reader of stdout has closed it. `edge/run.ts` treats this as success. */
+/** The reader of stdout has closed it, which `edge/run.ts` treats as success. */
 export class BrokenPipe extends Error {
   override readonly name = "BrokenPipe";
 
@@ -41,7 +40,7 @@ export class BrokenPipe extends Error {
   }
 }
 
-/** Text drawn on the terminal's last line, which must be erased before other output. */
+/** Text on the terminal's last line, which must be erased before other output. */
 export interface LiveText {
   /** Erases the text, which may be drawn again. */
   clear(): void;
@@ -49,7 +48,7 @@ export interface LiveText {
   close(): void;
 }
 
-/** Minimum columns for redrawing. A terminal that does not know its width reports 0. */
+/** A narrower terminal is not redrawn. A terminal that does not know its width reports 0. */
 const narrowest = 50;
 const mostRepeated = 1024 * 1024;
 
@@ -59,7 +58,7 @@ export class Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly colour: { readonly stdout: ColourLevel; readonly stderr: ColourLevel };
-  /** The text that is or will be drawn. */
+  /** The text that is drawn, or will be drawn. */
   live: LiveText | undefined;
   /** True while the last output on a terminal's stdout is an incomplete line, where nothing may be drawn. */
   midLine = false;
@@ -67,12 +66,12 @@ export class Terminal {
   readonly #facts: TerminalFacts;
   #stdin: InputStream | undefined;
   #outError: unknown;
-  /** True if the first output starts the pager. */
+  /** True if the next output starts the pager. */
   #isPaged = false;
   #pager: Pager | undefined;
-  /** Output of stderr while the pager has the screen. */
+  /** Receives the output of stderr while the pager has the screen. */
   #delayed = "";
-  /** The pager's input, up to a limit: it is printed if the pager fails. */
+  /** The pager's input, up to a limit; it is printed if the pager fails. */
   #paged = "";
   #isErrMidLine = false;
 
@@ -83,7 +82,7 @@ export class Terminal {
     this.stderr = stderr;
     this.env = env;
     this.isTTY = {
-      // Opening stdin takes a quarter of a minimal start, so it happens only on use.
+      // Opening stdin takes a quarter of a minimal start, so stdin is opened only on use.
       get stdin() {
         return facts.stdin.isTTY === true;
       },
@@ -106,34 +105,33 @@ export class Terminal {
     return (this.#stdin ??= guarded(this.#facts.stdin));
   }
 
-  /** Current columns of stdout's terminal; default 80. */
+  /** Number of columns of the terminal of stdout, otherwise of stderr; 80 if unknown. */
   get width(): number {
     const columns = this.stdout.columns ?? this.stderr.columns ?? 0;
     return columns > 0 ? columns : 80;
   }
 
-  /** Current columns of stderr's terminal; undefined disables wrapping. */
+  /** Number of columns of stderr's terminal; undefined disables wrapping. */
   get errWidth(): number | undefined {
     return this.isTTY.stderr && (this.stderr.columns ?? 0) > 0 ? this.stderr.columns : undefined;
   }
 
   /**
-   * True if nothing may be redrawn on stderr: the terminal cannot move its cursor, a screen reader may read it (assumed
-   * if there are no colours), or it is too narrow. Lines are printed instead.
+   * True if integ prints lines instead of redrawing stderr: the terminal cannot move its cursor, it is too narrow, or
+   * it has no colours, which suggests a screen reader.
    */
   get isPlain(): boolean {
     const { columns = narrowest } = this.stderr;
     return this.env.TERM === "dumb" || this.colour.stderr === 0 || columns < narrowest;
   }
 
-  /** True if stdout is a pipe. */
   get isPiped(): boolean {
     return this.#files.stdout === undefined && !this.isTTY.stdout;
   }
 
   /**
-   * Writes the data to stdout and resolves when the system has accepted it.
-   * @throws BrokenPipe if the reader has closed it
+   * Resolves when the system has accepted the data.
+   * @throws BrokenPipe if the reader of stdout has closed it
    * @throws Failure `failed` for a full disk or another error
    */
   async writeOut(data: string | Buffer): Promise<void> {
@@ -146,7 +144,7 @@ export class Terminal {
     try {
       if (this.#outError !== undefined) throw this.#outError;
       if (this.#pager !== undefined) {
-        // Draw nothing over the pager's screen.
+        // Nothing may be drawn over the pager's screen.
         this.midLine = true;
         if (this.#paged.length < mostRepeated) this.#paged += data.toString();
         await this.#pager.write(data).catch(async (error: unknown) => {
@@ -160,7 +158,6 @@ export class Terminal {
     }
   }
 
-  /** Writes to stderr. Ignores errors, because no other stream could report them. */
   writeErr(text: string): void {
     if (text === "") return;
     if (this.#pager !== undefined) {
@@ -177,12 +174,12 @@ export class Terminal {
     }
   }
 
-  /** Starts a new line on stderr, because the output of a user's command may end without one. */
+  /** The output of a user's command may end without a line break. */
   freshErrLine(): void {
     if (this.#isErrMidLine) this.writeErr("\n");
   }
 
-  /** Sends a terminal's output through the pager from now on, if the environment names one. */
+  /** From the next output on, a terminal's output goes through the pager that the environment names. */
   page(): void {
     this.#isPaged = this.isTTY.stdout && this.isTTY.stderr;
   }
@@ -206,7 +203,7 @@ export class Terminal {
     this.writeErr(this.#delayed);
   }
 
-  /** Waits until the pager has ended. Prints the output again if the pager failed. @returns true if the user left the pager */
+  /** If the pager failed, prints the output again. Returns true if the user left the pager. */
   async #endPager(): Promise<boolean> {
     const isRead = (await this.#pager?.close()) ?? true;
     this.#pager = undefined;
@@ -218,13 +215,12 @@ export class Terminal {
     return false;
   }
 
-  /** Erases everything drawn, at the end of the command. */
   close(): void {
     this.live?.close();
   }
 }
 
-/** Skips the mode of a terminal that was closed: its error would crash readline. */
+/** Setting the mode of a closed terminal fails, and the error would crash readline. */
 function guarded(stdin: InputStream): InputStream {
   const { fd, setRawMode } = stdin;
   if (fd !== undefined && setRawMode !== undefined)
@@ -232,12 +228,12 @@ function guarded(stdin: InputStream): InputStream {
   return stdin;
 }
 
-/** Writes all data: Node ignores short writes to files, so a nearly full disk would cut the output. */
+/** Node ignores short writes to files, so a nearly full disk would cut the output. */
 function wholeFile(fd: number, data: string | Buffer): void {
   writeAll(fd, typeof data === "string" ? Buffer.from(data) : data);
 }
 
-/** The descriptor of a file or device, which Node writes synchronously. */
+/** Returns the descriptor of a file or device, to which Node writes synchronously. */
 function openFile(stream: OutputStream): number | undefined {
   if (typeof stream.fd !== "number" || stream.isTTY === true) return undefined;
   try {
@@ -271,20 +267,20 @@ function writeFailure(error: unknown): Error {
   });
 }
 
-/** 0 none, 1 sixteen colours, 2 256 colours, 3 true colour. */
+/** 0 is no colour, 1 is 16 colours, 2 is 256 colours, 3 is true colour. */
 export type ColourLevel = 0 | 1 | 2 | 3;
 
 export interface ColourFacts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;
-  /** `--no-color` was typed. */
+  /** True for `--no-color`, or if an agent reads the output. */
   readonly noColour: boolean;
 }
 
 /**
- * The colour level of a stream, by the first that applies: `--no-color`, nonempty `NO_COLOR` (no-color.org),
- * `FORCE_COLOR` (0 to 3, `true`, `false`, empty is 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, not a terminal, `TERM=dumb`, the
- * abilities in `COLORTERM` and `TERM`.
+ * The first of these facts decides the colour level: `--no-color`, a nonempty `NO_COLOR` (no-color.org), `FORCE_COLOR`
+ * (0 to 3, `true`, `false`; empty means 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, a stream that is not a terminal,
+ * `TERM=dumb`, and the abilities in `COLORTERM` and `TERM`.
  */
 export function colourLevel({ env, isTerminal, noColour }: ColourFacts): ColourLevel {
   if (noColour || isSet(env.NO_COLOR)) return 0;

@@ -1,9 +1,8 @@
-// Columns of Unicode text on a terminal.
 import { asciiWidth, type DisplayWidth, isAscii, visibleText } from "./visible-text.ts";
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** Loads string-width, which ASCII text does not need. */
+/** ASCII text does not need the string-width package, so it is loaded separately. */
 export async function unicodeWidth(): Promise<DisplayWidth> {
   const { default: stringWidth } = await import("string-width");
   const of = (text: string): number =>
@@ -23,14 +22,13 @@ export async function unicodeWidth(): Promise<DisplayWidth> {
   return { of, fit };
 }
 
-/** By code unit: 0 not measured, 1 or 2 columns, 3 depends on its neighbours or must be escaped. */
+/** For each code unit: 0 is not measured; 1 and 2 are columns; 3 depends on its neighbours or must be escaped. */
 const widths = new Uint8Array(65_536);
 const [narrow, wide, other] = [1, 2, 3] as const;
 
 /**
- * @param unit a UTF-16 code unit
- * @param measure string-width
- * @returns 1 or 2; 0 if the width depends on neighbours, or the character must be escaped
+ * `unit` is a UTF-16 code unit; `measure` is string-width. Returns 0 if the width depends on neighbours, or if the
+ * character must be escaped.
  */
 function characterWidth(unit: number, measure: (text: string) => number): 0 | 1 | 2 {
   if (widths[unit] === 0) widths[unit] = kindOf(String.fromCharCode(unit), measure);
@@ -47,7 +45,7 @@ function kindOf(character: string, measure: (text: string) => number): number {
   return width === narrow || width === wide ? width : other;
 }
 
-/** The width of a text of independent characters; undefined for other texts. */
+/** Returns undefined unless the width of each character is independent of its neighbours. */
 export function quickWidth(text: string, measure: (text: string) => number): number | undefined {
   let width = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -1,29 +1,29 @@
 /**
- * Characters that are invisible or that a terminal may act on: C0, C1, DEL, format and bidi controls, line separators,
- * lone surrogates, and default-ignorable characters (zero-width, tags, variation selectors, fillers). Compiled on first
- * use, because Unicode properties are slow to compile.
+ * These characters are invisible, or a terminal may act on them: C0, C1, DEL, format and bidi controls, line
+ * separators, lone surrogates, and default-ignorable characters (zero-width, tags, variation selectors, fillers). They
+ * are compiled on first use, because Unicode properties are slow to compile.
  */
 function unsafeCharacters(): RegExp {
   return /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 }
 
 const plain = /^[\x20-\x7e]*$/;
-/** Plain text without characters that JSON escapes. */
+/** JSON escapes no character of such a text. */
 const unescaped = /^[ !#-[\]-~]*$/;
 
 /**
- * Escapes invisible characters and controls as `\u{1b}`, new lines included, so the result is one line. Printable text
- * stays unchanged. Idempotent.
+ * Escapes invisible characters, controls and line breaks in a form such as `\u{1b}`, so the result is one line.
+ * Printable text stays unchanged, and escaping twice changes nothing.
  */
 export function visibleText(text: string): string {
   return plain.test(text) ? text : text.replace(unsafeCharacters(), spell);
 }
 
 const letters = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]+";
-/** Commands with a quoted word, which are copied, or right-to-left words with a sign between them. */
+/** Matches commands with a quoted word, which users copy, and right-to-left words with a sign between them. */
 const rightToLeft = new RegExp(`integ (?:[^'\\n]*'[^'\\n]*')+|${letters}(?:[ .,"_-]?${letters})*`, "gu");
 
-/** Isolates right-to-left names in visible text, so that a terminal does not reorder the text around them. */
+/** Right-to-left names in visible text are isolated, so that a terminal does not reorder the text around them. */
 export function isolated(text: string, isTerminal = true): string {
   return !isTerminal || plain.test(text)
     ? text
@@ -32,26 +32,25 @@ export function isolated(text: string, isTerminal = true): string {
 
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g;
 
-/** Columns of a text, close enough to wrap it. Pairs of surrogates are mostly wide. */
+/** Counts columns closely enough to wrap a text. A surrogate pair counts as two, because most pairs are wide. */
 export function roughWidth(text: string): number {
   return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
 }
 
-/** Like {@link visibleText}, but keeps new lines. */
+/** As `visibleText`, but keeps line breaks. */
 export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);
 }
 
 /**
- * Escapes the same characters in JSON as `\u` escapes, which keep its meaning, so that the service's text cannot
- * control the terminal. Only strings change, because JSON is ASCII elsewhere.
- * @param json valid JSON text; its new lines are kept
+ * The service's text in JSON must not control the terminal. The `\u` escapes keep the meaning, and line breaks stay.
+ * `json` must be valid JSON, which is ASCII outside its strings.
  */
 export function visibleJson(json: string): string {
   return json.replace(unsafeCharacters(), (character) => (character === "\n" ? character : escapeJson(character)));
 }
 
-/** A double-quoted YAML text: JSON's escapes, and `\U` for characters that need two of them. */
+/** YAML has JSON's escapes, and `\U` for characters that need two of them. */
 export function visibleYaml(text: string): string {
   if (unescaped.test(text)) return `"${text}"`;
   return JSON.stringify(text).replace(unsafeCharacters(), (character) =>
@@ -61,7 +60,7 @@ export function visibleYaml(text: string): string {
   );
 }
 
-/** Shortens to `limit` characters, with `…` at the end of a cut text. */
+/** A cut text ends with `…` and has at most `limit` UTF-16 code units. */
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const cut = text.slice(0, limit - 1);
@@ -81,9 +80,9 @@ function escapeJson(character: string): string {
 }
 
 export interface DisplayWidth {
-  /** Columns of a text from `visibleText`. */
+  /** `text` is from `visibleText`. */
   of(text: string): number;
-  /** Cuts to `columns`, with `…` at the end of a cut text. */
+  /** A cut text ends with `…`. */
   fit(text: string, columns: number): string;
 }
 
@@ -91,7 +90,7 @@ export function isAscii(text: string): boolean {
   return plain.test(text);
 }
 
-/** The widths of ASCII text: one column per character. */
+/** ASCII text has one column per character. */
 export const asciiWidth: DisplayWidth = {
   of: (text) => text.length,
   fit: (text, columns) => (text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`),

@@ -3,33 +3,32 @@ import { isolated, shortened, visibleText } from "../visible-text.ts";
 import { askOnTerminal, type PromptContext } from "./prompts.ts";
 import type { PlainList } from "./plain.ts";
 
-/** A known value to choose. */
 export interface Choice {
   readonly value: string;
-  /** A text beside the value that distinguishes it from the others. */
+  /** Text beside the value, which distinguishes it from the other values. */
   readonly hint?: string;
 }
 
 export interface PickList {
   readonly question: string;
-  /** At least one, the likeliest first. */
+  /** At least one choice, the likeliest first. */
   readonly choices: readonly Choice[];
-  /** Label of the list's last row, for any other value. Absent if the choices are complete. */
+  /** Label of the list's last row, which allows any other value; absent if the choices are complete. */
   readonly other?: string;
 }
 
-/** The chosen values in the list's order. `isOther`: the user chose the row `other`. */
+/** `values` are in the list's order; `isOther` is true if the user chose the row `other`. */
 export interface Picked {
   readonly values: readonly string[];
   readonly isOther: boolean;
 }
 
-/** Minimum length of a list that has a search. */
+/** A list with at least this many rows has a search. */
 const searchedFrom = 11;
 const rowsShown = 10;
-/** Maximum length of a label: a longer one would fill the screen. */
+/** A longer label would fill the screen. */
 const longestLabel = 200;
-/** Cannot collide with the keys of choices, which are numbers. */
+/** This key cannot collide with the keys of choices, which are numbers. */
 const otherKey = "other";
 
 interface Option {
@@ -38,10 +37,7 @@ interface Option {
   readonly hint?: string;
 }
 
-/**
- * Asks for one of the choices; the first is preselected. Typing searches a long list.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
- */
+/** The first choice is preselected. Typing searches a long list. */
 export async function pickOne(context: PromptContext, list: PickList): Promise<Picked> {
   if (context.terminal.isPlain)
     return pickedOf(list, [await (await import("./plain.ts")).plainPick(context, plainList(list))]);
@@ -57,11 +53,7 @@ export async function pickOne(context: PromptContext, list: PickList): Promise<P
   return pickedOf(list, [key]);
 }
 
-/**
- * Asks for one or more of the choices. Space toggles a choice, typing searches.
- * @param chosen the preselected choices
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
- */
+/** Space toggles a choice, and typing searches. `chosen` are the preselected choices. */
 export async function pickSome(
   context: PromptContext,
   { chosen, ...list }: PickList & { readonly chosen: readonly string[] },
@@ -78,7 +70,7 @@ export async function pickSome(
     // Clack's `multiselect` marks the active row by colour only; this prompt also shows its hint.
     autocompleteMultiselect({
       ...streams,
-      // Correct Clack's "1 items selected".
+      // Clack writes `1 items selected`, so its output is corrected.
       output: Object.assign(Object.create(streams.output) as Writable, {
         write: (text: string) => streams.output.write(text.replace(/(?<!\d)1 items/, "1 item")),
       }),
@@ -86,10 +78,10 @@ export async function pickSome(
       maxItems: rowsShown,
       required: true,
       filter: fits,
-      // Clack activates the row of the last initial value: make that the first choice.
+      // Clack activates the row of the last initial value, which must be the first choice.
       initialValues: keysOf(list.choices, chosen).reverse(),
       options() {
-        // Without this, Space would be search text until the user presses an arrow key.
+        // Otherwise, Space would be search text until the user presses an arrow key.
         if (!hasBegun) this.isNavigating = true;
         hasBegun = true;
         return options;
@@ -121,7 +113,7 @@ function labelOf(text: string): string {
   return isolated(shortened(visibleText(text), longestLabel));
 }
 
-/** True if a row matches the search. The row `other` always matches, so that a search cannot hide it. */
+/** The row `other` always matches, so that a search cannot hide it. */
 function fits(
   search: string,
   { value, label = "", hint = "" }: { value: string; label?: string; hint?: string },
@@ -130,7 +122,7 @@ function fits(
   return value === otherKey || `${label} ${hint}`.toLowerCase().includes(wanted);
 }
 
-/** The error message for Enter if no choice matches the search. */
+/** Clack shows this message for Enter if no choice matches the search. */
 function noMatchMessage(key: string | string[] | undefined): string | undefined {
   return key === undefined ? "No match." : undefined;
 }

@@ -1,17 +1,14 @@
-// Questions as plain lines, for terminals that integ does not redraw. Each shows the valid answers and the default, and
-// repeats after an invalid answer.
+// Terminals that integ does not redraw show questions as plain lines. A question names the valid answers and the
+// default, and repeats after an invalid answer.
 import { StringDecoder } from "node:string_decoder";
 import { wrapped } from "../formats/layout.ts";
 import { isolated, visibleText } from "../visible-text.ts";
 import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
-/** The line that a terminal in line mode sends for Escape and Enter. */
+/** A terminal in line mode sends this line for Escape and Enter. */
 const escapeLine = "\u001b";
 
-/**
- * Prints the prompt and reads a line.
- * @throws Failure `interrupted` for Escape and the end of input; the reason of `interruption` if it is aborted
- */
+/** @throws Failure `interrupted` for Escape and the end of input; the reason of `interruption` if it is aborted */
 async function askLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
   const { createInterface } = await import("node:readline");
   const { stdin } = terminal;
@@ -31,13 +28,15 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   return answer;
 }
 
-/** Prints the prompt and a space, wrapped between words, so that the terminal does not break an id. */
+/** The prompt is wrapped between words, so that the terminal does not break an id. */
 function writePrompt(terminal: PromptContext["terminal"], prompt: string): void {
   const width = terminal.errWidth;
   terminal.writeErr(`${isolated(wrapped(prompt, { width: width && width - 1 }))} `);
 }
 
-/** Asks until `read` accepts the answer. @param read returns undefined after printing why an answer is invalid */
+/**
+ * Repeats the question until `read` returns a value. `read` prints why an answer is invalid, then returns undefined.
+ */
 async function askUntil<T>(
   context: PromptContext,
   prompts: { readonly first: string; readonly again: string },
@@ -49,7 +48,7 @@ async function askUntil<T>(
   }
 }
 
-/** @param destructive if true, the default is `no` */
+/** With `destructive`, the default is `no`. */
 export async function plainYesOrNo(
   context: PromptContext,
   { question, destructive }: { readonly question: string; readonly destructive: boolean },
@@ -66,10 +65,7 @@ export async function plainYesOrNo(
   });
 }
 
-/**
- * Asks for a text.
- * @returns undefined if the answer must be hidden and the terminal cannot hide it
- */
+/** Returns undefined if the answer must be hidden and the terminal cannot hide it. */
 export async function plainText(
   context: PromptContext,
   { question, hidden = false, validate }: Question & { readonly question: string },
@@ -121,7 +117,7 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
   }
 }
 
-/** Escape sequences of arrow keys and pastes. */
+/** Matches the escape sequences of arrow keys and pastes. */
 const sequence = /\u001b(?:\[[\d;?]*[A-Za-z~]|O[A-Za-z])/g;
 const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r\n\u0003\u0004\b\u007f\u0015";
 
@@ -146,7 +142,6 @@ class HiddenLine {
   }
 }
 
-/** A row of a list. */
 export interface PlainOption {
   readonly key: string;
   readonly value: string;
@@ -158,10 +153,10 @@ export interface PlainList {
   readonly options: readonly PlainOption[];
 }
 
-/** Maximum number of rows that a list prints; a search finds the others. */
+/** A list prints at most this many rows; a search finds the others. */
 const mostListed = 20;
 
-/** Asks for one option; Enter chooses the first. @returns its key */
+/** Enter chooses the first option. Returns the key of the chosen option. */
 export function plainPick(context: PromptContext, list: PlainList): Promise<string> {
   printList(context, list);
   const prompt = `Type a number from 1 to ${list.options.length} (default: 1):`;
@@ -171,7 +166,7 @@ export function plainPick(context: PromptContext, list: PlainList): Promise<stri
   });
 }
 
-/** Asks for one or more options; Enter keeps the preselected ones. @returns their keys */
+/** Enter keeps the preselected options. Returns the keys of the chosen options. */
 export function plainPickSome(
   context: PromptContext,
   { chosen, ...list }: PlainList & { readonly chosen: readonly string[] },
@@ -197,7 +192,7 @@ function optionOf({ options }: PlainList, answer: string): PlainOption | undefin
   return byNumber ?? options.find(({ value }) => value === answer);
 }
 
-/** Prints the options that contain the answer, or that the answer is invalid. */
+/** Prints the options that contain the answer or, if there are none, that the answer is invalid. */
 function refuse(context: PromptContext, list: PlainList, answer: string): undefined {
   const wanted = answer.toLowerCase();
   const isFound = ({ label }: PlainOption): boolean => !/^\d+$/.test(answer) && label.toLowerCase().includes(wanted);

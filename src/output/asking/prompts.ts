@@ -4,13 +4,13 @@ import { Failure } from "../../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { isolated, visibleText } from "../visible-text.ts";
 
-/** The terminal for questions, and the signal that ends them. An interrupted question throws the signal's reason. */
+/** An interrupted question throws the reason of `interruption`. */
 export interface PromptContext {
   readonly terminal: Terminal;
   readonly interruption: AbortSignal;
 }
 
-/** Options that all prompts of Clack take. */
+/** All prompts of Clack take these options. */
 export interface Streams {
   readonly input: Terminal["stdin"];
   readonly output: Writable;
@@ -19,14 +19,14 @@ export interface Streams {
 
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
-/** The failure for a question that the user cancelled. It ends the command. */
 export function cancelled(): Failure {
   return new Failure("interrupted", "Cancelled: the question was not answered.");
 }
 
 /**
- * Asks a question; the end of input cancels it.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
+ * The end of input cancels the question.
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is
+ * aborted
  */
 export async function askOnTerminal<T>(
   { terminal, interruption }: PromptContext,
@@ -38,7 +38,8 @@ export async function askOnTerminal<T>(
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
     if (key.ctrl !== true || key.name !== "d") return;
-    // Send Escape immediately, before later keys are read: Clack redraws for Escape, an abort leaves half a list.
+    // Escape is sent immediately, before later keys are read: Clack redraws for Escape, but an abort leaves half a list
+    // on the screen.
     stdin.emit("keypress", escape.sequence, escape);
     setImmediate(() => {
       if (!isOver) end.abort();
@@ -62,7 +63,7 @@ export async function askOnTerminal<T>(
 /** integ waits this long before it shows a confirmation, and discards keys typed until then. */
 const typedAheadMs = 50;
 
-/** Discards keys that were typed before a confirmation. Ctrl-C among them ends the command. */
+/** Keys that were typed before a confirmation must not answer it. Ctrl-C among them ends the command. */
 export async function discardTypedAhead({ terminal: { stdin } }: PromptContext): Promise<void> {
   if (stdin.isTTY !== true || stdin.readableEnded || stdin.destroyed) return;
   let isInterrupted = false;
@@ -78,17 +79,12 @@ export async function discardTypedAhead({ terminal: { stdin } }: PromptContext):
 }
 
 export interface Question {
-  /** Hides the typed text. */
   readonly hidden?: boolean;
-  /** Returns why an answer is invalid, or undefined. */
+  /** Returns the reason why an answer is invalid, or undefined. */
   readonly validate?: (answer: string) => string | undefined;
 }
 
-/**
- * Asks yes or no. Keys typed before the question was shown are not an answer.
- * @param destructive if true, the default is `no`
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
- */
+/** Keys typed before the question is shown are not an answer. With `destructive`, the default is `no`. */
 export async function askYesOrNo(
   context: PromptContext,
   { question, destructive }: { question: string; destructive: boolean },
@@ -101,10 +97,6 @@ export async function askYesOrNo(
   return askOnTerminal(context, (streams) => confirm({ ...streams, message, initialValue: !destructive }));
 }
 
-/**
- * Asks for a text.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is aborted
- */
 export async function askText(
   context: PromptContext,
   { question, ...options }: Question & { question: string },

@@ -6,45 +6,43 @@ import type { PromptContext, Question } from "./prompts.ts";
 import { type NextStep, flags } from "../../next-step.ts";
 
 export interface AskOptions extends Question {
-  /** The equivalent option, such as `--scope <scope>`. */
+  /** The option that gives the same answer, such as `--scope <scope>`. */
   readonly flag?: string;
 }
 
 export interface PickOptions {
-  /** Known values, the likeliest first. If empty, integ asks for `other` immediately. */
+  /** Known values, the likeliest first. Without known values, integ asks for `other` immediately. */
   readonly choices: readonly Choice[];
-  /** The equivalent option or argument. */
+  /** The option or argument that gives the same answer. */
   readonly flag: string;
-  /** Another question with the same flag follows, and its answer is the value. */
+  /** True if another question with the same flag follows; its answer is the value. */
   readonly isFirst?: true;
-  /** Allows other values: label of the list's last row, and the question for the text. */
+  /** Allows other values: the label of the list's last row, and the question for the text. */
   readonly other?: { readonly label: string; readonly question: string; readonly validate?: Question["validate"] };
 }
 
-/** Questions that a command may ask. */
 export interface Questions {
-  /** True if integ may ask: stdin and stderr are terminals, no `--no-input`, no CI. */
+  /** True if stdin and stderr are terminals, without `--no-input` and outside CI. */
   readonly interactive: boolean;
-  /** True if stdout is a terminal, so the user reads the result there and may keep it. */
+  /** True if stdout is a terminal, where the user reads the result. */
   readonly isScreen: boolean;
-  /** Command-line words for the answers given so far; hidden answers are omitted. */
+  /** Command-line words for the answers so far; of a hidden answer, only the flag. */
   readonly answered: readonly string[];
   /**
-   * Asks for confirmation. `--yes` answers yes.
+   * `--yes` answers yes.
    * @returns false for no
    * @throws Failure `usage` if integ may not ask, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of input
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
   /**
-   * Asks for a nonempty text.
+   * The answer is not empty.
    * @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm`
    */
   ask(question: string, options?: AskOptions): Promise<string>;
-  /** Asks for one known value. @throws Failure as `ask` */
+  /** @throws Failure as `ask` */
   pick(question: string, options: PickOptions): Promise<string>;
   /**
-   * Asks for one or more known values without duplicates.
-   * @param options `chosen` preselects values; `split` splits typed text into values
+   * Asks for one or more values without duplicates. `chosen` preselects values; `split` splits typed text into values.
    * @throws Failure as `ask`
    */
   pickSome(
@@ -61,11 +59,10 @@ export interface QuestionOptions {
   readonly terminal: Terminal;
   readonly noInput: boolean;
   readonly yes: boolean;
-  /** Ends the current question, which throws the signal's reason. */
+  /** An abort ends the current question, which throws the signal's reason. */
   readonly interruption?: AbortSignal;
 }
 
-/** The functions that ask and wait for an answer. */
 export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered">;
 
 const cannotAsk = `Input is not a terminal, or ${flags.noInput} or CI is set.`;
@@ -109,7 +106,7 @@ export function createQuestions(
   };
 }
 
-/** The result of a list without choices: the user types a value. */
+/** Without known choices, the user types a value. */
 const nothingKnown: Picked = { values: [], isOther: true };
 
 function picks(

@@ -4,7 +4,7 @@ import type { RowPage } from "../row-page.ts";
 import { visibleText } from "../visible-text.ts";
 import type { Column } from "./format.ts";
 
-/** A cell's value: a string is text, null is `null`, undefined is a missing field. Other values keep their JSON text. */
+/** A string is text, null is `null`, and undefined is a missing field. Other values keep their JSON text. */
 export type Cell = string | null | undefined | JsonText;
 
 export function cellOf(value: JsonText | undefined): Cell {
@@ -12,30 +12,28 @@ export function cellOf(value: JsonText | undefined): Cell {
   return value?.isNull ? null : value;
 }
 
-/** The top-level keys of a page's rows, in order of first occurrence. */
+/** The keys are in order of their first occurrence. */
 export function keysOf(page: RowPage): string[] {
   return [...new Set(page.flatMap((row) => (row.isObject ? row.parts().names : [])))];
 }
 
-/** A column with its parsed path. */
 export interface CellColumn extends Column {
   readonly field: FieldPath;
 }
 
-/** Field names of ids in the API and the journal. */
+/** Ids in the API and the journal have such names. */
 const idName = /(?:^|[._])ids?$|Ids?$/;
 
-/** Names of fields whose values are from a small set. */
+/** Fields with such names have values from a small set. */
 const wordName = /(?:^|[._])(?:type|kind|state|status|operation|role|object)$|(?:Type|Kind|State|Status|Role)$/;
 
-/** Infers the kind from the field's name. */
+/** The name of a field determines its default kind. */
 function withKind(column: CellColumn): CellColumn {
   if (column.kind !== undefined) return column;
   if (idName.test(column.path)) return { ...column, kind: "id" };
   return wordName.test(column.path) ? { ...column, kind: "word" } : column;
 }
 
-/** The documented columns, or the requested fields with the documented heading and kind. */
 export function cellColumns(columns: readonly Column[], fields: readonly FieldPath[] | undefined): CellColumn[] {
   if (fields === undefined) {
     return columns.map((column) => {
@@ -61,7 +59,7 @@ export function statusCell(
   return typeof end === "string" && Date.parse(end) <= nowMs ? "expired" : cell;
 }
 
-/** A cell on one visible line: `-` if missing, `""` for an empty text. */
+/** A missing cell is `-`, and an empty text is `""`. */
 export function personCell(
   cell: Cell,
   shown: { readonly kind: Column["kind"]; readonly time: (iso: string) => string },
@@ -72,7 +70,6 @@ export function personCell(
   return visibleText(shown.kind === "time" ? shown.time(cell) : cell);
 }
 
-/** An array of plain values joined by commas; other values as compact JSON. */
 function listed(value: JsonText): string {
   const items = value.items();
   if (!value.isArray || items.some((item) => item.isArray || item.isObject)) return value.compact();

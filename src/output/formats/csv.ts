@@ -5,25 +5,24 @@ import { shortened, visibleText } from "../visible-text.ts";
 import { type Cell, type CellColumn, cellColumns, cellOf } from "./cells.ts";
 import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** The start of a text that a spreadsheet runs as a formula: a sign, also full-width, a tab or a line end. */
+/** A spreadsheet runs a text that starts with one of these characters as a formula; a sign may be full-width. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
-/** Most cells: they need neither a `'` nor quotation marks. */
+/** Most cells need neither a `'` nor quotation marks. */
 const plain = /^[\w][^",\r\n]*$/;
-/** Limits of the note about undocumented fields: names in memory, and its length. */
+/** The note about undocumented fields keeps at most this many names in memory, and has at most this length. */
 const mostExtras = 1000;
 const longestNote = 400;
 
-/** How cells are escaped. */
 interface LineStyle {
-  /** Adds no `'` to a text. */
+  /** True if no `'` is added to a text. */
   readonly isExact?: boolean;
-  /** Escapes invisible characters. */
+  /** True if invisible characters are escaped. */
   readonly isTerminal?: boolean;
 }
 
 /**
- * One CSV line with CRLF. Text that a spreadsheet would run gets a leading `'`; numbers and nested values keep their
+ * A line ends with CRLF. Text that a spreadsheet would run gets a leading `'`; numbers and nested values keep their
  * JSON text. A single empty cell is quoted, because readers skip empty lines.
  */
 export function csvLine(cells: readonly Cell[], style: LineStyle = {}): string {
@@ -40,9 +39,9 @@ function csvCell(cell: Cell, { isExact = false, isTerminal = false }: LineStyle)
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** RFC 4180, safe to open in a spreadsheet. */
+/** RFC 4180 CSV that is safe to open in a spreadsheet. */
 export const csv: Formatter = {
-  /** A header and a line with the documented fields, or all if none are documented. */
+  /** A resource has a header and a line with the documented fields, or with all fields if none are documented. */
   resource(text, { view, target }) {
     const row = JsonText.of(text).parts();
     const documented = cellColumns(view.columns, target.fields);
@@ -59,7 +58,7 @@ export const csv: Formatter = {
   list: csvList,
 };
 
-/** A list as CSV: a header even without rows, documented or requested fields; a note names the other fields once. */
+/** A list has a header even without rows. One note names the fields that have no column. */
 function csvList(view: ListView, target: ListTarget): PageWriter {
   const columns = cellColumns(view.columns, target.fields);
   const chosen = new ChosenFields(target.fields);
@@ -75,7 +74,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
   return {
     async page(page) {
-      // Write the header with the first row, so that a run resumed after zero rows writes it too.
+      // The header is written with the first row, so that a run resumed after zero rows writes it too.
       if (page.length === 0) return;
       let text = header;
       for (const row of page) {
@@ -95,7 +94,7 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
 }
 
-/** A column for a top-level key, which may contain dots. */
+/** The key may contain dots. */
 function wholeKey(key: string): CellColumn {
   return { path: key, heading: key, field: { name: key, steps: [key] } };
 }
@@ -111,7 +110,6 @@ function fieldsOf(columns: readonly CellColumn[]): FieldPath[] {
   return columns.map(({ field }) => field);
 }
 
-/** Top-level fields of rows that have no column. */
 class ExtraFields {
   readonly names: string[] = [];
   readonly #known: Set<string>;
@@ -126,7 +124,7 @@ class ExtraFields {
     this.#before = names;
     for (const key of names) {
       if (this.#known.has(key) || this.names.length >= mostExtras) continue;
-      // Copy the name: the key itself would keep its page in memory.
+      // The name is copied: the key itself would keep its page in memory.
       const name = Buffer.from(key).toString();
       this.#known.add(name);
       this.names.push(name);

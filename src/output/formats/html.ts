@@ -1,5 +1,5 @@
-// A self-contained page for auditors: a timeline of credentials and a table of all rows. A script sorts the table; the
-// page also works without it. Nothing external is loaded.
+// A self-contained page for auditors has a timeline of credentials and a table of all rows. It loads nothing external,
+// and also works without its script, which sorts the table.
 import { createHash } from "node:crypto";
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
@@ -41,7 +41,7 @@ export const html: Formatter = {
 
 type Shown = Pick<ListView, "columns" | "plural">;
 
-/** A page without rows. It keeps only the shown fields of each added row. */
+/** The page keeps only the shown fields of each added row. */
 function emptyPage({ columns, plural }: Shown, target: ListTarget) {
   const shown = cellColumns(columns, target.fields);
   const [rows, lifetimes]: [string[], Lifetime[]] = [[], []];
@@ -50,7 +50,7 @@ function emptyPage({ columns, plural }: Shown, target: ListTarget) {
     lifetimes.push(...lifetimesIn(row));
   };
   const title = `integ: ${plural}`;
-  // On paper, where browsers repeat the table head, `data-name` replaces the buttons.
+  // On paper, browsers repeat the table head, and `data-name` replaces the buttons.
   const head = shown.map(({ heading }) => {
     const name = escaped(heading);
     return `<th scope="col" data-name="${name}"><button type="button">${name}</button></th>`;
@@ -96,20 +96,20 @@ function escaped(text: string): string {
 
 const [width, left, lineHeight] = [1000, 220, 18];
 const longestName = 28;
-/** Bars per picture: a taller picture would not fit on a printed page. */
+/** A taller picture would not fit on a printed page. */
 const barsOfPicture = 30;
 
 interface Lifetime {
   readonly name: string;
   readonly status: string;
   readonly from: number;
-  /** NaN: without an expiry. */
+  /** NaN without an expiry. */
   readonly until: number;
 }
 
 const colours = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
 
-// Coloured characters instead of coloured boxes, because browsers do not print backgrounds.
+// Browsers do not print backgrounds, so the legend uses coloured characters instead of boxes.
 const legend = `<p>${Object.entries(colours)
   .map(([words, colour]) => `<b style="color:${colour}">■</b> ${words}`)
   .join(" &nbsp; ")}</p>`;
@@ -120,7 +120,7 @@ function stateOf({ status, until }: Lifetime, nowMs: number): keyof typeof colou
   return Number.isNaN(until) ? "without an expiry" : "valid";
 }
 
-/** The credential of a row; empty for changes, the report itself, and rows without a creation time. */
+/** Changes, the report itself and rows without a creation time have no lifetime. */
 function lifetimesIn(row: JsonText): Lifetime[] {
   const parts = row.parts();
   const text = (key: string): string => {
@@ -132,7 +132,7 @@ function lifetimesIn(row: JsonText): Lifetime[] {
   return hasNone ? [] : [{ name: text("name") || text("id"), status: text("status"), from, until }];
 }
 
-/** Draws a bar from creation to expiry for each credential; without an expiry it reaches the right edge. */
+/** A bar reaches from creation to expiry; without an expiry, it reaches the right edge. */
 function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
   if (lifetimes.length === 0) return "";
   const first = Math.min(...lifetimes.map(({ from }) => from), nowMs);

@@ -1,12 +1,11 @@
-// JSON and NDJSON: indented on a terminal, otherwise compact. Without `--fields`, programs get the response's own
-// bytes, one write per page.
+// JSON is indented at a terminal and compact elsewhere. Without `--fields`, programs get the response's own bytes.
 import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
 import { joinedRows } from "../row-page.ts";
 import { visibleJson } from "../visible-text.ts";
 import type { Formatter, ListEnd, ListTarget, ListView, PageWriter } from "./format.ts";
 
-/** One document. A list is the envelope of §2.1, closed only at its end, so that an incomplete list never parses. */
+/** A list is the envelope of §2.1, closed only at its end, so that an incomplete list never parses. */
 export const json: Formatter = {
   resource(text, { target }) {
     const chosen = projected(JsonText.of(text), target.fields);
@@ -23,7 +22,6 @@ export const json: Formatter = {
   list: (view, target) => (target.isTerminal ? indentedList : compactList)(view, target),
 };
 
-/** One row or resource per line. */
 export const ndjson: Formatter = {
   resource(text, { target }) {
     const line = projected(JsonText.of(text), target.fields);
@@ -68,7 +66,10 @@ function compactList(
   };
 }
 
-/** A terminal shows complete lines only, so the last row waits for the next page or the end, which decides about its comma. */
+/**
+ * A terminal shows complete lines only, so the last row waits for the next page or the end, which decides whether a
+ * comma follows.
+ */
 function indentedList(view: ListView, { sink, fields, receiptsBefore, reportMissing }: ListTarget): PageWriter {
   const chosen = new ChosenFields(fields);
   const head = receiptsBefore ? "  ],\n" : '{\n  "object": "list",\n';

@@ -1,15 +1,17 @@
-// Fits tables and texts to a terminal: rows or blocks, and wrapped lines. Values that users copy stay whole.
+// Fits tables and texts to a terminal. Values that users copy stay whole.
 import { roughWidth } from "../visible-text.ts";
 
-/** Columns between two table columns. */
+/** Number of spaces between two table columns. */
 export const gap = 2;
 
-/** A column's preferred width and how it may shrink. */
 export interface WidthRange {
   readonly width: number;
-  /** Minimum width: for an id its whole width. */
+  /** Minimum width; an id needs its whole width. */
   readonly least: number;
-  /** If a row does not fit: `away` columns are omitted, then `below` columns move below it, else it becomes a `block`. */
+  /**
+   * If a row does not fit, `away` columns are omitted, then `below` columns move below the row. If the `block` columns
+   * still do not fit, each row becomes a block.
+   */
   readonly otherwise: "block" | "below" | "away";
 }
 
@@ -23,16 +25,15 @@ export type Layout =
     }
   | { readonly kind: "blocks" };
 
-/** Minimum width of a text column, unless it needs less. */
+/** Minimum width of a text column, unless its text is shorter. */
 export const narrowest = 16;
 
-/** Minimum width of a sentence: narrower sentences are harder to read than a block. */
+/** A narrower sentence is harder to read than a block. */
 export const narrowestSentence = 24;
 
 /**
- * Chooses the layout of a table: rows if they fit into `room`. First the widest text columns shrink, then optional columns are omitted or move
- * below the row, details first, from the right. Uncuttable columns stay whole: if they do not fit, each row becomes a
- * block.
+ * First the widest text columns shrink. Then optional columns are omitted or move below the row, details first, from
+ * the right. Columns that cannot be cut stay whole: if they do not fit into `room`, each row becomes a block.
  */
 export function layoutOf(
   ranges: readonly WidthRange[],
@@ -55,7 +56,7 @@ export function layoutOf(
   return { kind: "rows", shown, widths, below };
 }
 
-/** Takes the excess width from the widest columns; among equally wide columns the rightmost shrinks first. */
+/** Among equally wide columns, the rightmost shrinks first. */
 function shrink(widths: number[], { least, room }: { readonly least: readonly number[]; readonly room: number }): void {
   for (let excess = total(widths) - room; excess > 0; ) {
     const shrinkable = [...widths.keys()].filter((index) => (widths[index] ?? 0) > (least[index] ?? 0));
@@ -80,19 +81,17 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, 0) + gap * Math.max(0, widths.length - 1);
 }
 
-// Wrapping at the terminal's width.
-
 export interface Wrapping {
-  /** Columns; undefined disables wrapping. */
+  /** Number of columns; undefined disables wrapping. */
   readonly width?: number | undefined;
-  /** Printed before each line. */
+  /** Text before each line. */
   readonly margin?: string;
 }
 
-/** Minimum width for wrapping. A narrower terminal wraps the text itself. */
+/** A narrower terminal wraps the text itself. */
 const narrowestLine = 20;
 
-/** Wraps a text between words, each line behind the margin. Long words and a command at the end stay whole. */
+/** Breaks text between words. Long words and a command at the end stay whole. */
 export function wrapped(text: string, { width, margin = "" }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
   const lines: string[] = [];
@@ -108,7 +107,7 @@ export function wrapped(text: string, { width, margin = "" }: Wrapping): string 
   return lines.join("\n");
 }
 
-/** Joins the parts into lines within the width, without breaking a part. */
+/** Joins parts into lines of at most `width` columns, without breaking a part. */
 export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = [];
   for (const part of parts) {
@@ -120,11 +119,11 @@ export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_I
   return lines;
 }
 
-/** `integ` and the command words, ids, flags and values after it, to the end of the clause. */
+/** Matches `integ` and the words, ids, flags and values of its command. */
 const command = /integ(?: (?:'[^']*'|[\w./:<>@*+=-]*[\w/>*=-]))+/g;
 const joint = "\u0000";
 
-/** Splits a text into words. A command is one word, because users could not copy a broken command. */
+/** A command is one word, because users could not copy a broken command. */
 function wordsOf(text: string): string[] {
   const [, prose = text, last] = /^(.*:) (integ .*)$/.exec(text) ?? [];
   const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", joint));

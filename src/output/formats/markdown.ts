@@ -1,4 +1,4 @@
-// GitHub Markdown tables. Text with a meaning in Markdown or HTML is escaped.
+// Prints GitHub Markdown tables, and escapes text that has a meaning in Markdown or HTML.
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
 import type { RowPage } from "../row-page.ts";
@@ -54,11 +54,11 @@ function line(texts: readonly string[]): string {
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;" };
 
 function escaped(text: string): string {
-  // One pass, because the entity of @ contains #, which is escaped too.
+  // A single pass is needed, because the entity of `@` contains `#`, which is escaped too.
   return text.replaceAll(/[&<>@\\`*_[\]|~!#]/g, (sign) => entities[sign] ?? `\\${sign}`);
 }
 
-/** An HTML element, because a backtick in the text cannot end it. */
+/** A backtick in the text cannot end an HTML element. */
 function code(text: string): string {
   return `<code>${escaped(text)}</code>`;
 }

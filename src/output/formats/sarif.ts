@@ -1,11 +1,11 @@
-// Findings as SARIF 2.1.0 for code scanning: id, rule, severity, message, remedy.
+// Prints findings as SARIF 2.1.0 for code scanning.
 import { createHash } from "node:crypto";
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Formatter } from "./format.ts";
 
 const levels: Readonly<Record<string, string>> = { high: "error", medium: "warning", low: "note" };
 
-/** What each rule of the audits finds, and what to do about it. */
+/** A description and a remedy for each rule of the audits. */
 const rules: Readonly<Record<string, readonly [finds: string, help: string]>> = {
   expired_active: ["An access key has expired, and the service still shows it as active.", "Revoke it."],
   expiring: ["An access key expires soon.", "Replace it before it expires, with an overlap."],
@@ -63,7 +63,7 @@ function resultOf(row: JsonText) {
     message: { text: [text("message"), remedy].filter(Boolean).join(". Next: ") },
     locations: [
       {
-        // Code scanning requires a file; a credential only has a name.
+        // Code scanning requires a file, but a credential only has a name.
         physicalLocation: {
           artifactLocation: { uri: `credentials/${encodeURIComponent(about)}` },
           region: { startLine: 1 },
@@ -71,12 +71,12 @@ function resultOf(row: JsonText) {
         logicalLocations: [{ name: about, kind: "resource" }],
       },
     ],
-    // Without the second, code scanning computes one from the file, which does not exist.
+    // Without `primaryLocationLineHash`, code scanning computes a digest from the file, which does not exist.
     partialFingerprints: { "findingId/v1": id, primaryLocationLineHash: digestOf(ruleId, id) },
   };
 }
 
-/** In the form of code scanning's own digests. */
+/** The digest has the form of code scanning's own digests. */
 function digestOf(...words: readonly string[]): string {
   return `${createHash("sha256").update(words.join("\0")).digest("hex").slice(0, 16)}:1`;
 }

@@ -18,22 +18,22 @@ import {
 } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
 
-/** Tables and single resources: aligned, fitted to a terminal, uncut in a pipe. */
+/** Tables and resources are fitted to a terminal, and uncut in a pipe. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
 /** Most tables contain only ASCII and do not need this module. */
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
-/** Kinds that are printed below the row on a terminal, with their labels. */
+/** At a terminal, columns of these kinds are printed below the row, after these labels. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
-/** The first page sets the column widths. On a terminal, later cells are cut to them; ids are never cut, and sentences wrap. */
+/**
+ * The first page sets the column widths. At a terminal, later cells are cut to these widths; ids are never cut, and
+ * sentences wrap.
+ */
 class TableList implements PageWriter {
-  /** Columns within the row. */
   readonly #columns: readonly CellColumn[];
-  /** Columns below the row. */
   readonly #below: readonly CellColumn[];
-  /** The fields of all columns, those below the row at the end. */
   readonly #fields: readonly FieldPath[];
   readonly #all: readonly CellColumn[];
   readonly #chosen: ChosenFields;
@@ -69,13 +69,13 @@ class TableList implements PageWriter {
       if (!rows.every((cells) => cells.every(isAscii))) this.#measure = await unicodeWidth();
     let text = this.#layout === undefined ? await this.#begin(rows) : "";
     const steps = this.#below.length === 0 ? [] : rows.map((cells) => this.#steps(cells.slice(this.#columns.length)));
-    // Adjacent rows with the same step show it once, below the last row.
+    // Adjacent rows with the same step show the step once, below the last row.
     for (const [index, cells] of rows.entries())
       text += this.#shown(cells) + (steps[index] === steps[index + 1] ? "" : (steps[index] ?? ""));
     await this.#target.sink.write(text);
   }
 
-  /** The cells within the row, then those below it. */
+  /** The cells below the row come last. */
   #cells(row: JsonText): string[] {
     const target = this.#target;
     const time = (iso: string): string => (target.hasRelativeTimes ? relativeTime(iso, target.now()) : iso);
@@ -92,7 +92,7 @@ class TableList implements PageWriter {
     for (const [index, { kind }] of this.#below.entries()) {
       const cell = cells[index] ?? "-";
       if (cell === "-") continue;
-      // A remedy is a sentence or a command.
+      // A remedy that starts with a capital letter is a sentence; any other remedy is a command.
       const isSentence = kind === "advice" || /^[A-Z]/.test(cell);
       const label = isSentence ? below.advice : below.command;
       const width = isSentence ? this.#target.width : undefined;
@@ -138,7 +138,7 @@ class TableList implements PageWriter {
     return layout.kind === "blocks" ? "" : this.#line(headings, { layout, isHeading: true });
   }
 
-  /** True for a column that is empty in every row, or has the same value in all rows of a complete list. */
+  /** A column is redundant if it is empty in every row, or has the same value in all rows of a complete list. */
   #isRedundant(index: number, cells: readonly (readonly string[])[]): boolean {
     const { target, view } = { target: this.#target, view: this.#view };
     if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
@@ -154,7 +154,7 @@ class TableList implements PageWriter {
     return this.#line(cells, { layout, isHeading: false }) + this.#rest(cells, layout.below);
   }
 
-  /** The columns that did not fit into the row, each with its name, uncut. */
+  /** Columns that did not fit into the row are printed uncut, each with its name. */
   #rest(cells: readonly string[], below: readonly number[]): string {
     const nonempty = below.filter((index) => cells[index] !== "-");
     if (nonempty.length === 0) return "";
@@ -169,7 +169,7 @@ class TableList implements PageWriter {
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
   ): string {
-    // In a pipe nothing is cut or wrapped.
+    // In a pipe, nothing is cut or wrapped.
     if (!this.#target.isTerminal) return this.#aligned(cells, { layout, isHeading });
     const parts = layout.widths.map((width, at) => {
       const index = layout.shown[at] ?? 0;
@@ -185,7 +185,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** One line of a row. @param cells the texts of the shown columns */
+  /** `cells` are the texts of the shown columns. */
   #aligned(
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
@@ -199,7 +199,6 @@ class TableList implements PageWriter {
     return `${text}\n`;
   }
 
-  /** The lines of a cell: several for a sentence wider than its column. */
   #partsOf(cell: string, { index, width }: { readonly index: number; readonly width: number }): readonly string[] {
     const kind = this.#columns[index]?.kind;
     if (isWhole(kind)) return [cell];
@@ -207,7 +206,7 @@ class TableList implements PageWriter {
     return wrapped(cell, { width }).split("\n");
   }
 
-  /** One heading and value per line, an empty line between rows. A value that does not fit gets its own line. */
+  /** A block has a line for each heading and value. A value that does not fit is printed below its heading. */
   #block(cells: readonly string[]): string {
     const headings = this.#headings;
     const indent = headings.reduce((width, heading) => Math.max(width, this.#measure.of(heading)), 0) + gap;
@@ -227,7 +226,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** Omits the margin if it alone makes an id too long for the line. */
+  /** The margin is omitted if it alone makes an id too long for the line. */
   #ownLine(value: string, cell: string): string {
     return (this.#measure.of(cell) + gap > this.#target.width ? "" : " ".repeat(gap)) + value;
   }
@@ -246,8 +245,8 @@ class TableList implements PageWriter {
 }
 
 /**
- * Names and sentences shrink first, then optional columns are dropped, and ids of details move below; ids, words, statuses
- * and times never shrink, and sentences are never dropped.
+ * Names and sentences shrink first; then optional columns are dropped, and ids of details move below the row. Ids,
+ * words, statuses and times never shrink, and sentences are never dropped.
  */
 function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]): WidthRange[] {
   return columns.map(({ kind, isDetail = false }, index) => {
@@ -260,15 +259,14 @@ function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]
   });
 }
 
-/** True for a kind that is never cut: users copy ids, and words may begin alike. */
+/** Users copy ids, and words may begin alike, so these kinds are never cut. */
 function isWhole(kind: CellColumn["kind"]): boolean {
   return kind === "id" || kind === "word" || kind === "status";
 }
 
 /**
- * One resource: one heading and value per line, uncut; a missing secret has no line. Undocumented fields follow under
- * their wire names.
- * @param text JSON object
+ * Each line has one heading and value, uncut; a missing secret has no line. Undocumented fields follow under their own
+ * names. `text` is a JSON object.
  */
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
   const row = JsonText.of(text);

@@ -1,4 +1,4 @@
-// JSON as block-style YAML with unchanged numbers.
+// Converts JSON to block-style YAML without changing numbers.
 import { stringify, type ScalarTag } from "yaml";
 import { JsonText } from "../../api/json/json-text.ts";
 import { ChosenFields, projected } from "../fields.ts";
@@ -15,7 +15,7 @@ export const yaml = {
   list: yamlList,
 } satisfies Formatter;
 
-/** A list as the envelope of §2.1, with rows printed as they arrive; a failed list lacks its last two keys. */
+/** A list is the envelope of §2.1, with rows printed as they arrive. A failed list lacks the last two keys. */
 function yamlList(
   view: ListView,
   { sink, fields, rowsBefore = 0, receiptsBefore, reportMissing }: ListTarget,
@@ -41,13 +41,13 @@ function yamlList(
   };
 }
 
-/** The items of a sequence, indented for their place below a key. Each scalar is one line. */
+/** Each scalar is one line, so indenting every line indents the items. */
 const sequenceItems = (values: readonly JsonText[]): string =>
   yamlOf(values.map((row) => withScalars(row))).replaceAll(/^(?=.)/gm, "  ");
 
 /**
- * Keeps a scalar's text. The package itself would round long numbers, and leave `=`, `<<` and U+2028 without quotes,
- * which YAML 1.1 parsers misread.
+ * Keeps a scalar's text. The yaml package would round long numbers, and would leave `=`, `<<` and U+2028 without
+ * quotes, which YAML 1.1 parsers misread.
  */
 const verbatim: ScalarTag = {
   tag: "tag:yaml.org,2002:str",
@@ -57,7 +57,7 @@ const verbatim: ScalarTag = {
   stringify: ({ value }) => value as string,
 };
 
-/** @param value of `withScalars` */
+/** `value` must come from `withScalars`. */
 const yamlOf = (value: unknown): string =>
   stringify(value, {
     schema: "failsafe",
@@ -66,7 +66,7 @@ const yamlOf = (value: unknown): string =>
     lineWidth: 0,
   });
 
-/** A tree of arrays and maps whose leaves are scalars as YAML writes them. */
+/** Returns a tree of arrays and maps whose leaves are scalars as YAML writes them. */
 function withScalars(value: JsonText): unknown {
   if (value.isString) return scalar(value.string, value);
   if (!value.hasParts) return value.compact();
@@ -75,14 +75,11 @@ function withScalars(value: JsonText): unknown {
   return new Map(members.names.map((name) => [scalar(name), withScalars(members.get(name)!)]));
 }
 
-/** Plain words, which every parser of YAML 1.1 and 1.2 reads as text. */
+/** Every parser of YAML 1.1 and 1.2 reads such words as text. */
 const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 
-/**
- * A plain text if it is unambiguous, else in double quotes: YAML accepts every JSON escape.
- * @param json the original text
- */
+/** Ambiguous text is in double quotes: YAML accepts every JSON escape. `json` is the original text. */
 function scalar(text: string, json?: JsonText): string {
   if (plain.test(text) && !reserved.test(text)) return text;
   return json?.source.isPlain ? json.text : visibleYaml(text);
