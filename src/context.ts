@@ -11,7 +11,6 @@ import type { ProfileStore } from "./profiles/store.ts";
 import type { Credentials } from "./profiles/credentials.ts";
 import type { Destination, OneTimeSecret, SecretOptions } from "./secrets/destination.ts";
 
-/** Flags override the environment. */
 export interface Settings {
   readonly profile?: string;
   readonly serviceVersion?: string;
@@ -22,7 +21,6 @@ export interface Settings {
   readonly stateDir: string;
   /** The path can contain the user's name. */
   readonly home: string;
-  /** Base of relative paths. */
   readonly cwd: string;
   /** File of the journal, or address of a shared journal. */
   readonly journalPath: string;

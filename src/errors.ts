@@ -120,7 +120,7 @@ export function worstOf(results: readonly Ended[]): Failure | undefined {
   return failures.sort((a, b) => rank(a) - rank(b))[0];
 }
 
-/** The function for `catch` converts a Failure and rethrows other errors. */
+/** Returns a function for `catch`, which converts a Failure and rethrows other errors. */
 export function onFailure<T>(instead: (failure: Failure) => T): (error: unknown) => T {
   return (error) => {
     if (error instanceof Failure) return instead(error);

@@ -74,7 +74,6 @@ export const flags = {
 
 export const shortFlags = { file: "-f", output: "-o", profile: "-p", yes: "-y" } as const;
 
-/** A shell command with quoted values. */
 export type NextCommand = string & { readonly [quoted]: true };
 
 /** The typed command with other flags. Only the edge knows the typed words, so the edge completes the command. */
@@ -98,7 +97,6 @@ type WordsOf<Text> = Text extends `${infer First} ${infer Rest}` ? First | Words
 /** Advice is for a step that no single command can do. It ends with a full stop or with a command to paste. */
 export type Advice = `${Verb} ${string}.` | `${Verb} ${string}: ${NextCommand}`;
 
-/** The user's next step: a command, advice, or both. */
 export interface NextStep {
   readonly nextCommand?: NextCommand | SameCommand | undefined;
   readonly hint?: Advice | undefined;

@@ -1,10 +1,8 @@
-// A command is an object with its arguments, options and examples, and the function that runs it.
 import type { Command } from "@commander-js/extra-typings";
 import type { DeclaredCommand, Notes } from "../completion/tree.ts";
 import type { Context } from "../context.ts";
 import type { Column, Format } from "../output/formats/format.ts";
 
-/** `run` receives the arguments and options that `configure` declares. */
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
   readonly configure: (command: Command) => Command<Args, Options>;
   /**
@@ -23,7 +21,6 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly run: (context: Context, input: { args: Args; options: Options }) => Promise<void>;
 }
 
-/** A command is loaded only when it runs or its help is shown. */
 export type Verb = Definition<unknown[], Record<string, unknown>>;
 
 /** Checks the types of a definition, and erases them: the program treats all commands alike. */

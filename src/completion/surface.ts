@@ -5,7 +5,6 @@ import { type Argument, type Flag, isRunnable, type Node, type Tree, type Value 
 export interface Variable {
   readonly name: string;
   readonly meaning: string;
-  /** Flag that overrides the variable. */
   readonly flag?: string;
 }
 

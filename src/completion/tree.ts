@@ -37,7 +37,6 @@ export interface DeclaredCommand {
 
 export interface Notes {
   readonly examples: readonly { readonly line: string; readonly does: string }[];
-  /** Further paragraphs of the help screen. */
   readonly more?: string | undefined;
   /** Documented fields of the command's output, for `--fields`. */
   readonly fields?: readonly string[] | undefined;
@@ -59,7 +58,6 @@ export interface Flag {
   readonly value?: Value;
   /** True if the command refuses to run without the flag. */
   readonly mandatory: boolean;
-  /** The default value as text. */
   readonly standard?: string;
 }
 
@@ -83,7 +81,6 @@ export interface Node {
 
 export interface Tree {
   readonly root: Node;
-  /** Flags of every command, before or after its name. */
   readonly globals: readonly Flag[];
   readonly topics: readonly { readonly text: string; readonly summary: string }[];
 }

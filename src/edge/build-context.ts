@@ -226,7 +226,6 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote
 export interface SecretParts extends Parts {
   readonly profiles: Profiles;
   readonly journal: () => Promise<Journal>;
-  /** integ reaches some secret stores over HTTP. */
   readonly http: OpenHttp;
   readonly escrow: EscrowChoice;
 }

@@ -1,5 +1,5 @@
-// `integ __complete` prints completions from local data. The shell waits for it on every Tab, so it loads only the
-// typed verb and never reports an error, waits or writes.
+// `integ __complete` prints completions from local data. The shell waits for this command on every Tab, so the command
+// loads only the typed verb and never reports an error, waits or writes.
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-// A help screen has a summary, the usage, the options, then examples.
 import type { Argument, Command, Help, Option } from "commander";
 import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
@@ -52,7 +51,6 @@ export function helpScreen(command: Command, helper: Help): string {
   ].join("\n");
 }
 
-/** All descriptions start in the same column. */
 export function sectionsText(sections: readonly Section[], helper: Help): string {
   const columns = helper.helpWidth ?? 80;
   const width = Math.max(...sections.flatMap(({ items }) => items.map(([term]) => term.length)));
@@ -114,7 +112,6 @@ export const rootNotes = {
   ],
 };
 
-/** `columns` is the width of the terminal. */
 export function helpNotes({ examples, more }: Pick<Verb, "examples" | "more">, columns: number): string {
   const width = Math.max(...examples.map(({ line }) => line.length));
   const isNarrow = width > 60 || examples.some(({ does }) => width + does.length + 5 > columns);

@@ -1,4 +1,3 @@
-// The texts of `integ help <topic>` apply to all commands.
 import type { Command, Help } from "commander";
 import { environment, exitCodeList } from "../commands/commands/list.ts";
 import { addSecretOptions } from "../commands/options/secrets.ts";

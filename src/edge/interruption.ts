@@ -19,7 +19,6 @@ export interface Interruption {
    * signal.
    */
   readonly cut: AbortSignal;
-  /** Stops listening for signals. */
   release(): void;
 }
 

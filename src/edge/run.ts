@@ -23,7 +23,6 @@ export interface CommandLine {
 /** Wider lines of help are hard to read. */
 const widestHelp = 100;
 
-/** Returns the exit code. */
 export async function runCommandLine(process: NodeJS.Process, line: CommandLine): Promise<number> {
   const { words, version } = line;
   const format = guessFormat(words, process.env);
@@ -120,7 +119,7 @@ async function promptForArguments(context: Context, { verb, args, options, missi
   return [picked];
 }
 
-/** The exit code of an interrupted command is that of the signal. */
+/** An interrupted command has the exit code of the signal. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isInterrupted = error instanceof Failure && error.kind === "interrupted";
   if (!isInterrupted || !aborted || !(reason instanceof Failure)) return error;
@@ -338,7 +337,6 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
 }
 
-/** Commander's messages are rewritten in integ's style. */
 function sentence(message: string): string {
   const text = message
     .replace(/^required option '(.+)' not specified$/, "$1 is missing")

@@ -3,7 +3,6 @@ import { Failure } from "../errors.ts";
 import type { JsonText, Parts } from "../api/json/json-text.ts";
 import { visibleText } from "./visible-text.ts";
 
-/** `name` is the typed name; `steps` lead to the value. */
 export interface FieldPath {
   readonly name: string;
   readonly steps: readonly string[];
@@ -98,7 +97,6 @@ function objectOf(keys: readonly string[], values: readonly (JsonText | undefine
 export interface KnownField {
   /** Keys of the JSON text, joined by dots. */
   readonly path: string;
-  /** True if the path is one key, even with dots. */
   readonly isKey?: boolean;
 }
 
@@ -134,7 +132,6 @@ export function assertKnown(
   });
 }
 
-/** An error names at most this many fields. */
 const mostNamed = 30;
 
 /** `singular` is the name of a row; undefined if the result is not a list. */

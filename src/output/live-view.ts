@@ -119,9 +119,7 @@ export class LiveLine implements LiveText {
  * rows before the command prints its result. Questions, notes and waits may be shown while the table is drawn.
  */
 export interface LiveTable {
-  /** `state` describes the item's current work in a few words. */
   set(item: string, state: string): void;
-  /** `state` is the item's result. */
   end(item: string, state: string): void;
   /** Ends the table. Safe to repeat. */
   done(): void;

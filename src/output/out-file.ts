@@ -32,7 +32,6 @@ export interface ResumePoint extends ListEnd {
 
 export interface OutFileOptions {
   readonly force: boolean;
-  /** Continues an interrupted run, if there was one. */
   readonly resume: boolean;
   readonly identity: ListIdentity;
   /** integ's own files and folders, which output must not replace. */
@@ -51,7 +50,6 @@ const writtenEveryMs = 1000;
 /** Nothing is created, truncated or overwritten until the first write. */
 export class OutFile implements Sink {
   readonly path: string;
-  /** The resume point of an earlier run. */
   readonly before: ResumePoint | undefined;
   readonly #options: OutFileOptions;
   #fd: number | undefined;
@@ -190,7 +188,6 @@ function existsAsFile(path: string): boolean {
   throw new Failure("usage", `${flags.out}: ${path} is ${what}.`, { hint: "Name a new file." });
 }
 
-/** Runs before rows are requested. */
 function assertFolderWritable(folder: string, path: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);

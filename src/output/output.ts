@@ -31,7 +31,6 @@ export interface PageLine {
   readonly tone?: "green" | "yellow" | "red" | undefined;
   readonly lead?: string;
   readonly text: string;
-  /** Number of columns before the text. */
   readonly margin: number;
   /** True if the text must not be wrapped: it is already laid out, or a command. */
   readonly isWhole?: boolean;
@@ -94,7 +93,7 @@ export interface Output extends Questions {
   newFile(path: string, pieces: AsyncIterable<string>): Promise<void>;
   /**
    * The file is replaced atomically, and other users may read it.
-   * @throws Failure `failed` if it cannot be written; the previous file stays
+   * @throws Failure if it cannot be written; the previous file stays
    */
   replacedFile(path: string, text: string): Promise<void>;
   /** Prints text and a line break, escaped at a terminal. The service's text must first pass through `visibleText`. */
@@ -115,7 +114,6 @@ export interface Output extends Questions {
   progress(label: string): Progress;
   /** Shows the remaining seconds of a wait of `ms` milliseconds. */
   countdown(label: string, ms: number): Progress;
-  /** `title` is a text such as `Recovering`. */
   liveTable(title: string, items: readonly string[]): LiveTable;
   /** Must be the last call, also after a failure: it erases the live text on the terminal. */
   close(): void;
@@ -344,7 +342,6 @@ class LazyList implements ListWriter {
   readonly #options: ListOptions;
   #writer: PageWriter | undefined;
   #receipts = 0;
-  /** True once the requested fields are known to exist. */
   #isChecked: boolean;
 
   constructor(view: ListView, options: ListOptions) {
@@ -443,7 +440,7 @@ function documentedIn({ columns, further = [] }: ListView): readonly Column[] {
   return [...columns, ...further];
 }
 
-/** The elements of an array have the fields, otherwise the value itself. */
+/** The fields belong to the elements of an array, or to the value itself. */
 function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }

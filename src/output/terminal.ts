@@ -58,7 +58,6 @@ export class Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly colour: { readonly stdout: ColourLevel; readonly stderr: ColourLevel };
-  /** The text that is drawn, or will be drawn. */
   live: LiveText | undefined;
   /** True while the last output on a terminal's stdout is an incomplete line, where nothing may be drawn. */
   midLine = false;
@@ -267,7 +266,7 @@ function writeFailure(error: unknown): Error {
   });
 }
 
-/** 0 is no colour, 1 is 16 colours, 2 is 256 colours, 3 is true colour. */
+/** Level 0 has no colour, 1 has 16 colours, 2 has 256 colours, 3 has true colour. */
 export type ColourLevel = 0 | 1 | 2 | 3;
 
 export interface ColourFacts {

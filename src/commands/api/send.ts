@@ -92,7 +92,7 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
   return (await read(context, `${request.method} ${request.path}`, () => service.raw.send(request))).value;
 }
 
-/** Sends the change again only after 429: after any other failure, the service may already have made the change. */
+/** integ cannot know whether an arbitrary change is safe to repeat, so it repeats the change only after 429. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
   await context.secrets.checkMask();
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");

@@ -8,7 +8,6 @@ export interface Diagnosis {
   readonly check: string;
   readonly status: "ok" | "warning" | "problem";
   readonly message: string;
-  /** The next command to run, never `integ doctor` itself. */
   readonly next: NextCommand | null;
   readonly hint: Advice | null;
 }

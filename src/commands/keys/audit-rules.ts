@@ -82,12 +82,11 @@ interface JudgedCase extends KeyAt {
 export interface Caller {
   /** Name for messages, such as `profile prod`. */
   readonly name: string;
-  /** True if integ stores the profile's secret and can replace it. */
   readonly isSecretStored: boolean;
   readonly ownership: (id: string) => Ownership;
 }
 
-/** Shorter times are not exact, so that repeated runs print the same message. */
+/** Less than an hour is not shown exactly, so that repeated runs print the same message. */
 const whole = (ms: number): string => (ms < 3_600_000 ? "less than an hour" : roundedDuration(ms, true));
 const fine: Verdict = { kind: "fine" };
 

@@ -71,7 +71,6 @@ export function readWaivers(text: string, at: { readonly path: string; readonly 
 
 const members = new Set(["rule", "key", "until", "reason"]);
 
-/** Returns a message if the item is not a waiver. */
 function readWaiver(item: unknown, now: number): Waiver | string {
   if (typeof item !== "object" || item === null || Array.isArray(item)) return "it is not an object";
   const { rule, key, until, reason = null } = item as Record<string, unknown>;

@@ -33,7 +33,6 @@ export const findingColumns: readonly Column[] = [
   { path: "remedy", heading: "next step", kind: "command" },
 ];
 
-/** The function returns undefined if there is no key to choose. */
 export function askKey(question: string): (context: Context) => Promise<string | undefined> {
   return async (context) => (await import("./pick-key.ts")).pickKey(context, question);
 }

@@ -14,7 +14,6 @@ export type Ownership = "own" | "maybe" | "other";
 
 export interface OwnKey {
   readonly keyId?: string | undefined;
-  /** Undefined if the list is not available. */
   readonly rows?: Rows | undefined;
   /** Milliseconds since 1970, by the service's clock if known. */
   readonly now: number;
@@ -180,7 +179,6 @@ export async function warnIfLockedOut(
   context.output.warn(`${caller[0]?.toUpperCase()}${caller.slice(1)} used ${id} and is locked out. ${repair}`);
 }
 
-/** Reads the profile again and sends a request with its credential. */
 async function isRefusedNow(context: Context, profile: ActiveProfile): Promise<boolean> {
   const reconnected = context.profiles.named(profile.name).then((named) => context.connect(named, { timeoutMs: 5000 }));
   return reconnected

@@ -143,7 +143,6 @@ export async function askScopes(context: Context, account: string): Promise<stri
   });
 }
 
-/** The function returns undefined if there is no client to choose. */
 export function askClient(
   question: string,
   { withRevoked = false } = {},

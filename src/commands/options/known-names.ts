@@ -10,7 +10,6 @@ import type { ProfileName } from "../../profiles/names.ts";
 
 export interface KnownNames {
   profileNames(): readonly ProfileName[];
-  /** Text of the policy file in the working folder; undefined without such a file. */
   policyText(): string | undefined;
   /** Absolute path of a file, or address of a server. */
   readonly journalPath: string;
@@ -87,7 +86,6 @@ async function itemChoices(text: string | undefined): Promise<Choice[]> {
   return itemNamesIn(text).map(([value, hint]) => ({ value, hint }));
 }
 
-/** The newest entry of a resource describes it. */
 function resourceChoices(entries: readonly Entry[], operations: string): Choice[] {
   const revoked = new Set(entries.map((entry) => (entry.state === "replaced" ? entry.resource_id : revokedBy(entry))));
   const choices = new Map<string, Choice>();
@@ -101,7 +99,6 @@ function resourceChoices(entries: readonly Entry[], operations: string): Choice[
   return [...choices.values()];
 }
 
-/** Returns undefined if there is no entry in these states. */
 export async function askEntry(
   context: Context,
   { question, states }: { readonly question: string; readonly states?: readonly EntryState[] },
@@ -112,7 +109,6 @@ export async function askEntry(
   return choices.length === 0 ? undefined : context.output.pick(question, { choices, flag: "<id>" });
 }
 
-/** The function returns undefined if there is no profile to choose. */
 export function askProfile(
   question: string,
   choicesFrom: (stored: readonly ProfileName[]) => Choice[] = profileChoices,

@@ -14,7 +14,6 @@ import { checkSecretFormat, checkSecretNames, secretFormats } from "../../secret
 import { parseDuration } from "./global.ts";
 import type { Context } from "../../context.ts";
 
-/** `at` is the position of the value among the values of all secret options. */
 interface Typed {
   readonly value: string;
   readonly at: number;

@@ -245,7 +245,6 @@ function isWithdrawn({ state, attempts }: Entry): boolean {
   return state === "refused" && attempts === 0;
 }
 
-/** Returns undefined if another process works on the entry or has finished it. */
 async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { named, options, decision } = work;
   const { context, disk } = options;

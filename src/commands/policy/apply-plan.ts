@@ -7,7 +7,6 @@ import { applyItem, type ApplyOptions, type ItemOutcome } from "./apply-item.ts"
 export interface AppliedItem {
   readonly planned: PlannedItem;
   readonly outcome?: ItemOutcome;
-  /** Reason why a later run must change the item. */
   readonly postponed?: string | undefined;
 }
 

@@ -16,7 +16,6 @@ export interface NamedJournal {
   readonly admitted: ReadonlySet<string>;
   /** The item's newest entry that another process admitted after the plan and did not withdraw. */
   newestElsewhere(): Promise<Entry | undefined>;
-  /** The item's newest entry, of any process. */
   newest(): Promise<Entry | undefined>;
 }
 
@@ -25,9 +24,8 @@ export interface JournalItem {
   readonly entriesAtPlan: ReadonlySet<string>;
   /** An entry that replaces this credential belongs to the item. */
   readonly current: string | undefined;
-  /** Id of the entry to continue. */
   readonly continued: string | undefined;
-  /** True if an entry, found by the item's name or credential, belongs to the item. */
+  /** True if an entry with the item's name or credential really belongs to the item. */
   readonly isWork: (entry: Entry) => boolean;
 }
 

@@ -23,7 +23,6 @@ export class KnownDestinations {
   readonly #machine: string | undefined;
   readonly #byResource = new Map<string, EntryDestination>();
 
-  /** `machine` is the id of this machine's state folder. */
   constructor(machine: string | undefined) {
     this.#machine = machine;
   }

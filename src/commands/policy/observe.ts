@@ -55,7 +55,6 @@ export async function observe(
   return { entries, observed: { ...observed, vanished, elsewhere, untrusted } };
 }
 
-/** These entries determine the states of the policy's items. */
 export function entriesOf({ items }: Policy, works: Observed["works"]): string[] {
   return items.flatMap((item) => works.get(itemKey(item))?.works.map(({ entry }) => entry.id) ?? []);
 }

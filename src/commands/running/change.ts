@@ -88,7 +88,6 @@ function isSandbox(address: string): boolean {
   return address.startsWith("sandbox://");
 }
 
-/** A token exchange proves the client; the token is discarded. */
 async function prove(
   context: Context,
   {

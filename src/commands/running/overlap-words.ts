@@ -35,7 +35,6 @@ export function withDueTime(receipt: string, dueAt: string | undefined): string 
   return dueAt === undefined ? receipt : `${receipt.trimEnd().slice(0, -1)},"due_at":${JSON.stringify(dueAt)}}`;
 }
 
-/** Notes the overlap, and returns the row of the result without the secret. */
 export function rotatedRow(
   { output }: Context,
   { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,

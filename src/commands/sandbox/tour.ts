@@ -26,7 +26,6 @@ export const command = defineVerb({
   },
 });
 
-/** Thrown if the reader declines the next scene. */
 class TourLeft extends Error {}
 
 async function tour(guide: Guide): Promise<void> {

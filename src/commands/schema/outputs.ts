@@ -92,7 +92,6 @@ const planRow = z.looseObject({
 const mergeCounts = { added: count, extended: count, unchanged: count };
 
 interface Output {
-  /** Description of one object. */
   readonly what: string;
   readonly schema: z.ZodType;
   /** Commands that print this object: alone, in a `list` envelope, or as NDJSON lines. */

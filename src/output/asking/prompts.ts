@@ -10,7 +10,6 @@ export interface PromptContext {
   readonly interruption: AbortSignal;
 }
 
-/** All prompts of Clack take these options. */
 export interface Streams {
   readonly input: Terminal["stdin"];
   readonly output: Writable;

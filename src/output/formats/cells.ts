@@ -27,7 +27,6 @@ const idName = /(?:^|[._])ids?$|Ids?$/;
 /** Fields with such names have values from a small set. */
 const wordName = /(?:^|[._])(?:type|kind|state|status|operation|role|object)$|(?:Type|Kind|State|Status|Role)$/;
 
-/** The name of a field determines its default kind. */
 function withKind(column: CellColumn): CellColumn {
   if (column.kind !== undefined) return column;
   if (idName.test(column.path)) return { ...column, kind: "id" };

@@ -17,7 +17,6 @@ const longestNote = 400;
 interface LineStyle {
   /** True if no `'` is added to a text. */
   readonly isExact?: boolean;
-  /** True if invisible characters are escaped. */
   readonly isTerminal?: boolean;
 }
 
@@ -94,7 +93,6 @@ function csvList(view: ListView, target: ListTarget): PageWriter {
   };
 }
 
-/** The key may contain dots. */
 function wholeKey(key: string): CellColumn {
   return { path: key, heading: key, field: { name: key, steps: [key] } };
 }

@@ -21,7 +21,6 @@ export interface Column {
   readonly isHidden?: boolean;
   /** True if a terminal shows the column even if all rows have the same value. */
   readonly isNeeded?: boolean;
-  /** True if the path is one key, even with dots. */
   readonly isKey?: boolean;
   /** The field with the expiry time of a status; after that time, `active` is shown as `expired`. */
   readonly expiry?: string;
@@ -59,7 +58,6 @@ export interface PageWriter {
 }
 
 export interface ListWriter extends Required<PageWriter> {
-  /** `rows` are objects or their JSON texts. */
   whole(rows: readonly (object | string)[]): Promise<void>;
   readonly rowsWritten: number;
 }
@@ -86,7 +84,6 @@ export interface ResourceView {
   readonly omitsEmpty?: boolean;
   /** True if unknown `--fields` are refused. Absent after a change, whose result must be printed. */
   readonly isRead?: boolean;
-  /** As in `ListView`. */
   readonly nowMs?: number;
 }
 

@@ -41,7 +41,6 @@ export const html: Formatter = {
 
 type Shown = Pick<ListView, "columns" | "plural">;
 
-/** The page keeps only the shown fields of each added row. */
 function emptyPage({ columns, plural }: Shown, target: ListTarget) {
   const shown = cellColumns(columns, target.fields);
   const [rows, lifetimes]: [string[], Lifetime[]] = [[], []];

@@ -20,7 +20,6 @@ export type Layout =
       readonly kind: "rows";
       readonly shown: readonly number[];
       readonly widths: readonly number[];
-      /** Columns on separate lines below each row. */
       readonly below: readonly number[];
     }
   | { readonly kind: "blocks" };
@@ -84,7 +83,6 @@ function total(widths: readonly number[]): number {
 export interface Wrapping {
   /** Number of columns; undefined disables wrapping. */
   readonly width?: number | undefined;
-  /** Text before each line. */
   readonly margin?: string;
 }
 

@@ -5,7 +5,6 @@ import type { Formatter } from "./format.ts";
 
 const levels: Readonly<Record<string, string>> = { high: "error", medium: "warning", low: "note" };
 
-/** A description and a remedy for each rule of the audits. */
 const rules: Readonly<Record<string, readonly [finds: string, help: string]>> = {
   expired_active: ["An access key has expired, and the service still shows it as active.", "Revoke it."],
   expiring: ["An access key expires soon.", "Replace it before it expires, with an overlap."],

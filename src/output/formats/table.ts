@@ -75,7 +75,6 @@ class TableList implements PageWriter {
     await this.#target.sink.write(text);
   }
 
-  /** The cells below the row come last. */
   #cells(row: JsonText): string[] {
     const target = this.#target;
     const time = (iso: string): string => (target.hasRelativeTimes ? relativeTime(iso, target.now()) : iso);
@@ -86,7 +85,7 @@ class TableList implements PageWriter {
     );
   }
 
-  /** The remedies of a row. A command stays on one line. */
+  /** A command stays on one line. */
   #steps(cells: readonly string[]): string {
     let text = "";
     for (const [index, { kind }] of this.#below.entries()) {
@@ -101,7 +100,6 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** Sets the layout and returns the heading. */
   async #begin(cells: readonly (readonly string[])[]): Promise<string> {
     const target = this.#target;
     const columns = this.#columns;
