@@ -22,14 +22,14 @@ export interface Settings {
   /** The path can contain the user's name. */
   readonly home: string;
   readonly cwd: string;
-  /** File of the journal, or address of a shared journal. */
+  /** The path is a file, or the address of a shared journal. */
   readonly journalPath: string;
   /** Output must never replace these files and folders of integ. */
   readonly ownPlaces: readonly string[];
   readonly version: string;
   /** The command that starts integ again: the executable, and the script if there is one. */
   readonly self: readonly string[];
-  /** Environment for another integ process, without `INTEG_` variables. */
+  /** Another integ process gets this environment, without `INTEG_` variables. */
   readonly childEnvironment: Readonly<Record<string, string>>;
 }
 
@@ -37,7 +37,7 @@ export interface Profiles {
   active(): Promise<ActiveProfile>;
   /** The profile need not be the active profile: a journal entry can name another. */
   named(name: string, source?: "policy"): Promise<ActiveProfile>;
-  /** Empty if the stored profiles are unreadable. */
+  /** The list is empty if the stored profiles are unreadable. */
   names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
@@ -58,7 +58,7 @@ export interface Secrets
     decrypt(ciphertext: string): Promise<OneTimeSecret>;
   };
   /**
-   * Must run before a command prints a secret.
+   * This check must run before a command prints a secret.
    * @throws Failure `usage` in agent mode, and on GitHub Actions if stderr is discarded, because GitHub reads the mask
    * there
    */
@@ -79,7 +79,7 @@ export interface Context {
   readonly settings: Settings;
   readonly profiles: Profiles;
   /**
-   * Without `profile`, connects as the active profile. `timeoutMs` can only shorten the time limit of an attempt.
+   * Without `profile`, the active profile connects. `timeoutMs` can only shorten the time limit of an attempt.
    * `serviceVersion` is the version of a stored request, which overrides the settings.
    */
   connect(

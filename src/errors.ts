@@ -36,7 +36,7 @@ export interface Problem {
 export interface FailureDetails extends NextStep {
   /** The consequence for the user. */
   readonly meaning?: string;
-  /** Id of the journal entry that the next step recovers. */
+  /** The next step recovers this journal entry. */
   readonly recovers?: string | undefined;
   /** The service's error text is untrusted: only `output/` may print it. */
   readonly problem?: Problem;
@@ -44,7 +44,7 @@ export interface FailureDetails extends NextStep {
   readonly where?: string;
   /** The failed request, if it may have been sent, such as `POST /v1/oauth_clients`. */
   readonly request?: string | undefined;
-  /** Id of the journal entry of the failed change. */
+  /** The failed change has this journal entry. */
   readonly entry?: string;
   /** `Retry-After` of a 429 response. */
   readonly retryAfterSeconds?: number | undefined;

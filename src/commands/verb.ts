@@ -12,7 +12,7 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
   /** All columns of integ's own result. integ refuses other `--fields` before it sends a request. */
   readonly result?: readonly Column[];
-  /** Formats in addition to those of every command. */
+  /** These formats are available in addition to those of every command. */
   readonly formats?: readonly Format[];
   /** True if the command reports missing arguments instead of asking. */
   readonly neverAsks?: true;

@@ -10,7 +10,7 @@ export interface Variable {
 
 export interface ExitCode {
   readonly code: number;
-  /** Null for success. */
+  /** Success has no kind. */
   readonly kind: string | null;
   readonly when: string;
 }

@@ -25,7 +25,7 @@ export type Completion =
     }
   | { readonly kind: "files" }
   | { readonly kind: "live"; readonly names: LiveNames }
-  /** Fields of the command, separated by commas. */
+  /** The value is a list of the command's fields, separated by commas. */
   | { readonly kind: "fields" }
   | { readonly kind: "nothing" };
 

@@ -156,7 +156,7 @@ interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly settings: Settings;
-  /** Aborted when an interrupted command must stop waiting. */
+  /** The signal is aborted when an interrupted command must stop waiting. */
   readonly cut: AbortSignal;
   readonly printNote: (text: string) => void;
 }

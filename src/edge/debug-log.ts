@@ -5,7 +5,7 @@ export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
   /** A request and its outcome have the same number. */
   readonly id: number;
-  /** Number of the attempt at the same request, from 1. */
+  /** The first attempt at a request has number 1. */
   readonly attempt: number;
   readonly method: string;
   /** Values of query parameters with secret-like names are masked. */

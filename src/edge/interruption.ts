@@ -15,8 +15,8 @@ const longestTimerMs = 2 ** 31 - 1;
 export interface Interruption {
   readonly clock: Clock;
   /**
-   * Aborted at the first signal if no response to a change is needed, otherwise after the grace period or at a second
-   * signal.
+   * An abort closes connections: at the first process signal if no response to a change is needed, otherwise after the
+   * grace period or at a second process signal.
    */
   readonly cut: AbortSignal;
   release(): void;

@@ -40,7 +40,7 @@ export interface ConnectionParts {
   readonly cut: AbortSignal;
   readonly clock: Clock;
   readonly sandbox: EmbeddedSandbox;
-  /** Receives the output of `--debug`. */
+  /** The terminal receives the output of `--debug`. */
   readonly debug: Terminal | undefined;
   /** integ sends a change only while it holds the journal's leases: otherwise another process may work on the entry. */
   readonly leases: TransportOptions["leases"];
@@ -176,7 +176,7 @@ interface JournalSources {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly cut: AbortSignal;
-  /** Receives the key command's standard error. */
+  /** The terminal receives the key command's standard error. */
   readonly terminal: Pick<Terminal, "writeErr">;
 }
 
@@ -299,7 +299,7 @@ export class EscrowChoice {
   };
 
   /**
-   * Runs before anything is sent.
+   * This check runs before anything is sent.
    * @throws Failure `usage` for an invalid recipient, or if the journal is a file, which only its own machine reads
    */
   async check(typed: readonly string[] | undefined): Promise<void> {

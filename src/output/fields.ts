@@ -170,7 +170,7 @@ export class ChosenFields {
     return projected(row, this.#fields);
   }
 
-  /** Must be called only if fields were requested. */
+  /** This method must be called only if fields were requested. */
   valuesOf(row: JsonText): readonly (JsonText | undefined)[] {
     const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields ?? []);
     this.#rows += 1;

@@ -127,7 +127,7 @@ export interface LiveTable {
 
 /** The text is not `waiting`, which is the state of a rotation in its overlap. */
 const notStarted = "not started";
-/** Number of lines of the screen that the table leaves free. */
+/** The table leaves this many lines of the screen free. */
 const linesKept = 6;
 const mostRows = 20;
 

@@ -63,7 +63,7 @@ export interface OutputOptions extends QuestionOptions {
 
 export interface Output extends Questions {
   readonly format: Format;
-  /** Undefined if the format comes from the environment or the default. */
+  /** A format from the environment or the default is not a typed format. */
   readonly typedFormat?: Format;
   /** Value of `--fields`, split at commas. */
   readonly fields?: readonly string[];
@@ -115,7 +115,7 @@ export interface Output extends Questions {
   /** Shows the remaining seconds of a wait of `ms` milliseconds. */
   countdown(label: string, ms: number): Progress;
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** Must be the last call, also after a failure: it erases the live text on the terminal. */
+  /** This must be the last call, also after a failure: it erases the live text on the terminal. */
   close(): void;
 }
 
@@ -329,7 +329,7 @@ interface ListOptions {
   readonly target: ListTarget;
   /** True for a read: nothing is printed if a field of `--fields` is unknown. */
   readonly isRead?: boolean;
-  /** Absent for a file, because the command reports the file's size. */
+  /** A file needs no report of an empty list, because the command reports the file's size. */
   readonly reportEmpty?: (text: string) => void;
 }
 

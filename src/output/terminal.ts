@@ -22,7 +22,7 @@ export type OutputStream = Writable & {
 };
 
 export interface TerminalFacts {
-  /** May be a getter, which is called on first use. */
+  /** The property may be a getter, which is called on first use. */
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
@@ -40,7 +40,7 @@ export class BrokenPipe extends Error {
   }
 }
 
-/** Text on the terminal's last line, which must be erased before other output. */
+/** The text on the terminal's last line must be erased before other output. */
 export interface LiveText {
   /** Erases the text, which may be drawn again. */
   clear(): void;
@@ -68,7 +68,7 @@ export class Terminal {
   /** True if the next output starts the pager. */
   #isPaged = false;
   #pager: Pager | undefined;
-  /** Receives the output of stderr while the pager has the screen. */
+  /** Output of stderr waits here while the pager has the screen. */
   #delayed = "";
   /** The pager's input, up to a limit; it is printed if the pager fails. */
   #paged = "";

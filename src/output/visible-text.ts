@@ -37,7 +37,7 @@ export function roughWidth(text: string): number {
   return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
 }
 
-/** As `visibleText`, but keeps line breaks. */
+/** Line breaks are kept; otherwise, the escapes are those of `visibleText`. */
 export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);
 }

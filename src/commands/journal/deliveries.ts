@@ -9,7 +9,7 @@ interface DeliveryRow {
   readonly address: string;
   readonly state: DestinationProgress["state"];
   readonly proof: string | null;
-  /** Time of the delivery or of its failure, ISO 8601 in UTC; null if neither is recorded. */
+  /** The time of the delivery or of its failure, ISO 8601 in UTC, is null if neither is recorded. */
   readonly at: string | null;
 }
 

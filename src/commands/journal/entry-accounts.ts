@@ -17,9 +17,9 @@ export class EntryAccounts {
   readonly #typed: SecretOptions;
   readonly #shared = new Map<string, SharedAccount>();
   readonly #byEntry = new Map<string, SharedAccount>();
-  /** Ids of the entries that the service refused with a shared account. */
+  /** The service refused these entries with a shared account. */
   readonly #withOwnAccount = new Set<string>();
-  /** Names of the accounts that the service refused with a new token too. */
+  /** The service refused these accounts with a new token, too. */
   readonly #refused = new Set<string>();
 
   /** `find` must return a new account without a token. */

@@ -49,7 +49,7 @@ export interface Unjudged {
 export interface JudgedKey {
   readonly findings: readonly Finding[];
   readonly unjudged: readonly Unjudged[];
-  /** False if the key's status is not documented. */
+  /** The value is false if the key's status is not documented. */
   readonly isJudged: boolean;
 }
 
@@ -80,7 +80,7 @@ interface JudgedCase extends KeyAt {
 
 /** The caller is the profile that runs the audit. A remedy must not lock it out. */
 export interface Caller {
-  /** Name for messages, such as `profile prod`. */
+  /** Messages show this name, such as `profile prod`. */
   readonly name: string;
   readonly isSecretStored: boolean;
   readonly ownership: (id: string) => Ownership;

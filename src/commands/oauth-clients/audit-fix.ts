@@ -23,7 +23,7 @@ const waitMs = 60_000;
 interface Fix {
   readonly finding: ClientFinding;
   readonly id: string;
-  /** Undefined for a revocation. */
+  /** A revocation has no destination. */
   readonly destination?: Destination;
 }
 

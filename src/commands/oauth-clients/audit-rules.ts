@@ -4,11 +4,11 @@ import { baseNameOf, freeName } from "../../policy/works.ts";
 
 export interface ClientFinding {
   readonly object: "finding";
-  /** `<rule>:<client id>`, or `slots:<service account id>`. */
+  /** The id is `<rule>:<client id>`, or `slots:<service account id>`. */
   readonly id: string;
   readonly rule: "unusable" | "too_old" | "undeclared" | "slots";
   readonly severity: "high" | "medium" | "low";
-  /** Null for a finding about a service account. */
+  /** A finding about a service account has null. */
   readonly client_id: string | null;
   readonly service_account_id: string | null;
   readonly message: string;
@@ -18,9 +18,9 @@ export interface ClientFinding {
 export interface ClientAuditLimits {
   readonly maxAgeMs: number;
   readonly nowMs: number;
-  /** Ids of the clients that belong to a policy item in the journal. */
+  /** These clients belong to a policy item in the journal. */
   readonly declared: ReadonlySet<string>;
-  /** Names of policy items. The audit adds the names that it suggests, so that it suggests no name twice. */
+  /** Policy items have these names. The audit adds the names that it suggests, so that it suggests no name twice. */
   readonly names: Set<string>;
 }
 

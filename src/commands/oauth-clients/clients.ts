@@ -27,7 +27,7 @@ export interface KnownClient {
   readonly service_account_id: string;
   readonly scopes: readonly string[];
   readonly client_id: string | null;
-  /** Last status in the journal: `active`, `pending` or `revoked`. */
+  /** The last status in the journal is `active`, `pending` or `revoked`. */
   readonly status: string;
   readonly created_at: string;
 }
@@ -51,7 +51,7 @@ function isCreationAt({ operation, base_url }: Entry, baseUrl: string): boolean 
 export class KnownClients {
   readonly #baseUrl: string;
   readonly #revoked = new Set<string>();
-  /** Ids of the entries whose client integ revoked to create a replacement. */
+  /** integ revoked the clients of these entries to create replacements. */
   readonly #replaced = new Set<string | null>();
   readonly #clients = new Map<string, KnownClient>();
 

@@ -30,7 +30,7 @@ export interface GlobalOptions {
 export interface GlobalChoice {
   readonly profile?: string;
   readonly format: Format;
-  /** Undefined if the format comes from the environment or the default. */
+  /** A format from the environment or the default is not a typed format. */
   readonly typedFormat?: Format;
   readonly fields?: readonly string[];
   readonly serviceVersion?: string;

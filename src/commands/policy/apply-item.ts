@@ -32,9 +32,9 @@ export interface ApplyOptions {
   readonly bench: Workbench;
   readonly disk: DiskHealth;
   readonly scope: WorkScope;
-  /** Ids of the journal's entries when the plan was made. */
+  /** The journal had these entries when the plan was made. */
   readonly entriesAtPlan: ReadonlySet<string>;
-  /** Time to wait for a pending client. */
+  /** integ waits this long for a pending client. */
   readonly waitMs: number;
 }
 

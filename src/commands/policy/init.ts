@@ -164,10 +164,10 @@ function destinationText({ destinations, used, folder }: JournalFacts, id: strin
 interface JournalFacts {
   readonly clients: KnownClients;
   readonly destinations: KnownDestinations;
-  /** Id of the other policy to which a client or key belongs, by the credential's id. */
+  /** The map has the id of the other policy to which a client or key belongs, by the credential's id. */
   readonly others: ReadonlyMap<string, string>;
   readonly folder: string;
-  /** Destinations of earlier items, as JSON texts. */
+  /** Earlier items have these destinations, as JSON texts. */
   readonly used: Set<string>;
 }
 

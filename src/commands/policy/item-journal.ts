@@ -12,7 +12,7 @@ import { isLocal } from "../../secrets/destination.ts";
 
 export interface NamedJournal {
   readonly journal: Journal;
-  /** Ids of the entries that this process admitted for the item, without steps of other entries. */
+  /** This process admitted these entries for the item; steps of other entries are not included. */
   readonly admitted: ReadonlySet<string>;
   /** The item's newest entry that another process admitted after the plan and did not withdraw. */
   newestElsewhere(): Promise<Entry | undefined>;
@@ -109,7 +109,7 @@ interface RivalSearch {
 
 type WithDestination = Pick<Entry, "operation" | "request_text"> & Partial<Pick<Entry, "destination">>;
 
-/** Time to wait for another process to withdraw its entry or record a step. */
+/** A process waits this long for another process to withdraw its entry or record a step. */
 const rivalLimitMs = 10_000;
 const rivalPauseMs = 50;
 

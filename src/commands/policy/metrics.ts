@@ -11,7 +11,7 @@ export interface StatusFacts {
   readonly keys: readonly AccessKey[];
   readonly areKeysRead: boolean;
   readonly unfinished: readonly Entry[];
-  /** Number of clients by service account. */
+  /** The map has the number of clients of each service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly actions: readonly string[];
   /** Time when the policy's last change finished, ISO 8601. */

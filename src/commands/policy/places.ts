@@ -7,8 +7,8 @@ import { type Delivered, placeIn } from "../../policy/holders.ts";
 import { isLocal } from "../../secrets/destination.ts";
 
 /**
- * False for a destination on another machine, and for a delivered file that no longer exists. `machine` is the id of
- * this machine's state folder.
+ * A destination on another machine is not here, and neither is a delivered file that no longer exists. `machine` is the
+ * id of this machine's state folder.
  */
 export function isHere({ state }: Pick<Entry, "state">, at: SingleDestination, machine: string | undefined): boolean {
   if (!isLocal(at)) return true;

@@ -7,7 +7,7 @@ import { nounOf } from "./adoption.ts";
 export interface PlanPage {
   readonly plan: Plan;
   readonly file: string;
-  /** Profile and region, such as `prod (eu)`. */
+  /** The text names the profile and the region, such as `prod (eu)`. */
   readonly as: string;
   /** Number of columns of the terminal; undefined means no limit. */
   readonly width: number | undefined;

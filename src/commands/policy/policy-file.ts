@@ -19,7 +19,7 @@ export function fileWords(file: string): readonly string[] {
 
 export interface LoadedPolicy {
   readonly policy: Policy;
-  /** The path as typed. */
+  /** The path is as typed. */
   readonly file: string;
 }
 

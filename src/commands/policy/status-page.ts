@@ -19,7 +19,7 @@ export interface StatusItem {
 export interface LiveCredential {
   readonly id: string;
   readonly name?: string | undefined;
-  /** ISO 8601; undefined if unknown. */
+  /** The time is ISO 8601, or undefined if it is unknown. */
   readonly createdAt?: string | undefined;
   /** Null if the credential was never used; undefined if the API does not show the time. */
   readonly lastUsedAt?: string | null | undefined;
@@ -33,7 +33,7 @@ export interface Status {
   /** Reason why the profile cannot list access keys. */
   readonly unread?: string | undefined;
   readonly credentials: readonly LiveCredential[];
-  /** Number of clients by service account. */
+  /** The map has the number of clients of each service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly nowMs: number;
   /** The page marks credentials that expire within this time. */

@@ -387,7 +387,7 @@ async function policyStatus(
   readonly clients: readonly LiveCredential[];
   /** The policy replaces or revokes these credentials, so their expiry needs no other row. */
   readonly covered: readonly (string | undefined)[];
-  /** Id of each item's unfinished entry, whose row replaces the item's row. */
+  /** The map has the id of each item's unfinished entry, whose row replaces the item's row. */
   readonly entryByItem: ReadonlyMap<string, string | undefined>;
 }> {
   const { observed } = await observe(context, { policy, account });
@@ -424,7 +424,7 @@ async function knownClients(
   return { slots: clientCounts(known, unresolved), clients: known };
 }
 
-/** Number of clients by service account. */
+/** The map has the number of clients of each service account. */
 type Slots = ReadonlyMap<string, number>;
 
 function clientCounts(clients: readonly { readonly serviceAccount?: string | undefined }[], unresolved: Slots): Slots {

@@ -264,7 +264,7 @@ export class DeferredPrintErrors {
   }
 
   /**
-   * Must be called after the change.
+   * This method must be called after the change.
    * @throws the last error of `print`, if any
    */
   throwError(): void {
@@ -289,8 +289,8 @@ export function reportDelivered({ output }: Pick<Context, "output">, { record }:
 }
 
 /**
- * As `deliveryWords`, for a secret that an earlier command may have delivered: its file may be changed or missing since
- * then. `isNew` is true for a destination of this command.
+ * An earlier command may have delivered the secret, so its file may be changed or missing since then. `isNew` is true
+ * for a destination of this command.
  */
 export async function checkedDeliveryWords(
   { secrets }: Pick<Context, "secrets">,

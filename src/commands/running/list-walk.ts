@@ -14,7 +14,7 @@ import { JsonText } from "../../api/json/json-text.ts";
 import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 
-/** Reads one page in one attempt, without retries. */
+/** The function reads one page in one attempt, without retries. */
 export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {
@@ -138,7 +138,7 @@ class Overlaps {
   #last: string | undefined;
   #pages = 0;
 
-  /** Must be called before the rows are printed: printing may overwrite the bytes between them. */
+  /** This method must be called before the rows are printed: printing may overwrite the bytes between them. */
   add(rows: RowPage): void {
     const end = rows.at(-1);
     if (end === undefined) return;

@@ -9,7 +9,7 @@ interface Changes {
   readonly ids: readonly string[];
   readonly view: ResourceView;
   readonly change: (id: string) => Promise<string>;
-  /** Words for a change in progress and for a finished change, such as `revoking` and `revoked`. */
+  /** The words describe a change in progress and a finished change, such as `revoking` and `revoked`. */
   readonly states: readonly [doing: string, done: string];
   /** The next step if the destination of a secret has other content. */
   readonly ifOccupied?: (id: string) => NextStep;

@@ -5,7 +5,7 @@ import type { PlainList } from "./plain.ts";
 
 export interface Choice {
   readonly value: string;
-  /** Text beside the value, which distinguishes it from the other values. */
+  /** The text beside the value distinguishes it from the other values. */
   readonly hint?: string;
 }
 

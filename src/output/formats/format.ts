@@ -32,7 +32,7 @@ export interface ListView {
   readonly further?: readonly Column[];
   /** True if the first page has all rows: a terminal then omits columns with the same value in each row. */
   readonly isWhole?: boolean;
-  /** Name of a row, such as `entity`. */
+  /** A row has this name, such as `entity`. */
   readonly singular: string;
   readonly plural: string;
   /** Message for an empty list; by default a text such as `No entities.` */
@@ -49,9 +49,9 @@ export interface ListEnd {
 
 /** A writer does not use the bytes of a page after the page's promise resolves. */
 export interface PageWriter {
-  /** May overwrite the bytes between the rows. */
+  /** The writer may overwrite the bytes between the rows. */
   page(page: RowPage): Promise<void>;
-  /** Must be called once, at the end. */
+  /** This method must be called once, at the end. */
   end(state: ListEnd): Promise<void>;
   /** Ends a failed list: printed rows are complete, and a JSON document stays unclosed. */
   abandon?(): Promise<void>;
@@ -66,8 +66,8 @@ export interface ListWriter extends Required<PageWriter> {
 export interface Report {
   readonly list: ListWriter;
   /**
-   * Must be called before the list's first page. Formats of one document put receipts under `receipts`. `text` is the
-   * API's JSON object, unchanged.
+   * This method must be called before the list's first page. Formats of one document put receipts under `receipts`.
+   * `text` is the API's JSON object, unchanged.
    */
   receipt(text: string, view: ResourceView): Promise<void>;
 }
@@ -103,9 +103,9 @@ export interface ListTarget {
   readonly version: string;
   /** Requested fields in order; by default all fields. */
   readonly fields?: readonly FieldPath[];
-  /** Number of rows that an earlier run wrote to the same file, after which the list continues. */
+  /** An earlier run wrote this number of rows to the same file; the list continues after them. */
   readonly rowsBefore?: number;
-  /** Number of receipts before the list in the same document. */
+  /** The same document has this number of receipts before the list. */
   readonly receiptsBefore?: number;
   readonly note: (text: string) => void;
   readonly reportMissing: (what: string) => void;

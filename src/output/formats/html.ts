@@ -102,7 +102,7 @@ interface Lifetime {
   readonly name: string;
   readonly status: string;
   readonly from: number;
-  /** NaN without an expiry. */
+  /** The value is NaN without an expiry. */
   readonly until: number;
 }
 

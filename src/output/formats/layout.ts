@@ -1,7 +1,7 @@
 // Fits tables and texts to a terminal. Values that users copy stay whole.
 import { roughWidth } from "../visible-text.ts";
 
-/** Number of spaces between two table columns. */
+/** This many spaces separate two table columns. */
 export const gap = 2;
 
 export interface WidthRange {
