@@ -78,7 +78,10 @@ function assertFormat({ verb, name }: Typed, format: Format): void {
   throw new Failure("usage", `integ ${name} has no format ${format}.`, { hint });
 }
 
-/** Rejects unknown `--fields` of a change or of integ's own rows. Fields of the service's rows are checked at the first row. */
+/**
+ * Rejects unknown `--fields` of a change or of integ's own rows. Fields of the service's rows are checked at the first
+ * row.
+ */
 function assertFields({ verb: { result } }: Typed, fields: readonly string[] | undefined): void {
   if (result === undefined || fields === undefined) return;
   const others = ["object", "due_at"].map((path) => ({ path }));

@@ -49,7 +49,7 @@ export interface Screen {
 }
 
 const day = 86_400_000;
-/** A section shows at most this many items; a last line counts the others. */
+/** The page shows at most these numbers of items in a section and of credentials; a last line counts the others. */
 const maximum = { items: 10, credentials: 30 };
 const scales = ["now ······ 30 ······ 60 ······ 90 days", "now ·· 30 ·· 60 ·· 90"];
 const tones = { "✗": "red", "!": "yellow", "·": undefined } as const;

@@ -18,7 +18,7 @@ import {
 } from "./layout.ts";
 import type { Formatter, ListTarget, ListView, PageWriter, ResourceView, ShownResource } from "./format.ts";
 
-/** Tables and resources are fitted to a terminal, and uncut in a pipe. */
+/** Lists are fitted to a terminal and uncut in a pipe; resources are never cut. */
 export const table: Formatter = { resource: tableResource, list: (view, target) => new TableList(view, target) };
 
 /** Most tables contain only ASCII and do not need this module. */
