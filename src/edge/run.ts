@@ -65,7 +65,6 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   }
 }
 
-/** Only some commands support these formats. */
 const formatOfFew: Readonly<Partial<Record<Format, Advice>>> = {
   sarif: "Use sarif with integ keys audit or integ oauth-clients audit.",
   html: "Use html with integ report.",

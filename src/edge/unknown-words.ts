@@ -5,7 +5,6 @@ import { nounsWith } from "../program.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 import { shell, similarName } from "../next-step.ts";
 
-/** Other programs use these first words. */
 const familiarWords: Readonly<Record<string, FailureDetails>> = {
   auth: {
     meaning: "A profile has the region, the address and the credential.",

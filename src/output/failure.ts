@@ -16,7 +16,6 @@ export interface FailureStyle {
   readonly width?: number | undefined;
 }
 
-/** Longer texts of a failure are shortened. */
 const longestText = 2000;
 
 /**

@@ -85,7 +85,6 @@ export interface Output extends Questions {
    * warning. `rows` are JSON objects.
    */
   summary(title: string, view: ListView, rows: readonly string[]): Promise<void>;
-  /** Starts a list that follows receipts. */
   report(view: ListView): Report;
   /** Opens a list's file without writing. @throws Failure `usage` if the file exists or belongs to another list */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
@@ -131,7 +130,6 @@ const formatters: Readonly<Record<Format, () => Promise<Formatter>>> = {
   openmetrics: async () => (await import("./formats/openmetrics.ts")).openmetrics,
 };
 
-/** The module of the questions is loaded on first use. */
 function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const { terminal, noInput, yes } = options;
   const { CI } = terminal.env;

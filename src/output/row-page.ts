@@ -34,7 +34,6 @@ export class UniqueRows {
   readonly #seen = new Set<unknown>();
   #before: Parts | undefined;
 
-  /** Rows without an id are kept. */
   of(page: RowPage): RowPage {
     return page.filter((row) => {
       const id = (this.#before = row.parts(this.#before)).get("id");

@@ -193,7 +193,6 @@ export class Terminal {
       this.writeErr(`Note: The pager "${visibleText(command)}" is not installed: the output is printed without it.\n`);
   }
 
-  /** Waits until the user has left the pager, then prints the delayed output of stderr. */
   async leavePager(): Promise<void> {
     const pager = this.#pager;
     if (pager === undefined) return;

@@ -90,7 +90,6 @@ export function isAscii(text: string): boolean {
   return plain.test(text);
 }
 
-/** ASCII text has one column per character. */
 export const asciiWidth: DisplayWidth = {
   of: (text) => text.length,
   fit: (text, columns) => (text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`),

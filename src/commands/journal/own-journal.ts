@@ -3,7 +3,6 @@ import type { Context } from "../../context.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 
-/** Returns undefined if the journal file of this machine has no entries, or if a finished move took them elsewhere. */
 export async function ownJournal(context: Context): Promise<Journal | undefined> {
   const journal = await context.journalAt(join(context.settings.stateDir, "journal.ndjson"));
   if ((await journal.count()) === 0 || (await journal.condition()).moved?.isUnfinished === false) return undefined;

@@ -1,4 +1,3 @@
-// A waiver accepts a finding of `keys audit` until a date.
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";

@@ -1,4 +1,3 @@
-// `integ keys rotate` uses the API's rotation in place or, with `--by-replacement`, creates a new key.
 import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { askKey, accessKeyView, deliveredKeyView } from "./keys.ts";

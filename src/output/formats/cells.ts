@@ -21,7 +21,6 @@ export interface CellColumn extends Column {
   readonly field: FieldPath;
 }
 
-/** Ids in the API and the journal have such names. */
 const idName = /(?:^|[._])ids?$|Ids?$/;
 
 /** Fields with such names have values from a small set. */
