@@ -40,6 +40,8 @@ export class Promises {
   /** Maps a process to the entry of its last response, and the time before which the process may not repeat the request. */
   readonly #ownNotBefore = new Map<Process, { readonly entry: Entry; readonly until: number }>();
   readonly #unrecorded = new Set<string>();
+  /** Rotations whose old credential a process started to revoke although their overlap was not over. */
+  readonly #endedOverlaps = new Set<string>();
   /** Entries that the journal recorded as partly delivered, or whose secret a person claimed. */
   readonly #partlyDelivered = new Set<string>();
   /** Maps a process to the work (`workOf`) for which the process sent a change. */
@@ -139,6 +141,7 @@ export class Promises {
   recorded(process: Process, around: Surroundings, before: Entry, after: Entry): void {
     const { broken } = this;
     if (this.#ownNotBefore.get(process)?.entry.id === after.id) this.shareWait(process);
+    if (after.detail.revoking === true && this.endsOverlap.has(process)) this.#endedOverlaps.add(after.id);
     // integ trusts a service that reports "pending" for a finished creation.
     if (finished.has(before.state) && !isSettled(after.state) && after.state !== "pending")
       broken.push(`${after.id} was ${before.state}, and is ${after.state} again`);
@@ -365,7 +368,10 @@ export class Promises {
     const wrong = (what: string): void => void this.broken.push(`${id} was revoked for ${entry} ${what}`);
     if (detail.keep_old === true) wrong("although it was to be kept");
     const children = this.#world.entries().filter(({ parent }) => parent === entry);
-    const made = children.flatMap((child) => this.#madeBy(child)).filter(({ status }) => status === "active");
+    const followers = this.#followersOf(children);
+    const made = [...children, ...followers]
+      .flatMap((child) => this.#madeBy(child))
+      .filter(({ status }) => status === "active");
     const delivered = made.filter(
       ({ secret }) => this.#isDelivered(secret) || this.#world.reliance?.couldNotSee(process, machine, secret),
     );
@@ -380,8 +386,19 @@ export class Promises {
     if (!isAgreed && !delivered.some(({ secret }) => this.#world.proven.has(secret)))
       wrong("before the new one was shown to work");
     const until = Date.parse(detail.overlap_until ?? "");
-    if (!this.#world.isSkewed && !this.endsOverlap.has(process) && this.#world.now < until)
+    if (!this.#world.isSkewed && !this.#endedOverlaps.has(rotation.id) && this.#world.now < until)
       wrong(`${until - this.#world.now} ms before the end of the overlap`);
+  }
+
+  /** The creations of later rotations that replaced these clients or keys. */
+  #followersOf(creations: readonly Entry[]): Entry[] {
+    const olds = new Set(creations.map(({ resource_id }) => resource_id));
+    const rotations = this.#world
+      .entries()
+      .filter(({ state, detail }) => state === "done" && olds.has(detail.old_client ?? detail.old_key ?? ""))
+      .map(({ id }) => id);
+    const next = this.#world.entries().filter(({ parent }) => rotations.includes(parent ?? ""));
+    return next.length === 0 ? [] : [...next, ...this.#followersOf(next)];
   }
 
   #find(id: string | undefined): Entry | undefined {
