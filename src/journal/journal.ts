@@ -368,14 +368,14 @@ export class StoredJournal {
     ]);
   }
 
-  /** Ids of the entries with a record without a valid HMAC; all of them if this machine has no key. */
+  /** Ids of the entries that were edited, or have a record without a valid HMAC; all of them if this machine has no key. */
   async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { keys } = this.#parts;
     const found = new Set<string>();
     if (ids.length === 0) return found;
     return this.#reading(async () => {
-      for await (const { id, records } of this.#store.records(ids))
-        if (!records.every((record) => keys.judge(record) === "valid")) found.add(id);
+      for await (const { id, records, mismatch } of this.#store.records(ids))
+        if (mismatch !== undefined || !records.every((record) => keys.judge(record) === "valid")) found.add(id);
       return found;
     });
   }

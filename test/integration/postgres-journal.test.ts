@@ -170,6 +170,29 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     expect(await open().verify()).toEqual([]);
   });
 
+  test("an edited row permits nothing and is not signed, until a person trusts its records again", async () => {
+    const schema = `forged_${process.pid}`;
+    const open = await storeIn(schema);
+    const { lease } = await open().admit(intent());
+    await lease.release();
+    const { id, request_text } = lease.entry;
+    const client = await ownClient();
+    await client.query(`UPDATE ${schema}.integ_entries SET content = replace(content, 'sa_1', 'sa_2')`);
+    await client.end();
+    expect((await open().find(id)).request_text).not.toBe(request_text);
+    expect([...(await open().untrusted([id]))]).toEqual([id]);
+    const edited = await open().lease(id);
+    expect(await edited.isTrusted()).toBe(false);
+    await expect(edited.record({ state: "done" })).rejects.toThrow("is not as this process left it");
+    await edited.release();
+    await open().trust(id);
+    const trusted = await open().lease(id);
+    expect([await trusted.isTrusted(), trusted.entry.request_text]).toEqual([true, request_text]);
+    await trusted.record({ state: "done" });
+    await trusted.release();
+    expect(await open().verify()).toEqual([]);
+  });
+
   test.each(["DELETE FROM", "UPDATE"])("a holder reports that another program changed its entry: %s", async (verb) => {
     const schema = `restored_${process.pid}_${verb.length}`;
     const { lease } = await (await storeIn(schema))().admit(intent());

@@ -78,6 +78,10 @@ export const withRecord = ({ records }: Tables, first: number): string =>
 
 export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [entry.sequence, content, mac];
 
+/** Nobody edited the row since its newest record: the next record would sign the edit. */
+const isRecorded = ({ records }: Tables): string =>
+  `EXISTS (SELECT FROM ${records} AS newest WHERE newest.entry = integ_entries.id AND newest.n = integ_entries.n AND newest.content = integ_entries.content)`;
+
 /** Checks whether a record was written although the response was lost. */
 export const findWrittenRecord =
   ({ records }: Tables, { entry: { id, sequence }, content }: NewRecord) =>
@@ -137,7 +141,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
         text: `WITH ${durably}, entry AS (
                  UPDATE ${tables.entries} AS integ_entries SET ${rowChanges}, lease_until = ${fromNow("$4")}
                  FROM durably, json_populate_record(NULL::${tables.entries}, $5::json) AS excluded
-                 WHERE integ_entries.id = $1 AND integ_entries.epoch = $2 AND integ_entries.n = $3
+                 WHERE integ_entries.id = $1 AND integ_entries.epoch = $2 AND integ_entries.n = $3 AND ${isRecorded(tables)}
                  RETURNING integ_entries.id, integ_entries.epoch)
                ${withRecord(tables, 6)}`,
         values: [id, epoch, n, leaseMs, JSON.stringify(rowOf(record, [record])), ...recordValues(record)],

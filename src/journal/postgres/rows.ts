@@ -47,6 +47,8 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
   return rows.flatMap(({ content }) => entryIn(String(content)) ?? []);
 }
 
+export const edited = "it differs from its newest record: it was edited";
+
 /** Describes how a row contradicts its entry's records: searches would miss the entry. */
 export function rowMismatch(
   row: Row | undefined,
@@ -54,7 +56,7 @@ export function rowMismatch(
   contents: readonly string[],
 ): string | undefined {
   if (row === undefined) return "its row was removed, and its records are still there";
-  if (row.content !== contents.at(-1)) return "it differs from its newest record: it was edited";
+  if (row.content !== contents.at(-1)) return edited;
   const entries = contents.map((content) => entryIn(content));
   const newest = entries.at(-1);
   if (newest === undefined) return undefined;

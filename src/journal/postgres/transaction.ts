@@ -1,9 +1,9 @@
 // A change of many entries in a team's journal: one transaction with a lock on the table.
 import type { Entry, Moved } from "../entry.ts";
-import type { EntryRecords, Signed } from "../record.ts";
+import { entryIn, type EntryRecords, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { endLease } from "./lease.ts";
-import { rowChanges, entriesIn, rowOf } from "./rows.ts";
+import { edited, entriesIn, rowChanges, rowOf } from "./rows.ts";
 import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
@@ -24,18 +24,21 @@ export async function markIn(query: Query, { meta }: Tables): Promise<Moved | un
 
 /** @param rows one per record, in the order of entries and steps */
 export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numbers: readonly number[] })[] {
-  const found: { id: string; records: Signed[]; numbers: number[] }[] = [];
-  for (const { entry, n, content, mac } of rows) {
+  const found: { id: string; records: Signed[]; numbers: number[]; mismatch?: string | undefined }[] = [];
+  for (const { entry, n, content, mac, is_newest: isNewest } of rows) {
     if (found.at(-1)?.id !== entry) found.push({ id: String(entry), records: [], numbers: [] });
-    found.at(-1)!.records.push({ content: String(content), mac: String(mac) });
-    found.at(-1)!.numbers.push(Number(n));
+    const last = found.at(-1)!;
+    last.records.push({ content: String(content), mac: String(mac) });
+    last.numbers.push(Number(n));
+    last.mismatch = isNewest === true ? undefined : edited;
   }
   return found;
 }
 
 /** The query for `recordsIn`. */
-export const recordsText = ({ records }: Tables): string =>
-  `SELECT entry, n, content, mac FROM ${records} WHERE entry = ANY($1) ORDER BY entry, n`;
+export const recordsText = ({ records, entries }: Tables): string =>
+  `SELECT entry, record.n, record.content, mac, record.content = row.content AS is_newest
+   FROM ${records} AS record LEFT JOIN ${entries} AS row ON row.id = entry WHERE entry = ANY($1) ORDER BY entry, n`;
 
 export class TableTransaction implements Transaction {
   readonly moved: Moved | undefined;
@@ -95,6 +98,15 @@ export class TableTransaction implements Transaction {
       `UPDATE ${this.#tables.records} AS there SET mac = come.mac
        FROM unnest($2::text[], $3::text[]) AS come (content, mac) WHERE entry = $1 AND there.content = come.content`,
       [id, records.map(({ content }) => content), records.map(({ mac }) => mac)],
+    );
+    const contents = (await this.records([id])).flatMap((one) => one.records.map(({ content }) => content));
+    const entry = entryIn(contents.at(-1) ?? "");
+    if (entry === undefined) return;
+    const steps = contents.map((content) => ({ entry, content, mac: "" }));
+    await this.#query(
+      `UPDATE ${this.#tables.entries} AS integ_entries SET ${rowChanges}
+       FROM json_populate_record(NULL::${this.#tables.entries}, $1::json) AS excluded WHERE integ_entries.id = excluded.id`,
+      [JSON.stringify(rowOf(steps.at(-1)!, steps))],
     );
   }
 
