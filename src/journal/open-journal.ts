@@ -4,7 +4,7 @@ import type { Actor } from "./actor.ts";
 import { FileStore } from "./file/file-store.ts";
 import { machineKey } from "./file/machine-key.ts";
 import { type Journal, StoredJournal } from "./journal.ts";
-import { type Keys, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
+import { type Keys, type KeySource, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 
 /** The place of a journal: a file of this machine, or a team's server. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
@@ -28,23 +28,25 @@ export interface JournalParts {
 
 /** Opens the journal at a path or an address. The first use reads it or connects. */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
-  const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY");
+  const machine = machineKey(parts.stateDir);
+  const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY", machine);
   if ("path" in place) {
-    const keys = typed ?? keyRing(machineKey(parts.stateDir));
+    const keys = typed ?? keyRing(machine);
     return new StoredJournal(new FileStore(place.path, parts), { ...parts, keys });
   }
   const { openTeamStore } = await import("./postgres/postgres-store.ts");
   const store = openTeamStore({ ...team, actor: parts.actor, address: place.address });
   const printed = async (): Promise<Keys | undefined> =>
-    keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`);
+    keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`, machine);
   return new StoredJournal(store, { ...parts, keys: typed ?? (await printed()) ?? missingKeys(store.path) });
 }
 
 /** Parses the keys now: an invalid list must end the command before it sends a request. */
-function keysIn(list: string | undefined, where: string): Keys | undefined {
+function keysIn(list: string | undefined, where: string, machine: KeySource): Keys | undefined {
   if (!list) return undefined;
   const keys = parseKeys(list, where);
-  return keyRing({ read: () => keys });
+  // Before a move to a team's journal, this machine made its digests of delivered secrets with its own key.
+  return keyRing({ read: () => keys, readEarlier: machine.read });
 }
 
 /** Creates the tables of a team's journal, all or none; if it creates them, returns a new key, which it does not store. */

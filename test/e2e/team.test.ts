@@ -318,6 +318,23 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(await listedWith(`${key},${"x".repeat(31)}`)).toContain("INTEG_JOURNAL_KEY is not a list of journal keys");
   });
 
+  it("recognizes its earlier deliveries after the move of this machine's journal", async () => {
+    const schema = await team();
+    const ada = await administrator(schema);
+    const { INTEG_JOURNAL: address = "", INTEG_JOURNAL_KEY: key = "" } = ada.env;
+    delete ada.env.INTEG_JOURNAL;
+    delete ada.env.INTEG_JOURNAL_KEY;
+    expect((await ada.integ(create())).code).toBe(0);
+    const [{ resource_id: id } = { resource_id: null }] = await rows(ada);
+    ada.env.INTEG_JOURNAL_KEY = key;
+    const moved = await ada.integ(["journal", "move", "--to", address]);
+    expect(moved.code, moved.stderr).toBe(0);
+    ada.env.INTEG_JOURNAL = address;
+    const to = ["--secret-file", "s", "--accept-unproven"];
+    const rotated = await ada.integ(["oauth-clients", "rotate", id ?? "", ...to]);
+    expect(rotated.code, rotated.stderr).toBe(0);
+  });
+
   it("a profile names its journal, without a password", async () => {
     const schema = await team();
     const ada = await administrator(schema);
