@@ -111,7 +111,7 @@ function completeCandidate(path: string, expected: Buffer): void {
  * Creates a new private file from content that is too large for memory. The file gets its name once complete and
  * synced; a killed process leaves a temporary file.
  */
-export async function createWhole(path: string, pieces: AsyncIterable<string>): Promise<void> {
+export async function createWhole(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) throw systemError("EEXIST", "open");
   const temporary = temporaryName(path);
   const fd = openSync(temporary, newFile, 0o600);

@@ -7,8 +7,8 @@ import { shell, flags } from "../next-step.ts";
 export interface EntryFilter {
   /** Include finished entries; `states`, if set, decides instead. */
   readonly all?: boolean;
-  /** Include the archive. Entries selected by id are found there anyway. */
-  readonly archived?: boolean;
+  /** Include the archive, or select from it alone. Entries selected by id are found there anyway. */
+  readonly archived?: boolean | "only";
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;

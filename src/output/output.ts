@@ -20,7 +20,7 @@ import type {
 import { createProgress, LiveLine, type LiveTable, type Progress } from "./live-view.ts";
 import type { OutFile, OutFileOptions } from "./out-file.ts";
 import { relativeTime, timeAhead } from "./relative-time.ts";
-import { pageOf, type RowPage } from "./row-page.ts";
+import { inPages, pageOf, type RowPage } from "./row-page.ts";
 import { asciiWidth, type DisplayWidth, isolated, visibleLines, visibleText } from "./visible-text.ts";
 import { wrapped } from "./formats/layout.ts";
 import type { NextCommand } from "../next-step.ts";
@@ -89,7 +89,7 @@ export interface Output extends Questions {
   /** Opens a list's file without writing. @throws Failure `usage` if the file exists or belongs to another list */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
   /** Only the user can read the new file, which gets its name once it is complete and synced. */
-  newFile(path: string, pieces: AsyncIterable<string>): Promise<void>;
+  newFile(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void>;
   /**
    * The file is replaced atomically, and other users may read it.
    * @throws Failure if it cannot be written; the previous file stays
@@ -386,7 +386,8 @@ class LazyList implements ListWriter {
   }
 
   async whole(rows: readonly (object | string)[]): Promise<void> {
-    await this.page(pageOf(rows.map((row) => (typeof row === "string" ? row : JSON.stringify(row)))));
+    for await (const page of inPages(rows))
+      await this.page(pageOf(page.map((row) => (typeof row === "string" ? row : JSON.stringify(row)))));
     await this.end({ nextPageToken: null, hasMore: false });
   }
 

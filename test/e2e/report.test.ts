@@ -11,6 +11,7 @@ import { view } from "../../src/commands/report/report.ts";
 import { actorOf } from "../../src/journal/actor.ts";
 import { html } from "../../src/output/formats/html.ts";
 import { pageOf } from "../../src/output/row-page.ts";
+import { longJournal, writeJournal } from "../support/long-journal.ts";
 import { Home, root } from "../support/program.ts";
 import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { fillDisk, mountSmallDisk } from "../support/small-disk.ts";
@@ -170,14 +171,19 @@ it("leaves no partial report on a full disk", async (context) => {
   expect(readdirSync(disk)).toEqual(["filling"]);
 });
 
-it("3,000 credentials take 150 MB at most", async () => {
+async function listening(body: (path: string) => unknown): Promise<string> {
+  const server = createServer(({ url = "" }, response) => response.end(JSON.stringify(body(url))));
+  server.listen(0, "127.0.0.1");
+  onTestFinished(() => server.close().closeAllConnections());
+  await new Promise((resolve) => server.once("listening", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it("3,000 keys take 150 MB at most", async () => {
   const key = { keyType: "service_account", status: "active", scopes: ["*"], createdAt: "2019-01-01T00:00:00Z" };
   const life = { lastUsedAt: null, expiresAt: "2020-01-01T00:00:00Z" };
   const keys = Array.from({ length: 3000 }, (_, n) => ({ ...key, ...life, id: `ak_${n}`, name: `key ${n}` }));
-  const server = createServer((_, response) => response.end(JSON.stringify(keys))).listen(0, "127.0.0.1");
-  onTestFinished(() => server.close().closeAllConnections());
-  await new Promise((resolve) => server.once("listening", resolve));
-  const at = home({ INTEG_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const at = home({ INTEG_BASE_URL: await listening(() => keys) });
   const env = { NODE_OPTIONS: `--require=${join(root, "bench/peak-memory.cjs")}`, BENCH_PEAK_FILE: at.path("peak") };
   for (const name of ["r.html", "r.csv"]) {
     const { code, stderr } = await at.spawned(["report", "--out", name], { env });
@@ -186,6 +192,23 @@ it("3,000 credentials take 150 MB at most", async () => {
     expect(readFileSync(at.path(name), "utf8")).toMatch(/key 2999.*[,>]expired[,<]/s);
   }
 }, 60_000);
+
+it("3,000 clients and their changes take 150 MB at most", async () => {
+  const life = { status: "active", scopes: ["entity:read"], created_at: "2026-06-01T00:00:00Z" };
+  const client = { object: "oauth_client", service_account_id: "sa_1", client_id: "cid_1", ...life };
+  const base_url = await listening((path) => (path.includes("oac_") ? { ...client, id: path.split("/").at(-1) } : []));
+  const at = home({ INTEG_BASE_URL: base_url });
+  const intent = { base_url, organization_id: service.us.organization_id, region: "us" } as const;
+  writeJournal(at.path("copy.ndjson"), longJournal(3000, { isSettled: true, intent }));
+  expect((await at.spawned(["journal", "import", "copy.ndjson", "--trust", "--yes"])).code).toBe(0);
+  const env = { NODE_OPTIONS: `--require=${join(root, "bench/peak-memory.cjs")}`, BENCH_PEAK_FILE: at.path("peak") };
+  for (const name of ["r.html", "r.csv"]) {
+    const { code, stderr } = await at.spawned(["report", "--since", "2020-01-01", "--out", name], { env });
+    expect([code, stderr]).toEqual([0, `Note: The report is in ${name}.\n`]);
+    expect(Number(readFileSync(at.path("peak"), "utf8")) * 1024).toBeLessThan(150e6);
+    expect(readFileSync(at.path(name), "utf8").match(/oauth_client\.create/g)).toHaveLength(3000);
+  }
+}, 120_000);
 
 const hostile = `</td><script>document.title="hacked"</script><img src=x onerror='document.title="hacked"'>"&'`;
 

@@ -1,7 +1,7 @@
 // Writes a long journal without the program: with linked entries, entries whose records are far apart, and unfinished entries.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { newEntry } from "../../src/journal/admission.ts";
+import { type Intent, newEntry } from "../../src/journal/admission.ts";
 import type { Entry, EntryProgress } from "../../src/journal/entry.ts";
 import { idOf } from "../../src/journal/lookup.ts";
 import { headerLine, recordContent, recordHash, recordLine, sumIn } from "../../src/journal/record.ts";
@@ -18,6 +18,8 @@ interface LongJournalOptions {
   readonly isSettled?: boolean;
   /** A text in each entry's last record, for a long file with few records. */
   readonly padding?: string;
+  /** Changes of each entry's intent. */
+  readonly intent?: Partial<Intent>;
 }
 
 function stepsOf(number: number, { isSettled, padding }: LongJournalOptions): Partial<EntryProgress>[] {
@@ -31,14 +33,14 @@ function stepsOf(number: number, { isSettled, padding }: LongJournalOptions): Pa
   ];
 }
 
-function firstRecord(number: number): Entry {
+function firstRecord(number: number, changes: Partial<Intent> | undefined): Entry {
   const at = new Date(started + number * 60_000).toISOString();
   const links = {
     parent: number % 20 === 3 ? idAt(number - 2) : null,
     replaces: number % 20 === 4 ? idAt(number - 3) : null,
   };
   const made = { id: idAt(number), key: `key-${number}`, at };
-  return newEntry(intent({ fingerprint: `request ${number}`, profile: `p${number % 3}`, ...links }), made);
+  return newEntry(intent({ fingerprint: `request ${number}`, profile: `p${number % 3}`, ...links, ...changes }), made);
 }
 
 /** @returns a journal's lines: the last step of every tenth entry is a hundred entries later, or missing near the end */
@@ -52,7 +54,7 @@ export function longJournal(entries: number, options: LongJournalOptions = {}): 
     return recordHash(content);
   };
   for (let number = 0; number < entries; number += 1) {
-    let entry = firstRecord(number);
+    let entry = firstRecord(number, options.intent);
     let prev = add(entry, undefined);
     for (const [index, step] of stepsOf(number, options).entries()) {
       const work = (): void => {

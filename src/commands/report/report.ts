@@ -89,10 +89,10 @@ export const command = defineVerb({
     const waivers = options.waivers === undefined ? undefined : waiversIn(context, options.waivers);
     const texts = await rowsOf(context, { file: options.file, since, waivers });
     if (out === undefined) return context.output.list(view).whole(texts);
-    let text = "";
-    const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
+    const pieces: string[] = [];
+    const sink = { write: async (data: string | Buffer) => void pieces.push(data.toString()) };
     await context.output.list(view, { sink, rowsBefore: 0, format }).whole(texts);
-    await writeReport(context, out, text);
+    await writeReport(context, out, pieces);
   },
 });
 
@@ -138,12 +138,9 @@ function assertNew(typed: string, cwd: string): void {
     throw new Failure("usage", `--out: the folder ${dir} does not exist.`, { nextCommand: shell`mkdir -p ${dir}` });
 }
 
-async function writeReport({ output, settings }: Context, path: string, text: string): Promise<void> {
-  async function* whole(): AsyncIterable<string> {
-    yield text;
-  }
+async function writeReport({ output, settings }: Context, path: string, pieces: readonly string[]): Promise<void> {
   try {
-    await output.newFile(resolve(settings.cwd, path), whole());
+    await output.newFile(resolve(settings.cwd, path), pieces);
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code === "EEXIST" ? "it exists" : (error as Error).message;
     throw new Failure("failed", `The report was not written to ${path}: ${why}.`, {
@@ -166,16 +163,18 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   const isThere = file !== standardFile || existsSync(resolve(context.settings.cwd, file));
   const policy = isThere ? (await loadPolicy(context, file)).policy : undefined;
   const account = await accountOf(context);
-  await mentionDamage(context);
   const journal = await context.journal();
+  // The first request takes the most memory, so it is sent before the journal is read.
+  const keys = await keyRows(context);
+  await mentionDamage(context);
   const entries = (await journal.entries()).filter((entry) => isOf(entry, scopeOf(account)));
   // The archive has no credential that may still be active, so only the changes are read from it.
-  const changed = await changesSince(journal, { account, since });
+  const changed = await changesSince(journal, { account, since, entries });
   const untrusted = await journal.untrusted([...new Set([...entries, ...changed].map(({ id }) => id))]);
   if (untrusted.size > 0) context.output.warn(untrustedWords([...untrusted].slice(0, 5), untrusted.size));
   const facts = factsIn(entries);
   const clients = await clientRows(context, { account, entries, facts, untrusted });
-  const credentials = [...clients, ...(await keyRows(context, facts))];
+  const credentials = [...clients, ...keys.map((row) => withFacts(row, facts))];
   const nowMs = serviceNow(context, account.service);
   const rows = [
     ...withWaivers(credentials, waivers ?? [], nowMs),
@@ -189,9 +188,9 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
     ),
   );
   const texts = rows.map((row) => JSON.stringify(untrustedIds.has(row.id) ? withWarning(row) : row));
-  const digest = createHash("sha256")
-    .update(`[${texts.join(",")}]`)
-    .digest("hex");
+  const hash = createHash("sha256").update("[");
+  for (const [index, text] of texts.entries()) hash.update(index === 0 ? text : `,${text}`);
+  const digest = hash.update("]").digest("hex");
   const { profile, region, baseUrl, principal, keyId, organizationId } = account;
   const madeAt = new Date(nowMs).toISOString();
   const as = principal === undefined ? `access key ${keyId ?? "(id not known)"}` : `client ${principal}`;
@@ -333,7 +332,7 @@ function factsIn(entries: readonly Entry[]): Map<string, JournalFacts> {
   return facts;
 }
 
-async function keyRows(context: Context, facts: ReadonlyMap<string, JournalFacts>): Promise<Row[]> {
+async function keyRows(context: Context): Promise<Row[]> {
   try {
     await (await context.profiles.active()).legacy();
     const service = await context.connect();
@@ -348,10 +347,9 @@ async function keyRows(context: Context, facts: ReadonlyMap<string, JournalFacts
         lastUsedAt === undefined && "The service does not say when it was last used.",
         lastUsedAt === null && "Never used.",
         expiresAt === null && "It does not expire.",
-        !facts.get(id)?.proof && "This journal does not know where its secret went.",
       ];
-      const fields = { id, name, owner, permissions, status, ...times, ...facts.get(id) };
-      return { kind: "access_key", ...fields, note: note.filter(Boolean).join(" ") || undefined };
+      const fields = { id, name, owner, permissions, status, ...times };
+      return { kind: "access_key", ...fields, note: note.filter(Boolean).join(" ") };
     });
     const more: Row = { kind: "unknown", id: "access_keys", note: "The service has more keys than it listed." };
     return value.saysMore ? [...rows, more] : rows;
@@ -363,12 +361,24 @@ async function keyRows(context: Context, facts: ReadonlyMap<string, JournalFacts
   }
 }
 
-type ChangeChoice = { readonly account: Account; readonly since: string | undefined };
+function withFacts({ note, ...row }: Row, facts: ReadonlyMap<string, JournalFacts>): Row {
+  const known = facts.get(row.id);
+  const more = row.kind === "access_key" && !known?.proof && "This journal does not know where its secret went.";
+  return { ...row, ...known, note: [note, more].filter(Boolean).join(" ") || undefined };
+}
 
-async function changesSince(journal: Journal, { account, since }: ChangeChoice): Promise<Entry[]> {
+type ChangeChoice = {
+  readonly account: Account;
+  readonly since: string | undefined;
+  readonly entries: readonly Entry[];
+};
+
+async function changesSince(journal: Journal, { account, since, entries }: ChangeChoice): Promise<Entry[]> {
   if (since === undefined) return [];
-  const changed = await journal.select({ all: true, archived: true, since });
-  return changed.filter((entry) => isOf(entry, scopeOf(account)));
+  const known = new Set(entries.map(({ id }) => id));
+  const archived = await journal.select({ all: true, archived: "only", since });
+  const added = archived.filter((entry) => !known.has(entry.id) && isOf(entry, scopeOf(account)));
+  return [...entries.filter(({ updated_at }) => updated_at >= since), ...added].sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 /** A rotation and its creation are two entries; the creation names the rotation. */

@@ -26,7 +26,7 @@ export const html: Formatter = {
   resource: (text, { view, target }) => {
     const page = emptyPage({ ...view, plural: view.title ?? "resource" }, target);
     page.add(JsonText.of(text));
-    return page.text();
+    return page.pieces().join("");
   },
   list(view, target) {
     const document = emptyPage(view, target);
@@ -34,7 +34,9 @@ export const html: Formatter = {
       page: async (page) => {
         for (const row of page) document.add(JsonText.of(row.text));
       },
-      end: async () => target.sink.write(document.text()),
+      end: async () => {
+        for (const piece of document.pieces()) await target.sink.write(piece);
+      },
     };
   },
 };
@@ -54,18 +56,21 @@ function emptyPage({ columns, plural }: Shown, target: ListTarget) {
     const name = escaped(heading);
     return `<th scope="col" data-name="${name}"><button type="button">${name}</button></th>`;
   });
-  const text = () => `<!doctype html>
+  const pieces = () => [
+    `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="${contentSecurity}">
 <title>${escaped(title)}</title><style>${style}</style></head><body>
 <h1>${escaped(title)}</h1>
 ${timeline(lifetimes, target.now())}
 <div class="scroll"><table><thead><tr>${head.join("")}</tr></thead><tbody>
-${rows.join("\n")}
-</tbody></table></div>
+`,
+    ...rows,
+    `</tbody></table></div>
 <script>${script}</script></body></html>
-`;
-  return { add, text };
+`,
+  ];
+  return { add, pieces };
 }
 
 function rowOf(row: JsonText, columns: readonly CellColumn[]): string {
@@ -78,7 +83,7 @@ function rowOf(row: JsonText, columns: readonly CellColumn[]): string {
     const shown = text.replace(/^(\d{4}-\d\d-\d\d)(T[\w:.+-]+)$/, "<span>$1</span><span>$2</span>");
     return `<td data-name="${escaped(heading)}"${short}>${shown}</td>`;
   });
-  return `<tr>${cells.join("")}</tr>`;
+  return ["<tr>", ...cells, "</tr>\n"].join("");
 }
 
 const entities: Readonly<Record<string, string>> = {
