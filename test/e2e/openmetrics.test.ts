@@ -25,8 +25,8 @@ function samplesIn(input: string): Sample[] {
   return JSON.parse(execFileSync("python3", ["-c", reader], { input, env, encoding: "utf8" })) as Sample[];
 }
 
-function home(): Home {
-  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token });
+function home(env: Readonly<Record<string, string>> = {}): Home {
+  return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...env });
 }
 
 const policy = `version: 1
@@ -150,12 +150,13 @@ describe("the file", () => {
 
   it.each([
     [["status", "--out", "integ.prom"], "--out needs -o openmetrics"],
-    [["status", "-o", "openmetrics", "--out", "nowhere/integ.prom"], "nowhere"],
+    [["status", "-o", "openmetrics", "--out", "nowhere/integ.prom"], "mkdir -p nowhere"],
     [["keys", "list", "-o", "openmetrics"], "Use openmetrics with integ status."],
   ])("of %j is an error, and no file is left", async (words, message) => {
-    const at = home();
+    // integ must refuse these before it sends a request: no service is at this address.
+    const at = home({ INTEG_BASE_URL: "http://127.0.0.1:1" });
     const { code, stdout, stderr } = await at.integ(words);
-    expect([code === 0, stdout]).toEqual([false, ""]);
+    expect([code, stdout], stderr).toEqual([2, ""]);
     expect(stderr).toContain(message);
     expect(existsSync(at.path("integ.prom"))).toBe(false);
   });

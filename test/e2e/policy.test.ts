@@ -80,6 +80,13 @@ it("refuses a pipe in place of a policy or plan without waiting for it", async (
     });
 });
 
+it("refuses a plan for a missing folder before it sends a request", async () => {
+  write(policy());
+  const env = { INTEG_BASE_URL: "http://127.0.0.1:1", INTEG_ACCESS_TOKEN: "" };
+  const ended = await integHere(home, ["plan", "--out", "no-folder/plan.json"], { env });
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("mkdir -p no-folder") });
+});
+
 describe("integ policy init", () => {
   it("writes existing credentials to a valid file, and never overwrites a file", async () => {
     const made = await integ(...creationWords(service, "--secret-file", "made.secret", "--json"));

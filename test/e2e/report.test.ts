@@ -152,8 +152,10 @@ describe("integ report", () => {
     expect(await refused("--out", "r.html")).toContain("--out r-2.html");
     expect(await refused("-o", "csv", "--out", "s.html")).toContain("does not fit");
     expect(await refused("-o", "md")).toContain("Did you mean markdown?");
-    for (const words of [["report"], ["status"], ["doctor"], ["keys", "audit"]])
-      expect((await at.integ([...words, "--fields", "nope"], { env })).stderr).toMatch(/^Error: .*no field "nope"/);
+    for (const words of [["report"], ["status"], ["doctor"], ["keys", "audit"], ["policy", "init"]]) {
+      const ended = await at.integ([...words, "--fields", "nope"], { env });
+      expect([ended.code, ended.stderr]).toEqual([2, expect.stringMatching(/^Error: .*no field "nope"/)]);
+    }
     expect(readFileSync(at.path("r.html"))).toEqual(before);
     expect(await refused("--out", "no-folder/r.html")).toContain("mkdir -p no-folder");
     expect(existsSync("/dev/full") && (await at.integ(["report", "--out", "/dev/full"])).code).not.toBe(0);

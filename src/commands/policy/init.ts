@@ -15,6 +15,7 @@ import { addPolicyFile, fileWords } from "./policy-file.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
+  result: ["path", "id", "items"].map((path) => ({ path, heading: path })),
   configure: (command) =>
     addDryRun(addPolicyFile(command)).option("--offline", "Use the journal only, without the list of access keys"),
   examples: [

@@ -6,7 +6,7 @@ import type { PlanDocument } from "../../policy/digest.ts";
 import type { Plan } from "../../policy/plan.ts";
 import { accountOf, mentionDamage } from "../running/change.ts";
 import { defineVerb } from "../verb.ts";
-import { readTextFile } from "./text-file.ts";
+import { assertFolder, readTextFile } from "./text-file.ts";
 import { actingFor, assertNames, planOptions, missingForItems } from "./acting.ts";
 import { observe } from "./observe.ts";
 import { planPage } from "./plan-page.ts";
@@ -105,7 +105,7 @@ function writePlan({ settings, output }: Context, path: string, document: PlanDo
 
 async function assertReplaceable(context: Context, path: string): Promise<void> {
   const to = resolve(context.settings.cwd, path);
-  if (!hasContent(to)) return;
+  if (!hasContent(to)) return assertFolder(to, path);
   const [{ isPlanText }, { longestPlan }] = await Promise.all([
     import("../../policy/digest.ts"),
     import("../../policy/read.ts"),

@@ -21,7 +21,7 @@ import { actingFor, planOptions, missingForItems } from "./acting.ts";
 import { stepForHeld } from "./held.ts";
 import { observe, scopeOf } from "./observe.ts";
 import { type LiveCredential, type Status, type StatusItem, statusPage } from "./status-page.ts";
-import { readTextFile } from "./text-file.ts";
+import { assertFolder, readTextFile } from "./text-file.ts";
 import { fileWords, loadPolicy, standardFile } from "./policy-file.ts";
 
 const columns = [
@@ -155,7 +155,7 @@ function assertReplaceable(path: string, typed: string): void {
     });
   const existing = readTextFile(path, 16 * 1024 * 1024);
   const isOurs = "text" in existing ? existing.text.startsWith("# TYPE integ_") : existing.isMissing;
-  if (isOurs) return;
+  if (isOurs) return assertFolder(path, typed);
   throw new Failure("usage", `${typed} exists, and is not an earlier output of this command.`, {
     meaning: "It was not changed.",
     hint: "Name another file with --out, or remove it first.",

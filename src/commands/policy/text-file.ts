@@ -1,6 +1,9 @@
 // Reads only regular files as text: reading a pipe or a device may never end.
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { errorCode, systemWords } from "../../disk/error-words.ts";
+import { Failure } from "../../errors.ts";
+import { shell } from "../../next-step.ts";
 
 export type ReadText =
   | { readonly text: string }
@@ -29,4 +32,13 @@ export function readTextFile(path: string, longest: number): ReadText {
     const isMissing = errorCode(error) === "ENOENT";
     return { why: isMissing ? "it does not exist" : systemWords(error), isMissing };
   }
+}
+
+/** @throws Failure `usage` if the folder of the file `--out` does not exist */
+export function assertFolder(path: string, typed: string): void {
+  const folder = dirname(typed);
+  if (!existsSync(dirname(path)))
+    throw new Failure("usage", `--out: the folder ${folder} does not exist.`, {
+      nextCommand: shell`mkdir -p ${folder}`,
+    });
 }

@@ -1,7 +1,7 @@
 // `integ report` lists all credentials that integ can find, with a row for each kind of unknown fact.
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { dirname, extname, join, parse, resolve } from "node:path";
+import { extname, join, parse, resolve } from "node:path";
 import { readAccessKey } from "../../api/access-keys.ts";
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { isDate } from "../../api/json/iso-time.ts";
@@ -9,7 +9,7 @@ import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type Entry, kindOf, resourcesOf, revokedBy } from "../../journal/entry.ts";
-import { quotedWord, shell } from "../../next-step.ts";
+import { quotedWord } from "../../next-step.ts";
 import type { Account } from "../../operations/workbench.ts";
 import type { Column, Format, ListView } from "../../output/formats/format.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
@@ -22,6 +22,7 @@ import { type Waiver, waiversIn } from "../keys/audit-waivers.ts";
 import { sinceOf } from "../options/since.ts";
 import { scopeOf } from "../policy/observe.ts";
 import { addPolicyFile, loadPolicy, standardFile } from "../policy/policy-file.ts";
+import { assertFolder } from "../policy/text-file.ts";
 import { accountOf, mentionDamage } from "../running/change.ts";
 import { read, readAnswer, serviceNow, whereOf } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
@@ -134,8 +135,7 @@ function assertNew(typed: string, cwd: string): void {
       meaning: "It was not changed.",
       hint: `Name a new file, like --out ${quotedWord(join(dir, `${name}-2${ext}`))}.`,
     });
-  if (!existsSync(dirname(path)))
-    throw new Failure("usage", `--out: the folder ${dir} does not exist.`, { nextCommand: shell`mkdir -p ${dir}` });
+  assertFolder(path, typed);
 }
 
 async function writeReport({ output, settings }: Context, path: string, pieces: readonly string[]): Promise<void> {
