@@ -2,7 +2,7 @@
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
 import { needsAttention, type Moved, movedWords } from "../../journal/entry.ts";
-import { credentialPlace, secretSourceOf } from "../../profiles/profile.ts";
+import { commandForCredential, credentialPlace, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
 import { localStep } from "../running/missing.ts";
@@ -79,7 +79,10 @@ async function checkCredentialStore({ context, profile }: Subject): Promise<Diag
         check: "credential store",
         status: "warning",
         message: "the credential is in a file (0600): no keychain was available",
-        ...todo({}),
+        ...todo({
+          hint: "Start a keychain, then store the credential again.",
+          nextCommand: commandForCredential(stored),
+        }),
       },
     ];
   return [ok("credential store", where === null ? "no credential" : `the credential comes from a ${where}`)];

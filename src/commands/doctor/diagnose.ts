@@ -110,7 +110,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
     check,
     status: "warning",
     message: `not checked: ${because.check} has a problem`,
-    ...todo({}),
+    ...todo({ hint: `Correct the problem of ${because.check} first.` }),
   };
 }
 

@@ -7,8 +7,9 @@ import type { Entry } from "../../journal/entry.ts";
 import { type ActiveProfile, commandForCredential } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { type Check, type Diagnosis, ok, type Subject, todo } from "./diagnosis.ts";
+import { KnownClients } from "../oauth-clients/clients.ts";
 import { entriesOfProfile } from "../running/change.ts";
-import { type Advice, type NextStep, shell, settingOf } from "../../next-step.ts";
+import { type Advice, type NextCommand, type NextStep, shell, settingOf } from "../../next-step.ts";
 
 export const serviceChecks: readonly Check[] = [
   { name: "service", run: checkService },
@@ -44,11 +45,16 @@ async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Ans
   return attempt.reason === "proxy" || attempt.reason === "tls" ? undefined : addressStep(subject);
 }
 
+/** Shows a stored profile. The environment's profile has none: it exists only while INTEG_BASE_URL is set. */
+function commandToShow(name: string): NextCommand | undefined {
+  return name === "env" ? undefined : shell`integ profiles show ${name}`;
+}
+
 async function addressStep(subject: Subject): Promise<NextStep> {
   const { name } = await subject.profile();
   return name === "env"
     ? { hint: "Check INTEG_BASE_URL and INTEG_REGION." }
-    : { hint: "Check the address and the region.", nextCommand: shell`integ profiles show ${name}` };
+    : { hint: "Check the address and the region.", nextCommand: commandToShow(name) };
 }
 
 async function newCredential({ context, profile }: Subject): Promise<NextStep> {
@@ -130,7 +136,7 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
         message: `missing: no ${permission.for} with this credential`,
         ...todo({
           hint: `Give ${permission.name} to the credential's service account.`,
-          nextCommand: shell`integ profiles show ${(await subject.profile()).name}`,
+          nextCommand: commandToShow((await subject.profile()).name),
         }),
       });
       continue;
@@ -142,11 +148,11 @@ async function checkPermissions(subject: Subject): Promise<Diagnosis[]> {
   return rows;
 }
 
-/** The client may be revoked: with the permission, the service shows revoked clients too. */
+/** The newest client in the journal that is not shown as revoked there. */
 async function knownClient(subject: Subject): Promise<string | undefined> {
-  let id: string | undefined;
-  for await (const { resource_id } of entriesOf(subject, "oauth_client.create")) id = resource_id ?? id;
-  return id;
+  const clients = new KnownClients((await subject.profile()).baseUrl);
+  for await (const entry of entriesOf(subject, "oauth_client.")) clients.add(entry);
+  return [...clients.all()].find(({ status }) => status !== "revoked")?.id;
 }
 
 /** A 404 means that the client is unknown or that OAuth access is not enabled (§7). */
@@ -156,7 +162,7 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
     return {
       check,
       status: "warning",
-      message: `not known: client ${id}, which integ created, is not found (404)`,
+      message: `not known: client ${id}, which the journal names, is not found (404)`,
       ...todo({ hint: "Check that OAuth access is enabled for the organization, and the profile's region." }),
     };
   // A profile with client credentials has already fetched a token, which proves that OAuth access is enabled.
@@ -215,16 +221,14 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   const organization: Advice = isStored
     ? `Check that the key's scope is *, and --organization-id of profile ${name}.`
     : "Check that the key's scope is *, and INTEG_ORGANIZATION_ID.";
-  const token: NextStep = isStored
-    ? settingOf(name, "--access-token-command")
-    : { hint: "Set INTEG_ACCESS_TOKEN.", nextCommand: shell`integ profiles show env` };
+  const token: NextStep = isStored ? settingOf(name, "--access-token-command") : { hint: "Set INTEG_ACCESS_TOKEN." };
   return {
     check: "legacy contract",
     status: "problem",
     message: isToken
       ? "the bearer token is not accepted (401)"
       : `refused (${status}): the organization id or the key's scope may be wrong`,
-    ...todo(isToken ? token : { hint: organization, nextCommand: shell`integ profiles show ${name}` }),
+    ...todo(isToken ? token : { hint: organization, nextCommand: commandToShow(name) }),
   };
 }
 
@@ -254,11 +258,7 @@ async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
         check,
         status: "problem",
         message: `the response there is not from a token endpoint (${attempt.status})`,
-        ...todo(
-          name === "env"
-            ? { hint: "Check INTEG_TOKEN_ENDPOINT.", nextCommand: shell`integ profiles show env` }
-            : settingOf(name, "--token-endpoint"),
-        ),
+        ...todo(name === "env" ? { hint: "Check INTEG_TOKEN_ENDPOINT." } : settingOf(name, "--token-endpoint")),
       },
     ];
   if (attempt !== undefined) await assertAnswered(subject, "get an OAuth access token", attempt);
@@ -278,7 +278,8 @@ async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   if (attempt === undefined) return [];
   if (attempt.kind === "refused" && attempt.status === 404) {
     const message = "it publishes no metadata: its token endpoint cannot be checked";
-    return [{ check: "issuer", status: "warning", message, ...todo({}) }];
+    const hint = "Ask the administrator of your OAuth setup whether the token endpoint is right.";
+    return [{ check: "issuer", status: "warning", message, ...todo({ hint }) }];
   }
   const { value } = await assertAnswered(subject, "get the issuer's metadata", attempt);
   if (value.length === 0) return [ok("issuer", "confirms the token endpoint")];
@@ -294,7 +295,7 @@ function issuerDiagnosis(difference: IssuerDifference, name: string): Diagnosis 
       message: `its token endpoint is ${published ?? "not published"}, not the profile's`,
       ...todo({
         hint: "Ask the administrator of your OAuth setup, then correct --token-endpoint of the profile.",
-        nextCommand: shell`integ profiles show ${name}`,
+        nextCommand: commandToShow(name),
       }),
     };
   return {
