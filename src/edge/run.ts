@@ -57,6 +57,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
       });
     } finally {
       await close();
+      terminal.end();
       await terminal.leavePager();
       interruption.release();
     }

@@ -101,7 +101,7 @@ export interface Output extends Questions {
   page(lines: (screen: PageScreen) => readonly PageLine[]): Promise<void>;
   /** Prints useful information, unless `--quiet` is given. */
   note(text: string): void;
-  /** Prints the result of several changes on one line, unless `--quiet` is given. */
+  /** Prints the result of several changes on one line at the end of the command, unless `--quiet` is given. */
   ending(text: string): void;
   /** Prints information that the user must see, even with `--quiet`. */
   warn(text: string): void;
@@ -184,7 +184,15 @@ export function createOutput(options: OutputOptions): Output {
     ...questionsOf(options, live),
     ...createPrinting(options, { note, warn }),
     note,
-    ending: (text) => (quiet ? undefined : tell(`${wrapped(visibleText(text), { width: terminal.errWidth })}\n`)),
+    ending(text) {
+      if (quiet) return;
+      terminal.ending = isolated(
+        `${wrapped(visibleText(text), { width: terminal.errWidth })}\n`,
+        terminal.isTTY.stderr,
+      );
+      // With these formats, the last line is the error.
+      if (options.format === "json" || options.format === "ndjson") terminal.end();
+    },
     warn,
     log: (line) => terminal.writeErr(`${visibleLines(line)}\n`),
     next: (command) => (quiet ? undefined : say("Next", visibleText(command))),

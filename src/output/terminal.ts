@@ -58,6 +58,8 @@ export class Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly colour: { readonly stdout: ColourLevel; readonly stderr: ColourLevel };
+  /** The last line of stderr: it follows the report of a failure. */
+  ending = "";
   live: LiveText | undefined;
   /** True while the last output on a terminal's stdout is an incomplete line, where nothing may be drawn. */
   midLine = false;
@@ -211,6 +213,12 @@ export class Terminal {
     this.writeErr(`Note: The pager failed: ${instead}.\n`);
     if (isWhole) await this.writeOut(this.#paged).catch(() => {});
     return false;
+  }
+
+  /** Writes `ending`, once. */
+  end(): void {
+    this.writeErr(this.ending);
+    this.ending = "";
   }
 
   close(): void {

@@ -136,6 +136,19 @@ describe("integ apply", () => {
       ).toEqual([true]);
   });
 
+  it("ends with the line of counts, also after a failure, except in JSON", async () => {
+    write(policy(item("a"), item("b")));
+    writeFileSync(home.path("a.secret"), "mine");
+    const lastOf = ({ stderr }: Ended): string => stderr.trimEnd().split("\n").at(-1)!;
+    const failed = await integ("apply", "--yes");
+    expect([failed.code, failed.stderr]).toEqual([2, expect.stringMatching(/^Error: [^]* exit 2\n/m)]);
+    expect(lastOf(failed)).toBe("Applied: 1 created, 0 rotated, 1 failed, 0 unchanged.");
+    expect(lastOf(await apply())).toMatch(/^{"error":/);
+    const [live] = await account.live();
+    const revoked = await integ("oauth-clients", "revoke", "oac_none", live!.id, "--yes");
+    expect([revoked.code, lastOf(revoked)]).toEqual([4, "Changed: 1 revoked, 1 failed."]);
+  });
+
   it("leaves a file that integ did not write, and prints the options", async () => {
     write(policy(item("a")));
     writeFileSync(home.path("a.secret"), "mine");
