@@ -38,6 +38,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
     assertFormat(typed, globals.format);
     assertFields(typed, globals.fields);
+    if (typed.options.out === "-") throw outOfDash();
     if (typed.verb.isPaged) terminal.page();
     let announceWait = (): void => {};
     const interruption = listenForInterruption(process, () => announceWait());
@@ -86,6 +87,12 @@ function assertFields({ verb: { result } }: Typed, fields: readonly string[] | u
   if (result === undefined || fields === undefined) return;
   const others = ["object", "due_at"].map((path) => ({ path }));
   assertKnown(asColumns(fieldPaths(fields), result), { rows: [], documented: [...result, ...others] });
+}
+
+function outOfDash(): Failure {
+  return new Failure("usage", "--out takes the name of a file, and - stands for standard output.", {
+    hint: "Leave --out out to write to standard output; a file with that name is --out ./-.",
+  });
 }
 
 function terminalOf(process: NodeJS.Process, words: readonly string[]): Terminal {

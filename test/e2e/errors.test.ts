@@ -64,6 +64,7 @@ function errorCases(): readonly Case[] {
     { what: "a filter the service does not have", words: ["entities", "list", "--filter", "colour=red"] },
     { what: "--out over a file", words: ["entities", "list", "--out", "taken", "-o", "ndjson"] },
     { what: "--out of a table", words: ["entities", "list", "--out", "entities.txt"] },
+    { what: "--out of a dash", words: ["journal", "export", "--out", "-"] },
     { what: "nothing configured", words: ["entities", "list"], env: nothing },
     { what: "an unknown profile", words: ["entities", "list", "-p", "prdo"] },
     { what: "a credential without an address", words: ["entities", "list"], env: { ...nothing, INTEG_API_KEY: "k" } },
