@@ -49,14 +49,15 @@ const parameters = {
 type Parameter = keyof typeof parameters;
 
 /** Matches scheme and user, hosts, database, parameters. */
-const shape = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
+const shape = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([^@#]*))?$/;
 
 /** The address without its password: the only form for messages, logs and files. */
 export function shownAddress(text: string): string {
   const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*:\/\/)(.*)$/is.exec(text) ?? [];
   if (scheme === undefined) return text;
-  // A password may contain unencoded / # : or @; with an unencoded ?, `readAddress` refuses the address.
+  // A password may contain unencoded / # : or @. With an @ after a ?, which `readAddress` refuses, any part may be the password.
   const [authority = "", query = ""] = rest.split(/\?(.*)/s);
+  if (query.includes("@")) return `${scheme}${authority.split(/[:/@#]/)[0]}…`;
   const at = authority.lastIndexOf("@");
   const user = at < 0 ? "" : `${authority.slice(0, at).split(":")[0]}@`;
   const isSecret = (part: string): boolean => [...new URLSearchParams(part).keys()].some((name) => /pass/i.test(name));
