@@ -15,7 +15,7 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
   const found: Finding[] = damage.map((one) => ({
     severity: "problem",
     where: placeWords(path, one),
-    message: `a record is damaged (${one.reason}); its bytes are set aside, sound records are kept, ${fix}`,
+    message: `a record is damaged (${one.reason}); its bytes are set aside, valid records are kept, ${fix}`,
   }));
   const add = (severity: Finding["severity"], where: string, message: string): void =>
     void found.push({ severity, where, message });
