@@ -242,7 +242,7 @@ function sweepFile(file: string, means: LockMeans): void {
 let ownMeans: LockMeans | undefined;
 
 /** Milliseconds until the next attempt: doubling, with jitter so that waiting processes do not retry together. */
-export function pauseMs(round: number): number {
+function backoffMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
 }
@@ -275,6 +275,6 @@ export async function waitForLock(
     end ??= performance.now() + (options.waitMs ?? 10_000);
     const left = end - performance.now();
     if (left <= 0) throw options.whenHeld(attempt.owner);
-    await sleep(Math.min(left, pauseMs(round)));
+    await sleep(Math.min(left, backoffMs(round)));
   }
 }

@@ -33,7 +33,7 @@ export class Busy {
 }
 
 /** Milliseconds until the next attempt: doubles, with jitter so that waiting processes do not retry at the same time. */
-function pauseMs(round: number): number {
+function backoffMs(round: number): number {
   const most = Math.min(40, 2 ** Math.min(round, 6));
   return most / 2 + (Math.random() * most) / 2;
 }
@@ -54,7 +54,7 @@ export async function untilFree<T>(
     end ??= performance.now() + waitMs;
     const left = end - performance.now();
     if (left <= 0) throw result.failure(waitMs, meaning);
-    await sleep(Math.min(left, pauseMs(round)));
+    await sleep(Math.min(left, backoffMs(round)));
   }
 }
 
