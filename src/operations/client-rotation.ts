@@ -74,7 +74,7 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
         ? "cannot be proven: the profile has no token endpoint"
         : hasSecret
           ? "could not be proven"
-          : "could not be proven: its secret was delivered before a crash",
+          : "could not be proven: an earlier run delivered its secret",
   };
 }
 

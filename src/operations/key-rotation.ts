@@ -100,7 +100,7 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
         ? exchange?.kind === "command" && keyExchange?.kind !== "command"
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
           : "cannot be proven: the profile has a bearer token and no way to exchange a secret for one"
-        : "cannot be proven: its secret was delivered before a crash",
+        : "cannot be proven: an earlier run delivered its secret",
   };
 }
 

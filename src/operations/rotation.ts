@@ -396,7 +396,8 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
 async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   assertProfileHasIt(rotation, made.entry);
   const { detail } = rotation.lease.entry;
-  const isFresh = made.kind === "delivered" && !detail.overlap_ms;
+  // A token exchange shows that the new one is active; a person's consent does not.
+  const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
   const child = isFresh ? made.entry : await workingOne(rotation, made.entry);
   const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
   if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current);

@@ -13,7 +13,8 @@ export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revok
 /** What `apply` does for an item. */
 export type PlanStep =
   | { readonly do: "nothing" }
-  | { readonly do: "create" }
+  /** `isFirst`: the item never had a credential. */
+  | { readonly do: "create"; readonly isFirst: boolean }
   | { readonly do: "adopt"; readonly credential: SeenCredential }
   | { readonly do: "replace"; readonly old: SeenCredential }
   /** Continue unfinished work, or end an overlap that is over. */
@@ -186,7 +187,14 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
     last === undefined
       ? `it does not exist yet${renamedFrom(item, observed, options)}`
       : `${last.id} is ${state === "absent" ? "not found" : state}`;
-  return { item, action: "create", reason, state, step: { do: "create" }, dueMs: observed.nowMs };
+  return {
+    item,
+    action: "create",
+    reason,
+    state,
+    step: { do: "create", isFirst: last === undefined },
+    dueMs: observed.nowMs,
+  };
 }
 
 function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decision {

@@ -195,8 +195,8 @@ function unmanagedIn(
     if (itemOf(key).policy !== policyId) for (const id of candidates) managed.add(id);
   for (const item of items) {
     const itemWorks = works.get(itemKey(item));
-    for (const id of [itemWorks?.candidates[0], itemWorks?.waiting?.old, itemWorks?.unfinished?.old])
-      if (id) managed.add(id);
+    const { candidates: [newest] = [], waiting, unfinished } = itemWorks ?? {};
+    for (const id of [newest, waiting?.old, waiting?.made, unfinished?.old, unfinished?.made]) if (id) managed.add(id);
     const seen = item.kind === "oauth_client" ? clients : keys;
     const current = itemWorks?.candidates.find((id) => seen.get(id)?.status === "active");
     if (current) managed.add(current);

@@ -74,7 +74,7 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
 }
 
 /**
- * The destination of the secret options; default: stdout. Without side effects until `check`.
+ * The destination of the secret options; default: stdout. Reads only the content that the options may replace.
  * @throws Failure `usage` if options contradict each other or have no effect
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
@@ -86,6 +86,9 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
       const { option } = describeDestination(place);
       return option ? singleDestination(option, options, tools) : retypedCommand(place);
     });
+  // Consent covers the content of this moment: a question may follow, and the content may change before its answer.
+  for (const [index, option] of options.to.entries())
+    if (options.force === true || ("force" in option && option.force === true)) await typed[index]!.check();
   const [first, ...others] = typed;
   if (first === undefined) return (await import("./stdout.ts")).outputDestination({ ...tools, fd: tools.stdoutFd });
   return others.length === 0 ? first : (await loadSeveral()).severalDestinations(typed);

@@ -151,7 +151,7 @@ async function destinationOf(
       meaning: "Nothing was sent for it.",
       hint: "Replace secret: unknown in the policy file.",
     });
-  const about = { isFirst: step.do === "create", before };
+  const about = { isFirst: step.do === "create" && step.isFirst, before };
   const { to } = destinationOptions(item.destinations, about);
   const ownProfile = { kind: "profile", name: bench.account.profile, own: true, force: true } as const;
   const isOwn =

@@ -17,7 +17,7 @@ export async function deliveredFiles({ journal }: Pick<Context, "journal">): Pro
 }
 
 /**
- * With `isFirst`, the secret may replace any credential of a profile, because the item has no credential yet. `before`
+ * With `isFirst`, the secret may replace any credential of a profile, because the item never had a credential. `before`
  * is the recorded destination of an interrupted entry, with a person's consent to replace its content.
  */
 export function destinationOptions(

@@ -16,7 +16,13 @@ export async function revokeUnmanaged(
     }
     const facts = [name, created_at && `created ${created_at}`].filter((fact) => fact).join(", ");
     const question = `${actingAs(bench)}: revoke the ${noun} ${id}${facts === "" ? "" : ` (${facts})`}? It is in no item of the policy.`;
+    const before = await bench.journal.select({ all: true, resource: id });
     if (!(await output.confirm(question, { destructive: true }))) continue;
+    const [newest] = await bench.journal.select({ all: true, resource: id });
+    if (newest !== undefined && !before.some((entry) => entry.id === newest.id)) {
+      output.note(`The ${noun} ${id} stays: the journal entry ${newest.id} is about it since the question.`);
+      continue;
+    }
     const { revokeNamed } = await import("../../operations/revocation.ts");
     await revokeNamed(bench, kind === "oauth_client" ? "client" : "key", id);
     output.note(`The ${noun} ${id} is revoked.`);

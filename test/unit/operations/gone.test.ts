@@ -118,6 +118,19 @@ describe.each(["a client's rotation", "a key's replacement"])("%s without an ove
   );
 });
 
+it.each(["disabled", "revoked"])("a client that is %s while a person accepts that it is unproven", async (status) => {
+  const operation = operations["a client's rotation"]!;
+  const world = worldFor(operation, { destination: "stdout", proves: false });
+  const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
+  const mayRevokeUnproven = async () => {
+    world.account.live("client").at(-1)!.status = status as "disabled";
+    return true;
+  };
+  const options = { mayRevokeUnproven, destination: world.destination() };
+  const ended = await world.run((bench) => rotateOAuthClient(bench, { old, overlapMs: 0, keepOld: false }, options));
+  expect([ended.kind, statusOfOld(world)]).toEqual(["unusable", "active"]);
+});
+
 describe("the old key stays valid if the secret of the new one no longer works", () => {
   it.each(["file", "store", "command"] as const)("after a rotation in place: %s", async (destination) => {
     const world = await rotated("a key's replacement with an overlap", destination);

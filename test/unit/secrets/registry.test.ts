@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { addProfile, type ProfileStores } from "../../../src/profiles/configure.ts";
@@ -6,6 +6,7 @@ import { credentialsAt } from "../../../src/profiles/credentials.ts";
 import { secretSourceOf } from "../../../src/profiles/profile.ts";
 import { openProfileStore } from "../../../src/profiles/store.ts";
 import type { SecretCheck, SecretFormat, SecretOptions, SingleRecord } from "../../../src/secrets/destination.ts";
+import { hasContentId, type MayReplace } from "../../../src/secrets/destination.ts";
 import { destinationFor, type DestinationTools, rememberedDestination } from "../../../src/secrets/registry.ts";
 import { failureOf } from "../profiles/a-profile.ts";
 import { known } from "../../support/known-places.ts";
@@ -74,6 +75,23 @@ describe("the secret options", () => {
     symlinkSync(folder, join(folder, "link"));
     const two = await failureOf(() => destinationFor({ to: [file, { kind: "file", path: "link/a" }] }, tools));
     expect(two).toMatchObject({ kind: "usage", message: expect.stringContaining("given twice") });
+  });
+
+  it("with --force cover the content before any question, not what a person writes before the answer", async () => {
+    const { folder, tools } = await setUp();
+    const path = join(folder, "a");
+    writeFileSync(path, "shown", { mode: 0o600 });
+    const destination = await destinationFor({ to: [{ kind: "file", path }], force: true }, tools);
+    writeFileSync(path, "written since");
+    const consents: boolean[] = [];
+    const may: MayReplace = async (place, found) =>
+      void consents.push(hasContentId(found, "consent" in place ? place.consent : undefined, tools.digests));
+    await destination.prepare("w", { may });
+    await destination.release();
+    writeFileSync(path, "shown");
+    await destination.prepare("w", { may });
+    await destination.release();
+    expect(consents).toEqual([false, true]);
   });
 
   it("without a destination use standard output", async () => {
