@@ -20,11 +20,11 @@ export type CommandTarget = Omit<Extract<DestinationOption, { kind: "command" }>
 
 export interface CommandTools {
   readonly env: Environment;
-  /** Prints on stderr, with the secret masked, all output of the delivery command and the stderr of the check. */
+  /** Receives all output of the delivery command and the standard error of the check, with the secret masked. */
   readonly onStderr: (chunk: Uint8Array) => void;
-  /** Default 60 s. */
+  /** The default is 60 s. */
   readonly commandLimitMs?: number | undefined;
-  /** Ends the command on abort; the secret then counts as not delivered. */
+  /** Abort ends the command; the secret then counts as not delivered. */
   readonly signal?: AbortSignal;
 }
 
@@ -70,12 +70,14 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
   };
 }
 
-/** A first word without shell syntax: the name or path of a program. */
+/** Matches a first word that is a program's name or path, without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
-/** Shell operators after which a command continues even if its first program is missing. */
+/** Matches a shell operator after which the command continues although its first program is missing. */
 const continuesAnyway = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
-/** @throws Failure `usage` if a required program is missing, because then no process would read the secret */
+/**
+ * @throws Failure `usage` if a program is missing, because nothing would read the secret; `failed` if the shell fails
+ */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
   const first = continuesAnyway.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
@@ -99,7 +101,6 @@ async function checkTools(flag: string, command: string, { env, signal }: Comman
   });
 }
 
-/** Public facts about the secret, for the command's environment. */
 function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery, "origin">): Environment {
   return {
     INTEG_RESOURCE_ID: id,
@@ -110,7 +111,6 @@ function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery,
   };
 }
 
-/** The tools of a delivery, with the facts for the command. */
 type DeliveryTools = CommandTools & { readonly facts: Environment };
 
 async function passSecret(
@@ -140,7 +140,9 @@ async function passSecret(
   if (run.unread > 0) throw commandFailure("ended without reading the secret from its standard input");
 }
 
-/** Runs the check, which exits with 0 or prints the raw secret, in any format of delivery. @throws Failure `undelivered` */
+/**
+ * The check must exit with 0. With `output` it must also print the raw secret, even if another format was delivered.
+ */
 async function runCheck(
   { command, by }: NonNullable<CommandTarget["check"]>,
   { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },
@@ -155,7 +157,6 @@ async function runCheck(
   if (run.status !== 0) throw checkFailure(`failed with ${endWords(run)}`);
   if (by === "exit") return;
   const expected = Buffer.from(secret);
-  // The output may end with a newline.
   if ([expected, Buffer.concat([expected, newline])].some((bytes) => isSameSecret(run.stdout, bytes))) return;
   throw checkFailure(
     "printed something other than the secret",

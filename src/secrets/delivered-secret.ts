@@ -1,5 +1,4 @@
-// Writes secret files, whose space is reserved before the secret exists, so that a full disk cannot lose it. Reads
-// delivered secrets. All calls run on the main thread, so that fault tests see a fixed order.
+// Secret files, whose space is reserved before the secret exists, so that a full disk cannot lose it.
 import { timingSafeEqual } from "node:crypto";
 import {
   closeSync,
@@ -20,24 +19,24 @@ import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { Found } from "./destination.ts";
 
-/** Size of a reserve, filled with zeros: more than any secret with its receipt. */
+/** A reserve of this size has space for any secret with its receipt. */
 const reserveBytes = 32 * 1024;
 
-/** Identifies a file under any name. Decimal text, because inodes exceed 2^53. */
+/** Identifies a file under any name, with its birth time in ns. The numbers are text, because inodes exceed 2^53. */
 export interface FileIdentity {
   readonly device: string;
   readonly inode: string;
   readonly born?: string;
 }
 
-/** Identifies an open file. Ignores a birth time that equals the last change, which some file systems report. */
+/** Some file systems report the time of the last change as the birth time, which is then ignored. */
 export function identityOf(fd: number): FileIdentity {
   const stats = fstatSync(fd, { bigint: true });
   const isKnown = stats.birthtimeNs > 0n && stats.birthtimeNs < stats.ctimeNs;
   return { device: String(stats.dev), inode: String(stats.ino), born: isKnown ? String(stats.birthtimeNs) : undefined };
 }
 
-/** True if the path is this file, not a symbolic link to it or a file that reuses its inode. */
+/** False for a symbolic link to the file, and for a new file with its inode if the birth time is known. */
 export function isSameFile(path: string, identity: Partial<FileIdentity>): boolean {
   const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
   if (stats === undefined || !stats.isFile()) return false;
@@ -45,25 +44,24 @@ export function isSameFile(path: string, identity: Partial<FileIdentity>): boole
   return identity.born === undefined || String(stats.birthtimeNs) === identity.born;
 }
 
-/** `.<name>.integ-<work>` in the same folder; a long name is shortened to the limit of file names. */
+/** @returns `.<name>.integ-<work>` in the same folder; the name is cut, because a file name has at most 255 bytes */
 export function reservedName(path: string, work: string): string {
   const name = Buffer.from(basename(path)).subarray(0, 180).toString("utf8").replaceAll("\uFFFD", "_");
   return join(dirname(path), `.${name}.integ-${work.replace(/[^\w.-]/g, "_")}`);
 }
 
-/** Fills an open file with zeros and syncs it. */
 function blank(fd: number): void {
   writeAll(fd, Buffer.alloc(reserveBytes), 0);
   ftruncateSync(fd, reserveBytes);
   fsyncSync(fd);
 }
 
-/** True if the file was truncated to its content, which happens after the content is synced. */
+/** True if the size is not that of a reserve: `fillReserve` truncates the file after it has synced the content. */
 export function isCut(fd: number): boolean {
   return fstatSync(fd).size !== reserveBytes;
 }
 
-/** The content of an open file without trailing zeros; empty for a reserve. */
+/** @returns the content without trailing zeros, which is empty for an unused reserve */
 export function contentOf(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let at = 0, got = 1; at < bytes.length && got > 0; at += got)
@@ -71,7 +69,7 @@ export function contentOf(fd: number): string {
   return bytes.subarray(0, zerosFrom(bytes)).toString("utf8");
 }
 
-/** The index of the first trailing zero, by binary search: V8 needs 9 ms to optimize a loop. */
+/** Finds the first trailing zero by binary search, because V8 needs 9 ms to optimize a loop. */
 function zerosFrom(bytes: Buffer): number {
   const zeros = Buffer.alloc(bytes.length);
   let least = 0;
@@ -100,7 +98,7 @@ export async function reserveFile(path: string, check: (content: string, isCut: 
     isNew = false;
   }
   try {
-    // A second link would be the finished file, which must not be overwritten with zeros.
+    // A file with a second link is a delivered secret, which must not be overwritten with zeros.
     if (!isNew && fstatSync(fd).nlink !== 1) throw systemError("EEXIST", "open");
     if (!isNew) check(contentOf(fd), isCut(fd));
     blank(fd);
@@ -124,16 +122,14 @@ export function fillReserve(fd: number, text: string): void {
   ftruncateSync(fd, bytes.length);
 }
 
-/** Overwrites an open file with zeros and syncs it, before its removal. */
 export function wipe(fd: number): void {
   writeAll(fd, Buffer.alloc(fstatSync(fd).size), 0);
   fsyncSync(fd);
 }
 
 /**
- * Gives a reserved file its final name and syncs the folder. Replaces the file that was found; if none was found, fails if
- * one exists now. Never follows a link. The delivery succeeds even if the reserved name cannot be removed.
- * @returns why the reserved name was not removed; `removeReserve` does it later
+ * Gives a reserved file its final name. Fails if no file was found at the path and one exists now.
+ * @returns why the reserved name was not removed, which does not fail the delivery; `removeReserve` removes it later
  */
 export async function putInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined> {
   const replace = found.is !== "absent";
@@ -153,11 +149,10 @@ async function dropName(reserved: string): Promise<Error | undefined> {
   }
 }
 
-/** Maximum attempts if the destination changes between reading and writing. */
 const mostAttempts = 5;
 
 /**
- * Writes to a destination of any kind: reads the content, checks that it may be replaced, and writes if it is unchanged.
+ * Reads a destination's content, checks that it may be replaced, and writes if it is still unchanged.
  * @param how.write returns false, without writing, if the destination has changed
  * @throws Failure of `may`, or `conflict` if the destination keeps changing
  */
@@ -179,15 +174,13 @@ export async function overwriteFound(
   });
 }
 
-/** More than any secret in any format. */
+/** A longer file is not a delivered secret, so its content is not read. */
 const longestBytes = 1024 * 1024;
 
-/** Compares in constant time. */
 export function isSameSecret(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** The current content of a file. */
 export function foundAt(path: string): Found {
   let fd: number;
   try {

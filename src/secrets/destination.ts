@@ -1,4 +1,4 @@
-// Destinations of one-time secrets, and the facts that their journal records contain.
+// The kinds of destinations of one-time secrets, and their records in the journal.
 import { createHash } from "node:crypto";
 import type { SecretDigests } from "../journal/keys.ts";
 import type {
@@ -10,30 +10,28 @@ import type {
 
 export type { DestinationProgress, SecretFormat };
 
-/** A one-time secret with its public facts. */
 export interface OneTimeSecret {
   readonly secret: string;
-  /** The kind of credential; determines the variables of `env` and the keys of `json`. */
+  /** Determines the variables of `env` and the keys of `json`. */
   readonly kind: "oauth_client" | "access_key";
-  /** Resource id of the client or key. */
+  /** The resource id of the client or key. */
   readonly id: string;
-  /** OAuth clients only: the id for the token exchange. */
+  /** The id for the token exchange, for OAuth clients only. */
   readonly clientId?: string;
-  /** The service's response with the secret, unchanged, for stdout and `claim`. */
+  /** The service's response with the secret, which stdout and `claim` print. */
   readonly receipt: string;
 }
 
-/** The work that produced a secret, for formats and commands. */
+/** Facts about the creation of a secret, for formats and commands. */
 export interface SecretOrigin {
-  /** Id of the journal entry. */
+  /** The id of the journal entry. */
   readonly entry: string;
   readonly profile: string;
   readonly region: string;
-  /** OAuth clients only. */
+  /** The id of the service account, for OAuth clients only. */
   readonly serviceAccount?: string | undefined;
 }
 
-/** A secret's destination in the journal. */
 export type DestinationRecord = EntryDestination;
 export type SingleRecord = SingleDestination;
 
@@ -46,75 +44,69 @@ export type DestinationOption =
       readonly kind: "command";
       readonly command: string;
       readonly as?: SecretFormat;
-      /** Reads the secret back after the delivery. */
       readonly check?: SecretCheck | undefined;
     }
   | ({
       readonly kind: "profile";
       readonly name: string;
-      /** The profile's id in the journal: another profile of the same name does not match. */
+      /** The profile's id in the journal: another profile with the same name is refused. */
       readonly profileId?: string;
-      /** The acting profile itself; the user agreed to replace its credential. */
+      /** The profile is the acting one, and the user agreed to replace its credential. */
       readonly own?: true | undefined;
     } & Consented)
   | ({
       readonly kind: "store";
       readonly to: string;
-      /** Facts from the journal. */
+      /** Facts from the journal, such as the server. */
       readonly facts?: RecordOf<"store">["facts"];
     } & Consented);
 
-/** Content that a destination may replace, besides integ's own deliveries. */
+/** The content that integ may replace, apart from its own deliveries. */
 export interface Consented {
-  /** Recorded digest or version of the content that the user agreed to replace. */
+  /** The recorded digest or version of the content that the user agreed to replace. */
   readonly consent?: string | undefined;
-  /** The user agrees to replace the current content. */
   readonly force?: boolean | undefined;
 }
 
-/** `output`: the command prints the secret; `exit`: it ends with 0. */
+/** The command must print the secret (`output`), or only exit with 0 (`exit`). */
 export interface SecretCheck {
   readonly command: string;
   readonly by: "output" | "exit";
 }
 
-/** The secret options as typed. */
 export interface SecretOptions {
-  /** In the typed order; empty means stdout. */
+  /** The order is that of the command line. An empty list means stdout. */
   readonly to: readonly DestinationOption[];
-  /** An entry's destinations; typed options apply to those that lack the secret. */
+  /** The destinations of an existing entry. Destinations in `to` replace only those that lack the secret. */
   readonly remembered?: RecordOf<"several"> | undefined;
-  /** Format of a remembered file if no destination is typed. */
+  /** A format that belongs to no file or command, which `destinationFor` refuses. */
   readonly as?: SecretFormat | undefined;
-  /** The user agrees to replace the current contents. */
   readonly force?: boolean | undefined;
-  /** The content may be integ's delivery for the same client or key; integ checks that later. */
+  /** The current content may be an earlier delivery of the same client or key, which integ checks later. */
   readonly mayBeOwn?: boolean | undefined;
   readonly commandLimitMs?: number | undefined;
-  /** Recipients of the encrypted secret in the team's journal. */
+  /** The age recipients of the encrypted secret in the team's journal. */
   readonly escrow?: readonly string[] | undefined;
-  /** The kind of credential, if known: a profile needs a token endpoint for an OAuth client. */
+  /** The kind of credential, if it is known: a profile needs a token endpoint for an OAuth client. */
   readonly yields?: OneTimeSecret["kind"];
-  /** The issuing service; default: the chosen profile's. */
+  /** The default is the service of the chosen profile. */
   readonly issuedBy?: Issuer;
 }
 
-/** The service that issues the secret, which is invalid elsewhere (§1, §5.1 rule 4). */
+/** The service that issues the secret. Other services and organizations do not accept it (§1, §5.1 rule 4). */
 export interface Issuer {
   readonly baseUrl: string;
   readonly organizationId?: string | undefined;
 }
 
 interface DestinationDescription {
-  /** Name in messages. */
   readonly name: string;
-  /** The place of a delivered secret, as a sentence. */
+  /** A sentence that names the place of the delivered secret. */
   readonly delivered?: string;
-  /** The evidence that the secret arrived. */
   readonly proof: string;
   /** The option that selects the destination again, if the journal has enough facts. */
   readonly option?: DestinationOption;
-  /** True if a later process can see whether the secret arrived, but only on this machine. */
+  /** True if a later process on the same machine, but not on another, can check whether the secret arrived. */
   readonly leavesTrace: boolean;
 }
 
@@ -177,30 +169,28 @@ export function placesOf(record: DestinationRecord | null): readonly SingleRecor
   return record.kind === "several" ? record.places.map(({ at }) => at) : [record];
 }
 
-/** Names for messages. */
 export function namesOf(record: DestinationRecord): string {
   return placesOf(record)
     .map((place) => describeDestination(place).name)
     .join(", ");
 }
 
-/** The destinations that lack the secret; empty unless the record has several destinations. */
+/** Empty unless the record has several destinations. */
 export function missingPlaces(record: DestinationRecord | null): readonly SingleRecord[] {
   if (record?.kind !== "several") return [];
   return record.places.filter(({ state }) => state !== "delivered").map(({ at }) => at);
 }
 
-/** True if at least one of several destinations has the secret. */
 export function isPartlyDelivered({ destination }: { readonly destination: DestinationRecord | null }): boolean {
   return destination?.kind === "several" && destination.places.some(({ state }) => state === "delivered");
 }
 
-/** True if the secret goes to this profile, which therefore still works after a rotation of its own credential. */
+/** The profile then still works after a rotation of its own credential. */
 export function isForProfile(destination: DestinationRecord | null, profile: string): boolean {
   return placesOf(destination).some((at) => at.kind === "profile" && at.name === profile);
 }
 
-/** True if both records name the same destination. Does not compare their machines. */
+/** Machines are not compared. */
 export function isSamePlace(one: SingleRecord, other: SingleRecord): boolean {
   if (one.kind === "stdout") return other.kind === "stdout";
   if (one.kind === "command") return other.kind === "command" && one.mark === other.mark;
@@ -217,48 +207,49 @@ export function commandMark({ command, as = "raw" }: { readonly command: string;
   return createHash("sha256").update(`${as}\0${command.trim()}`).digest("hex").slice(0, 8);
 }
 
-/** The current content of a destination's secret field. */
+/** The current content of a destination. `hidden` content cannot be read back, so only its version identifies it. */
 export type Found =
   | { readonly is: "absent"; readonly version?: string | undefined }
   | (FoundContent & { readonly is: "text"; readonly text: string; readonly version?: string | undefined })
-  /** Content that cannot be read back, so only its version distinguishes it. */
   | (FoundContent & { readonly is: "hidden"; readonly version: string });
 
 interface FoundContent {
-  /** The client or key of a profile's credential, if known. */
+  /** The client id or key id of a profile's current credential. */
   readonly of?: string | undefined;
 }
 
-/** Checks that the content may be replaced. @throws Failure if not */
+/** @throws Failure if the content must not be replaced */
 export type MayReplace = (at: SingleRecord, found: Found) => Promise<void>;
 
 export interface Delivery<R extends DestinationRecord = DestinationRecord> {
   readonly origin: SecretOrigin;
-  /** Called with the current content immediately before the write. */
+  /** Called immediately before the write, with the content at that time. */
   readonly may: MayReplace;
-  /** Records the progress of the delivery in the journal, for a process that continues it. */
+  /** Records the progress in the journal, so that a later process can continue the delivery. */
   readonly record: (record: R) => Promise<void>;
 }
 
 export interface Preparation {
-  /** The destination's record in the journal. */
+  /** The destination's record in the journal, if the entry has one. */
   readonly before?: DestinationRecord | null;
-  /** The secret exists and is kept safely, so errors of the preparation are reported at the delivery. */
+  /**
+   * The secret is kept already. Of several destinations, one that fails does not stop the others; `deliver` reports it.
+   */
   readonly isKept?: boolean;
-  /** Called with the current content, so that a refusal precedes the request. */
+  /** Called with the current content, so that a refusal comes before the request. */
   readonly may?: MayReplace;
-  /** All destinations of the same secret. */
+  /** All destinations of the secret, because two of them may be fields of one Vault secret. */
   readonly places?: readonly SingleRecord[];
 }
 
-/** True for files, profiles and keychains: their names have another meaning on other machines. */
+/** True if the destination's name means another place on another machine. */
 export function isLocal(at: SingleRecord): boolean {
   return at.kind === "file" || at.kind === "profile" || (at.kind === "store" && at.to.startsWith("keychain:"));
 }
 
 /**
- * True without a list, or if the list contains the destination: `file:<path>`, `profile:<name>`, a store's address,
- * `stdout`, or `command:<text>`. A final `*` matches any rest, except for commands.
+ * Without a list, every destination is allowed. A list contains `file:<path>`, `profile:<name>`, a store's address,
+ * `stdout` or `command:<text>`; a final `*` matches any rest, except for commands.
  */
 export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefined): boolean {
   if (allowed === undefined) return true;
@@ -273,24 +264,22 @@ export function isAllowed(at: SingleRecord, allowed: readonly string[] | undefin
   return allowed.some((one) => one === name || (one.endsWith("*") && name.startsWith(one.slice(0, -1))));
 }
 
-/** Compares a command by its mark, because its record has no text. */
+/** Compares the marks, because the record does not contain the command. */
 function isCommandOf({ mark }: RecordOf<"command">, command: string): boolean {
   const formats = ["raw", "line", "json", "json-string", "env"] as const;
   return formats.some((as) => commandMark({ command, as }) === mark);
 }
 
-/** The text without a final newline, which users and editors add. */
+/** Users and editors add a final newline, which is not part of the secret. */
 export function withoutLastNewline(text: string): string {
   return text.endsWith("\n") ? text.slice(0, -1) : text;
 }
 
-/** True if the content has the recorded digest or version. */
 export function hasContentId(found: Found, id: string | undefined, digests: SecretDigests): boolean {
   if (id === undefined || id === "" || found.is === "absent") return false;
   return found.is === "text" ? digests.fits(withoutLastNewline(found.text), id) : id === `version ${found.version}`;
 }
 
-/** The digest or version that identifies the content; undefined if absent. */
 export function contentId(found: Found, digests: SecretDigests): string | undefined {
   if (found.is === "absent") return undefined;
   return found.is === "text" ? digests.of(withoutLastNewline(found.text)) : `version ${found.version}`;
@@ -302,7 +291,6 @@ export function contentId(found: Found, digests: SecretDigests): string | undefi
  * return a secret. `deliver` returns when the secret is safe and verified. Each throws `Failure`.
  */
 export interface Destination {
-  /** True if the secret is printed on stdout with the result. */
   readonly isStdout: boolean;
   /** The destination, as far as it is known without access to it. */
   readonly record: DestinationRecord;
@@ -315,7 +303,6 @@ export interface Destination {
   release(): Promise<void>;
 }
 
-/** A single destination. */
 export interface SingleDestinationPlace extends Destination {
   readonly record: SingleRecord;
   check(): Promise<SingleRecord>;
@@ -343,7 +330,6 @@ export interface RememberedDestination {
 
 // Names and addresses of the `--secret-to` stores, for help, completion and questions. registry.ts opens them.
 
-/** One row per store: its address, description and proof of delivery. */
 export const storeKinds = {
   vault: {
     form: "vault:<mount>/<path>#<field>",
@@ -378,20 +364,18 @@ export const storeKinds = {
 
 export interface StoreKind {
   readonly form: string;
-  /** Matches every address; the store checks further. */
+  /** Matches every valid address, and some invalid ones that the store refuses. */
   readonly pattern: RegExp;
-  /** Upper and lower case mean the same address. */
+  /** The address is case-insensitive. */
   readonly isAnyCase?: boolean;
   readonly what: string;
   /** Other forms of the address, each with its description. */
   readonly more?: Readonly<Record<string, string>>;
-  /** The evidence that a secret arrived. */
   readonly proof: string;
 }
 
 export type StoreScheme = keyof typeof storeKinds;
 
-/** The kind of store that an address names. */
 export function storeKindOf(to: string): StoreKind | undefined {
   return Object.entries<StoreKind>(storeKinds).find(([scheme]) => to.startsWith(`${scheme}:`))?.[1];
 }

@@ -1,5 +1,4 @@
-// Encrypts secrets to age recipients, so that they can be stored in a shared journal. Anyone with a matching identity
-// can claim them anywhere.
+// Encrypts secrets to age recipients for the team's journal: anyone with a matching identity can claim them anywhere.
 import { flags } from "../next-step.ts";
 import { readFileSync, statSync } from "node:fs";
 import { armor, Decrypter, Encrypter } from "age-encryption";
@@ -17,7 +16,9 @@ const Escrowed = z.object({
   receipt: z.string(),
 });
 
-/** @throws Failure `usage` for an invalid age recipient; the message does not show identities */
+/**
+ * @throws Failure `usage` for an invalid recipient; the message does not show an identity that was passed by mistake
+ */
 export function checkRecipients(recipients: readonly string[]): void {
   encrypterFor(recipients);
 }
@@ -47,7 +48,8 @@ export async function encryptSecret(secret: OneTimeSecret, recipients: readonly 
 
 /**
  * @param path of a file with identities, one per line, as age-keygen writes it
- * @throws Failure `usage` if it is unreadable or empty; `undelivered` if no identity opens the secret
+ * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity opens the
+ * secret
  */
 export async function decryptSecret(text: string, path: string | undefined): Promise<OneTimeSecret> {
   const decrypter = new Decrypter();

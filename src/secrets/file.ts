@@ -49,9 +49,9 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** A typed or recorded file; `fileDestination` makes `path` absolute. */
+/** The path may be relative; `fileDestination` makes it absolute. */
 export interface FileTarget extends Consented, Pick<RecordOf<"file">, "path" | "as"> {
-  /** The file may be integ's own delivery; integ checks that once the entry is known. */
+  /** The file may be integ's own delivery, which integ checks once the entry is known. */
   readonly mayBeOwn?: boolean | undefined;
 }
 
@@ -82,7 +82,7 @@ function mayReplace(file: Stats, folder: Stats): boolean {
   return me === 0 || (folder.mode & 0o1000) === 0 || file.uid === me || folder.uid === me;
 }
 
-/** Refuses a target that must not hold a secret, or that cannot be inspected: writing to it would fail too. */
+/** A target that cannot be inspected is refused too, because the write would fail. */
 function checkTarget(target: FileTarget, own: readonly string[]): void {
   try {
     inspectTarget(target, own);
@@ -119,9 +119,8 @@ export function fileExistsFailure(path: string): Failure {
 export interface FileTools {
   /** integ's own files and folders, which a secret must never replace. */
   readonly own?: readonly string[];
-  /** Digests by which a later process recognizes the delivered file. */
+  /** Makes the digest by which a later process recognizes the delivered file. */
   readonly digests: SecretDigests;
-  /** The id of this machine's state folder. */
   readonly machine: MachineId;
 }
 
@@ -137,7 +136,6 @@ class FileDestination implements SingleDestinationPlace {
   readonly #tools: FileTools;
   #reserve: Reserve | undefined;
   record: RecordOf<"file">;
-  /** Why the cleanup after a finished delivery failed. */
   #cleanupError: Error | undefined;
   #isConsented = false;
 
@@ -196,7 +194,7 @@ class FileDestination implements SingleDestinationPlace {
     await record(this.record);
     try {
       fillReserve(fd, text);
-      // Sync the length before the file gets its name.
+      // The new length must be on disk before the file gets its name.
       fsyncSync(fd);
       if (!isSameFile(reserved, identityOf(fd))) throw systemError("ENOENT", "lstat");
       await overwriteFound(path, {
@@ -234,10 +232,7 @@ class FileDestination implements SingleDestinationPlace {
   }
 }
 
-/**
- * Overwrites a reserve with zeros and removes its name. Either step alone hides a secret, so both are tried. Reports a
- * failure, which means a disk fault.
- */
+/** Overwriting a reserve and removing it each hide a secret, so both are tried even if one fails. */
 function discardReserve(reserve: Reserve, finished: string): void {
   const failed: unknown[] = [];
   const attempt = (step: () => void): void => {
@@ -247,7 +242,7 @@ function discardReserve(reserve: Reserve, finished: string): void {
       failed.push(error);
     }
   };
-  // If a delivery failed at the final sync of the folder, this is the finished file and must not be overwritten.
+  // After a failed final sync of the folder, the reserve is the finished file, which must not be overwritten.
   attempt(() => (isSameFile(finished, reserve.identity) ? undefined : wipe(reserve.fd)));
   attempt(() => {
     if (!isSameFile(reserve.path, reserve.identity)) return;
@@ -257,7 +252,6 @@ function discardReserve(reserve: Reserve, finished: string): void {
   if (failed.length > 0) throw fileFailure(failed[0], "give back", { path: reserve.path });
 }
 
-/** Adds to the failure of a reservation that the request was not sent, and advice if it has none. */
 function reservationFailure({ kind, message, details }: Failure): Failure {
   const { meaning = "The request was not sent.", hint, nextCommand } = details;
   return new Failure(kind, message, {
@@ -267,12 +261,11 @@ function reservationFailure({ kind, message, details }: Failure): Failure {
   });
 }
 
-/** @param cwd makes relative paths absolute for later processes */
 export function fileDestination(target: FileTarget, cwd: string, tools: FileTools): SingleDestinationPlace {
   return new FileDestination({ ...target, path: resolve(cwd, target.path) }, tools);
 }
 
-/** Gives the reserved file its final name. @returns false if another file has taken the name */
+/** @returns false if another process has created a file with this name, else the result of `putInPlace` */
 async function tryToName(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
   try {
     return await putInPlace(reserved, path, found);
@@ -291,7 +284,7 @@ function hasDelivered(path: string, { record, digests }: Remembered): boolean {
   return record.proof !== undefined && hasContentId(foundAt(path), record.proof, digests);
 }
 
-/** Completes a file that has its name: syncs the name and removes the reserved one. @returns false without such a file */
+/** @returns false if no file with the delivered content has the final name */
 function completeName(remembered: Remembered): boolean {
   const { path, reserved } = remembered.record;
   if (!hasDelivered(path, remembered)) return false;
@@ -305,7 +298,7 @@ function completeName(remembered: Remembered): boolean {
   return true;
 }
 
-/** Opens the reserved file if its identity or content matches the record. */
+/** Also accepts a file with the delivered content, because a restored disk changes a file's identity. */
 function openReserved(remembered: Remembered): number | undefined {
   const { reserved, inode } = remembered.record;
   if (reserved === undefined || inode === undefined) return undefined;
@@ -313,7 +306,7 @@ function openReserved(remembered: Remembered): number | undefined {
   return openPrivateFile(reserved, constants.O_RDWR);
 }
 
-/** Gives a complete secret file its name. @returns false if the reserve is missing, empty or incomplete */
+/** @returns false if the reserve is missing, empty or incomplete */
 async function completeFile(remembered: Remembered, may: MayReplace): Promise<boolean> {
   const { record } = remembered;
   const { path, reserved } = record;
@@ -345,7 +338,7 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
 function removeReserve(remembered: Remembered, entry: string, isKept: boolean): void {
   const { record } = remembered;
   const own = reservedName(record.path, entry);
-  // A replacement has its own reserve, but its record may name only that of the replaced entry.
+  // The record of a replacement may name only the reserve of the replaced entry, so its own is found by name.
   if (record.reserved !== own) removeUnnamed(own);
   if (record.reserved === undefined) return;
   const fd = openReserved(remembered) ?? openOwn(record.reserved);
@@ -362,7 +355,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   }
 }
 
-/** Opens a reserve by name, because a restored disk changes its identity. Errors of this cleanup are ignored. */
+/** Opens a reserve by name, because a restored disk changes its identity. This cleanup ignores errors. */
 function openOwn(path: string): number | undefined {
   try {
     return openPrivateFile(path, constants.O_RDWR);
@@ -381,7 +374,6 @@ function removeUnnamed(path: string): void {
   }
 }
 
-/** The secret, if the file still has the delivered content. */
 function reread({ record, digests }: Remembered): string | undefined {
   const found = foundAt(record.path);
   return found.is === "text" && hasContentId(found, record.proof, digests)
@@ -389,7 +381,6 @@ function reread({ record, digests }: Remembered): string | undefined {
     : undefined;
 }
 
-/** A recorded file. `removeReserve` also finds a reserve that is not recorded, by its name, and removes it if empty. */
 export function rememberedFile(record: RecordOf<"file">, digests: SecretDigests): RememberedDestination {
   const remembered = { record, digests };
   return {

@@ -1,6 +1,6 @@
 // `--secret-to github:<owner>/<repo>[@<environment>]#<NAME>` or `github:org/<organization>#<NAME>`: a GitHub Actions
-// secret of a repository, environment or organization. Encrypted before it is sent and not readable afterwards, so the
-// proof is GitHub's response and the time of change.
+// secret of a repository, environment or organization. GitHub never returns it, so the proof of a delivery is GitHub's
+// response and the secret's time of change.
 import { flags } from "../next-step.ts";
 import { segment } from "../api/call/request.ts";
 import { Failure, invalidValue } from "../errors.ts";
@@ -25,7 +25,10 @@ interface Address {
   readonly repository: string;
   readonly environment: string | undefined;
   readonly name: string;
-  /** Repositories that may use an organization's secret; default: unchanged, `private` for a new secret. */
+  /**
+   * Selects the repositories that may use an organization's secret. Without it an existing secret keeps its
+   * repositories, and a new one is `private`.
+   */
   readonly access?: Access | undefined;
 }
 
@@ -41,9 +44,9 @@ interface PublicKey {
   readonly key: Buffer;
 }
 
-/** Allowed difference between GitHub's clocks for the time of change and the time of the response. */
+/** GitHub's clocks for the time of change and for the date of a response may differ by this much. */
 const clockToleranceMs = 10_000;
-/** The end of a longer wait is not shown, because its date may be invalid. */
+/** The end of a longer wait is not shown, because `toISOString` throws for a date that is too late. */
 const longestShownS = 366 * 86_400;
 
 export const open: OpenStore = (text, tools) => {
@@ -108,7 +111,6 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     }
   }
 
-  /** @throws Failure if GitHub does not report a recent change */
   async #confirm(client: StoreClient, { headers }: StoreResponse): Promise<true> {
     const changedAt = await this.#changedAt(client);
     const writtenAt = Date.parse(headers.date ?? "");
@@ -116,7 +118,6 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     throw new Failure("undelivered", `${this.name}: GitHub took the secret, and does not show it as changed.`);
   }
 
-  /** @throws Failure if the repository or environment does not exist or cannot have secrets */
   async #repository(client: StoreClient): Promise<void> {
     const { owner, repository, environment } = this.at;
     const response = await client.read({ method: "GET", path: this.#path() });
@@ -159,7 +160,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Repositories that may use the secret, which GitHub requires with each write. */
+  /** GitHub requires the permitted repositories in each write, so those of an existing secret are read first. */
   async #access(client: StoreClient, { visibility, repository_ids: ids }: StoreFacts): Promise<object> {
     if (visibility === "selected") return { visibility, selected_repository_ids: (ids ?? "").split(",").map(Number) };
     if (visibility !== undefined) return { visibility };
@@ -191,16 +192,12 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     throw new Failure("unreachable", `${this.name}: GitHub's public key is not one.`);
   }
 
-  /**
-   * True if the time of change shows that the secret was written. A change within the same second stays undetected:
-   * the secret is then written again, which has no effect. A missing secret was not written.
-   */
+  /** Two changes within one second look the same; the secret is then written again, which has no effect. */
   async #isChanged(client: StoreClient, before: string | undefined): Promise<boolean> {
     const changedAt = await this.#changedAt(client);
     return changedAt !== undefined && changedAt !== before;
   }
 
-  /** Time of the last change; undefined if the secret does not exist. */
   async #changedAt(client: StoreClient): Promise<string | undefined> {
     const response = await client.read({ method: "GET", path: `${this.#secrets()}/${this.at.name}` });
     if (response.status === 404) return undefined;
@@ -209,7 +206,6 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     throw this.#refusal(response, "be looked at");
   }
 
-  /** Maps a response other than success to a failure. */
   #refusal({ status, headers, body }: StoreResponse, what: string): Failure {
     const detail = fieldOf(body, "message");
     const details = { problem: { status, detail: typeof detail === "string" ? detail : undefined } };
@@ -242,7 +238,6 @@ class GitHubStore extends AddressedStore<Address> implements Store {
       : `${this.#path()}/environments/${encodedName(environment)}/secrets`;
   }
 
-  /** The API's address: that of GH_HOST, else GITHUB_API_URL, else github.com's. */
   #server(): string {
     const { env } = this.tools;
     const host = variable(env, "GH_HOST")?.toLowerCase();
@@ -347,7 +342,6 @@ function accessIn(options: string): Access | undefined {
 const cloudTokens = ["GH_TOKEN", "GITHUB_TOKEN"] as const;
 const enterpriseTokens = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"] as const;
 
-/** The variables for this host's token; the first that is set is used. */
 function tokenNames(hostname: string): typeof cloudTokens | typeof enterpriseTokens {
   const isCloud = hostname === "api.github.com" || hostname === "github.com" || hostname.endsWith(".ghe.com");
   return isCloud ? cloudTokens : enterpriseTokens;

@@ -1,4 +1,4 @@
-// Undelivered secrets in private files for `journal claim`. Their space is reserved before the request.
+// Undelivered secrets, in private files until `journal claim`. Their space is reserved before the request.
 import { closeSync, constants } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import type { MayReplace, OneTimeSecret, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** Created on demand, because its creation takes longer than a request, and few commands read kept secrets. */
+/** Created on demand: its creation takes longer than a request, and few commands read kept secrets. */
 const keptSchema = () =>
   z.object({
     secret: z.string(),
@@ -30,20 +30,16 @@ const keptSchema = () =>
 
 const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-/** True if the file has a complete secret. If a power cut left an incomplete text, the secret was not stored. */
+/** A file that a power cut left without its final length counts only if its JSON is complete. */
 function holdsSecret(fd: number): boolean {
   const text = contentOf(fd);
   return text !== "" && (isCut(fd) || parseJson(text) !== undefined);
 }
 
-/**
- * The undelivered secrets of a state folder, in a folder that is created with mode 0700 on first use. Like the journal,
- * it does all work on the main thread. `entry` is the id of a journal entry.
- */
+/** The kept secrets of a state folder. `entry` is the id of a journal entry. */
 export class Undelivered {
-  /** For messages and `doctor`. */
   readonly folder: string;
-  /** Machine and folder, as recorded in the journal. */
+  /** `<host>:<folder>`, as the journal records it. */
   readonly place: string;
   readonly #stateDir: string;
   #isChecked = false;
@@ -54,7 +50,7 @@ export class Undelivered {
     this.place = `${hostname()}:${this.folder}`;
   }
 
-  /** Reserves and syncs space for a secret; a kept secret stays. Safe to repeat. */
+  /** Does not change a kept secret. Safe to repeat. */
   async reserve(entry: string): Promise<void> {
     try {
       if (this.isKept(entry)) return;
@@ -69,7 +65,7 @@ export class Undelivered {
     }
   }
 
-  /** Stores and syncs a secret. Needs no more space after `reserve`. */
+  /** Needs no more disk space after `reserve`. */
   async keep(entry: string, secret: OneTimeSecret): Promise<void> {
     const { secret: value, kind, id, clientId, receipt } = secret;
     const text = `${JSON.stringify({ secret: value, kind, id, clientId, receipt })}\n`;
@@ -100,7 +96,7 @@ export class Undelivered {
     });
   }
 
-  /** Overwrites a kept secret with zeros and removes it. Safe to repeat. */
+  /** Safe to repeat. */
   async destroy(entry: string): Promise<void> {
     await this.#destroyKept(entry);
   }
@@ -128,12 +124,12 @@ export class Undelivered {
     }
   }
 
-  /** Entries with a secret or a reserve. */
+  /** The ids of entries with a secret or an empty reserve. */
   entriesWithSpace(): string[] {
     return listFolder(this.folder).filter((name) => entryPattern.test(name));
   }
 
-  /** Entries with a secret. */
+  /** The ids of entries with a secret. */
   list(): string[] {
     return listFolder(this.folder)
       .filter((name) => entryPattern.test(name) && this.isKept(name))
@@ -154,7 +150,7 @@ export class Undelivered {
     }
   }
 
-  /** Creates and checks the folder once, and again if it was removed. */
+  /** Creates the folder again if it was removed since the check. */
   async #inFolder<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isChecked) this.#ensureFolder();
     try {
@@ -198,7 +194,6 @@ export class Undelivered {
   }
 }
 
-/** A list of allowed destinations. */
 export interface AllowedDestinations {
   /** The variable or profile with the list, as the start of a sentence. */
   readonly from: string;
@@ -214,9 +209,9 @@ export interface SecretKeeping {
   /** Reads a delivered secret (file, profile or store), for a proof after a crash. */
   reread(record: SingleRecord): Promise<string | undefined>;
   readonly machine: MachineId;
-  /** Lists of allowed destinations. A secret's destination must be in each list; without a list, all are allowed. */
+  /** The lists that must each contain a secret's destination. Without a list, every destination is allowed. */
   readonly allowed?: (profile: string) => Promise<readonly AllowedDestinations[]>;
-  /** The machine and folder of kept secrets. */
+  /** `<host>:<folder>` of the kept secrets. */
   readonly place: string;
   /** Reserves space before the secret exists, so that a full disk cannot lose it. */
   reserve(entry: string): Promise<void>;
@@ -226,7 +221,7 @@ export interface SecretKeeping {
   isKept(entry: string): boolean;
   /** True if the team's journal has the encrypted secret, so that any machine can claim it. */
   isEscrowed(entry: string): boolean;
-  /** The kept secret; throws `failed` if it is missing or damaged. */
+  /** @throws Failure `failed` if the secret is missing or damaged */
   readKept(entry: string): Promise<OneTimeSecret>;
   /** Removes the kept secret and its ciphertext. Only the act `destroy` calls it. Safe to repeat. */
   destroyKept(entry: string): Promise<void>;

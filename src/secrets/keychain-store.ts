@@ -4,7 +4,6 @@ import { Failure, invalidValue } from "../errors.ts";
 import { type KeychainAnswer, openKeychain } from "../profiles/keychain.ts";
 import type { OpenStore } from "./store.ts";
 
-/** The service of integ's own credentials, which no secret may replace. */
 const ownService = "integ";
 
 export const open: OpenStore = (address, { env, signal }) => {

@@ -1,6 +1,6 @@
-// `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through the user's kubectl. Uses
-// server-side apply with one field manager per key, so that a Secret may have several keys, no annotation contains the
-// secret, and other managers' keys are not overwritten.
+// `--secret-to k8s:<namespace>/<secret>#<key>`: one key of a Kubernetes Secret, through the user's kubectl. Server-side
+// apply with one field manager per key preserves the Secret's other keys and those of other managers, and puts the
+// secret in no annotation.
 import { Failure, type FailureKind, invalidValue } from "../errors.ts";
 import { variable } from "../profiles/resolution.ts";
 import { runShell, type ShellRun } from "../profiles/shell-command.ts";
@@ -25,7 +25,6 @@ export const open: OpenStore = (text, tools) => {
 };
 
 class KubernetesStore extends AddressedStore<Address> implements Store {
-  /** @returns the cluster of kubectl's configuration */
   async check(): Promise<StoreFacts> {
     const { run } = await this.#kubectl("config view --minify --output", jsonPath(".clusters[0].cluster.server"));
     if (run.status === notFoundStatus)
@@ -42,7 +41,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Applies the Secret as a dry run: the server checks permissions, the namespace and other managers. */
+  /** The server's dry run checks permissions, the namespace and conflicts with other managers. */
   async prepare(): Promise<StoreFacts> {
     const failure = await this.#apply("integ asks whether it may write here", "--dry-run=server");
     if (failure === undefined) return {};
@@ -54,12 +53,12 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return value === "" ? { is: "absent" } : { is: "text", text: Buffer.from(value, "base64").toString("utf8") };
   }
 
-  /** The field manager guards the write: another manager's key is a conflict. */
+  /** The field manager guards the write: the server refuses to change a key of another manager. */
   async write(text: string): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#apply(text);
       if (failure === undefined) return true;
-      // After a lost response, apply again, which is idempotent.
+      // Applying again after a lost response is safe, because it is idempotent.
       if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
       else if (await this.#has(text)) return true;
       else throw failure;
@@ -71,7 +70,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return found?.is === "text" && found.text === text;
   }
 
-  /** The key's value in base64; empty if there is none. */
+  /** @returns base64, or an empty text if the key does not exist */
   async #readEncoded(): Promise<string> {
     const { namespace, secret, key } = this.at;
     const field = jsonPath(`.data.${key.replaceAll(".", "\\.")}`);
@@ -81,7 +80,6 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     throw this.#refusal(stderr, "be read");
   }
 
-  /** @returns the failure, or undefined on success */
   async #apply(text: string, more = ""): Promise<Failure | undefined> {
     const { namespace, secret, key } = this.at;
     const data = { [key]: Buffer.from(text).toString("base64") };
@@ -94,7 +92,6 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   /**
    * @param words only letters, digits and `-_.=`, which need no quoting
    * @param path the last word, which this method quotes
-   * @returns the result of the run, and its standard error
    */
   async #kubectl(
     words: string,
@@ -116,7 +113,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return { run, stderr: Buffer.concat(chunks).toString("utf8") };
   }
 
-  /** Turns kubectl's error into a failure. Does not quote the error, because kubectl may print the manifest. */
+  /** Does not quote kubectl's error, which may contain the manifest with the secret. */
   #refusal(stderr: string, what: string): Failure {
     const manager = /conflict with "([^"\n]{1,128})"/.exec(stderr)?.[1];
     const { namespace, secret, key } = this.at;
@@ -156,7 +153,6 @@ function jsonPath(path: string): string {
   return `jsonpath={${path}}`;
 }
 
-/** @throws Failure `usage` */
 function addressIn(text: string): Address {
   const name = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?";
   const pattern = new RegExp(`^(${name})/(${name}(?:\\.${name})*)#([-._a-zA-Z0-9]{1,120})$`);

@@ -25,7 +25,6 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { type NextStep, shell, flags, settingOf } from "../next-step.ts";
 
 export interface ProfileTarget extends Omit<Extract<DestinationOption, { kind: "profile" }>, "kind"> {
-  /** The kind of credential, if known: an OAuth client needs a token endpoint. */
   readonly yields?: OneTimeSecret["kind"];
 }
 
@@ -43,7 +42,6 @@ function refuse(name: string, why: string, step: NextStep = anotherProfile): Fai
   return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, step);
 }
 
-/** The profile. @throws Failure `usage` if it cannot have this kind of credential */
 function targetProfile(
   name: string,
   yields: OneTimeSecret["kind"] | undefined,
@@ -90,7 +88,7 @@ function credentialFor(profile: Profile, secret: OneTimeSecret): NewCredential {
   };
 }
 
-/** The profile's current credential: its secret, or a version if only a command prints it. */
+/** A secret that integ does not store is identified by a digest of its source, such as a command. */
 async function foundIn({ credential, ...profile }: Profile, credentials: Credentials): Promise<Found> {
   if (credential === null) return { is: "absent" };
   const of = credential.kind === "client_credentials" ? credential.client_id : credential.key_id;
@@ -104,7 +102,7 @@ async function foundIn({ credential, ...profile }: Profile, credentials: Credent
   try {
     return { is: "text", text: await credentials.read(source, profile.credential_origins), of };
   } catch (error) {
-    // A damaged or missing secret is still a user's credential.
+    // A damaged or missing secret is still a user's credential, which integ must not replace unasked.
     if (error instanceof Failure && error.kind === "auth") return { is: "hidden", version: source.ref, of };
     throw error;
   }
@@ -142,7 +140,7 @@ class ProfileDestination implements SingleDestinationPlace {
     return this.record;
   }
 
-  /** Checks the profile and updates the record. With `--force`, the consent covers only the credential of the first check. */
+  /** With `--force`, the consent covers only the credential of the first check. */
   async #checkAndRecord(yields: OneTimeSecret["kind"] | undefined): Promise<Profile> {
     const { name, profileId, force } = this.#target;
     const { stores, digests, machine } = this.#tools;

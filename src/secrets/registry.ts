@@ -1,4 +1,4 @@
-// Opens destinations from options or journal records. Each kind is loaded on demand, before a request is sent.
+// Opens destinations from options or journal records. Each kind is loaded on demand, but before a request is sent.
 import { Failure, invalidValue } from "../errors.ts";
 import type { ProfileStores } from "../profiles/configure.ts";
 import type { SecretDigests } from "../journal/keys.ts";
@@ -26,20 +26,17 @@ export interface DestinationTools
     Pick<StoreTools, "http" | "sleep">,
     Pick<OutputTools, "print">,
     Pick<ProfileTools, "issuedBy" | "note"> {
-  /** Base of relative paths. */
   readonly cwd: string;
   /** integ's own files and folders, which no secret may replace. */
   readonly own?: readonly string[];
   /** Makes the digest of the delivered secret. */
   readonly digests: SecretDigests;
   readonly machine: MachineId;
-  /** Descriptor of stdout (1). */
   readonly stdoutFd: number;
-  /** The stored profiles and credentials, loaded only for `--secret-profile`. */
+  /** Called only for a profile destination, because it loads the stored profiles. */
   readonly profiles: () => Promise<ProfileStores>;
 }
 
-/** Loads each store on first use. */
 const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenStore }>>> = {
   vault: () => import("./vault-store.ts"),
   github: () => import("./github-store.ts"),
@@ -47,7 +44,7 @@ const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenSt
   keychain: () => import("./keychain-store.ts"),
 };
 
-/** @throws Failure `usage` for an unknown address */
+/** @throws Failure `usage` for an unknown or invalid address */
 async function openStore(to: string, tools: StoreTools): Promise<StoreTarget> {
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
@@ -74,7 +71,7 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
 }
 
 /**
- * The destination of the secret options; default: stdout. Reads only the content that the options may replace.
+ * The default is stdout. Before `check`, only stored profiles and content that the options may replace are read.
  * @throws Failure `usage` if options contradict each other or have no effect
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {
@@ -94,7 +91,7 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   return others.length === 0 ? first : (await loadSeveral()).severalDestinations(typed);
 }
 
-/** Refuses a recorded command, which must be typed again: its text is not stored, because it may contain a credential. */
+/** A recorded command must be typed again: its text is not stored, because it may contain a credential. */
 function retypedCommand(record: SingleRecord): SingleDestinationPlace {
   const refuse = async (): Promise<never> => {
     throw new Failure("usage", `Commands are not stored: pass ${flags.secretCommand} again.`);
@@ -138,14 +135,14 @@ function checkFileName(path: string): void {
   });
 }
 
-/** Stdout or a command, which a later process cannot check. */
+/** A later process cannot check whether stdout or a command received the secret. */
 const uncheckable: RememberedDestination = {
   completeDelivery: async () => false,
   removeReserve: () => {},
   reread: async () => undefined,
 };
 
-/** The destination of a journal record. */
+/** @param record names the destination; an error in reaching a store is thrown by the methods of the result */
 export async function rememberedDestination(
   record: SingleRecord,
   tools: StoreTools & Pick<DestinationTools, "digests" | "profiles">,

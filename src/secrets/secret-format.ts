@@ -4,17 +4,16 @@ import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { type OneTimeSecret, type SecretFormat, type SecretOrigin, withoutLastNewline } from "./destination.ts";
 
-/** Formats without parameters. */
 export const secretFormats = ["raw", "line", "json", "json-string", "env"] as const satisfies readonly SecretFormat[];
 
-/** Fields of templates and variables. */
+/** The fields that templates and variables may name. */
 const fieldNames = ["secret", "client_id", "id", "service_account", "profile", "region", "entry"] as const;
 type Field = (typeof fieldNames)[number];
 
 const templateMark = "template:";
 const namesMark = "env:";
 
-/** @throws Failure `usage` for an unknown format, or a template without the secret */
+/** @throws Failure `usage` for an unknown format, or a template without `{secret}` */
 export function checkSecretFormat(text: string): SecretFormat {
   const word = secretFormats.find((format) => format === text);
   if (word !== undefined) return word;
@@ -31,7 +30,7 @@ function checkTemplate(text: string): SecretFormat {
   });
 }
 
-/** Parses `NAME=field,…`. @throws Failure `usage` */
+/** Parses `NAME=field,…`. @throws Failure `usage` if a pair is invalid, a name repeats or no field is the secret */
 export function checkSecretNames(text: string): SecretFormat {
   const names = text.split(",").map((pair) => {
     const [, name = "", field = ""] = /^([A-Za-z_]\w*)=(\w+)$/.exec(pair.trim()) ?? [];
@@ -55,7 +54,6 @@ function isField(text: string): text is Field {
   return fieldNames.some((name) => name === text);
 }
 
-/** Quotes a value for the shell if needed. */
 function quoted(value: string): string {
   return /^[\w.+/=:@%,-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
 }
@@ -65,7 +63,6 @@ function fieldsOf({ secret, id, clientId }: OneTimeSecret, origin: SecretOrigin)
   return { secret, client_id: clientId ?? "", id, service_account: serviceAccount ?? "", profile, region, entry };
 }
 
-/** Pairs of a variable of `env` and its field. */
 function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
   if (as.startsWith(namesMark))
     return as
@@ -80,9 +77,8 @@ function namesIn(as: SecretFormat, kind: OneTimeSecret["kind"]): string[][] {
 }
 
 /**
- * Formats the secret: `raw` is the secret alone, `json-string` a JSON string, a template its text with the values; other
- * formats end with a newline. `json` is `{"client_id","client_secret"}` or `{"id","secret"}`; `env` suits shells and
- * dotenv readers.
+ * `raw` and `json-string` end without a newline; a template ends as it is written; other formats end with a newline.
+ * `json` is `{"client_id","client_secret"}` or `{"id","secret"}`; shells and dotenv readers accept `env`.
  */
 export function renderSecret(secret: OneTimeSecret, as: SecretFormat, origin: SecretOrigin): string {
   const isJson = as === "json" || as === "json-string";
@@ -112,7 +108,7 @@ function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
   return `${JSON.stringify(fields)}\n`;
 }
 
-/** Adds the entry's ids to a kept secret. Makes a new receipt unless the kept one has the secret at its top level. */
+/** Adds the entry's ids to a kept secret, and makes a new receipt if the kept one lacks the secret at its top level. */
 export function belonging(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" | "detail">): OneTimeSecret {
   const id = entry.resource_id ?? kept.id;
   const clientId = entry.detail.client_id ?? kept.clientId;
@@ -123,7 +119,7 @@ export function belonging(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" 
   return { ...named, receipt: JSON.stringify({ id: id || null, ...ids, [field]: kept.secret }) };
 }
 
-/** The field of a response that holds the secret (§2.3, §2.4). */
+/** §2.3, §2.4 */
 export function secretFieldOf({ kind }: OneTimeSecret): "client_secret" | "secret" {
   return kind === "oauth_client" ? "client_secret" : "secret";
 }
@@ -146,9 +142,8 @@ function isJson(text: string): boolean {
 }
 
 /**
- * True if a text found after a crash is complete.
- * @param isCut the file was truncated to its text, which happens after the sync and so proves completeness, also of
- * formats without an end mark
+ * Checks a text that was found after a crash.
+ * @param isCut the file was truncated to its text after a sync, which proves completeness even without an end mark
  */
 export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;
@@ -163,7 +158,10 @@ export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean
   return isCut;
 }
 
-/** The secret in a complete text; undefined if a user has changed its form. */
+/**
+ * @param text a complete text
+ * @returns the secret; undefined if a user has changed the text's form
+ */
 export function parseSecret(text: string, as: SecretFormat): string | undefined {
   // An editor may have added or removed a final newline.
   if (as === "raw" || as === "line") return withoutLastNewline(text);

@@ -1,5 +1,5 @@
-// Delivers one secret to several destinations. Each has its own state in the journal, so that a later process
-// delivers only to those that lack the secret after a crash or failure.
+// Delivers one secret to several destinations. Each has its own state in the journal, so that a later process delivers
+// only to those that lack the secret.
 import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../errors.ts";
@@ -19,7 +19,6 @@ import {
 export interface Part {
   state: DestinationProgress["state"];
   at: SingleRecord;
-  /** Absent if the destination already has the secret. */
   readonly destination?: SingleDestinationPlace;
 }
 
@@ -47,7 +46,6 @@ class SeveralDestinations implements Destination {
     return this.#each(preparation, (destination) => destination.prepare(work, { ...preparation, places }));
   }
 
-  /** Marks the destinations that already have the secret, so that they are skipped. */
   #skipDelivered({ before }: Preparation): void {
     if (before?.kind !== "several") return;
     for (const place of before.places) {
@@ -66,7 +64,8 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination);
       } catch (error) {
-        // A kept secret goes to the other destinations; `deliver` prepares this one again, and reports its error.
+        // A kept secret goes to the other destinations; `deliver` prepares this destination again and reports its
+        // error.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }
@@ -85,7 +84,7 @@ class SeveralDestinations implements Destination {
         await record(this.record);
       };
       try {
-        // Prepare again: if that fails, the other destinations still get the secret.
+        // A destination whose second preparation fails does not stop the others.
         part.at = await part.destination.prepare(origin.entry);
         await part.destination.deliver(secret, { origin, may, record: recordPart });
         part.at = part.destination.record;
@@ -131,7 +130,7 @@ function refuseDuplicates(parts: readonly Part[]): void {
   });
 }
 
-/** Resolves links, so that two names of one folder are equal. */
+/** Resolves links in the folder, so that two names of one folder are equal. */
 function realPath(path: string): string {
   try {
     return join(realpathSync(dirname(path)), basename(path));
@@ -140,7 +139,6 @@ function realPath(path: string): string {
   }
 }
 
-/** @throws Failure `usage` if two destinations are the same place */
 export function severalDestinations(destinations: readonly SingleDestinationPlace[]): Destination {
   const parts = destinations.map((destination) => partOf(destination));
   refuseDuplicates(parts);
@@ -161,7 +159,7 @@ export async function rememberedSeveral(
   typed: readonly SingleDestinationPlace[],
   restore: (place: SingleRecord) => Promise<SingleDestinationPlace>,
 ): Promise<Destination> {
-  // Ignore typed destinations that already have the secret.
+  // Typed destinations that already have the secret are ignored.
   const unmatched = typed.filter(
     ({ record }) => !places.some(({ state, at }) => state === "delivered" && isSamePlace(record, at)),
   );

@@ -17,17 +17,14 @@ export interface OutputTools {
   readonly onStderr: (chunk: Uint8Array) => void;
 }
 
-/**
- * The lines that make GitHub Actions mask a value, escaped as workflow commands require.
- * Source: actions/toolkit `escapeData`.
- */
+/** The workflow commands that make GitHub Actions mask a secret, escaped as `escapeData` of actions/toolkit does. */
 export function maskLines(secret: string, receipt: string): string {
   return formsOf(secret, receipt)
     .map((form) => `::add-mask::${form.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A")}\n`)
     .join("");
 }
 
-/** The forms in which formats may print the secret: unchanged, with JSON's or the receipt's escapes, with doubled quotes. */
+/** Formats print the secret unchanged, with JSON's or the receipt's escapes, or with doubled quotation marks. */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
   const unchanged = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));
@@ -55,7 +52,7 @@ export function refuseForAgent(env: Environment, advice: Advice, meaning = "Noth
   throw new Failure("usage", message, { meaning, hint: advice });
 }
 
-/** @throws Failure `usage` if GitHub Actions cannot read the mask: the secret would stay in the log */
+/** @throws Failure `usage` if GitHub Actions cannot read the mask, because the secret would stay in its log */
 export async function checkMask(stderrFd: number): Promise<void> {
   const trouble = await outputFault(stderrFd);
   if (trouble === undefined) return;
@@ -120,7 +117,7 @@ function isNullDevice(fd: number): boolean {
   return stats.rdev === statSync("/dev/null").rdev;
 }
 
-/** The error of an empty write, which detects a disconnected socket, terminal or device without side effects. */
+/** An empty write detects a closed socket, terminal or device without side effects. */
 function emptyWriteError(fd: number): unknown {
   try {
     writeSync(fd, Buffer.alloc(0), 0, 0);
@@ -130,7 +127,7 @@ function emptyWriteError(fd: number): unknown {
   }
 }
 
-/** True if the descriptor is write-only: if it is ready for reading anyway, it has an error. */
+/** A write-only pipe that is ready for reading has an error: its reader has exited. */
 function isWriteOnly(fd: number): boolean {
   try {
     const flags = /^flags:\s+0?(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
@@ -141,9 +138,9 @@ function isWriteOnly(fd: number): boolean {
 }
 
 /**
- * Checks for a pipe's reader with the shell's `read -t 0`: Linux accepts empty writes to a pipe without readers, and
- * Node has no `poll`. A write-only pipe is ready only if its reader has closed it. Without such a shell, printing the
- * secret detects the loss, and the secret is kept.
+ * Checks for a pipe's reader with the shell's `read -t 0`, because Linux accepts empty writes to a pipe without readers
+ * and Node has no `poll`. If the shell cannot run, the loss is detected when the secret is printed, and the secret is
+ * kept.
  */
 async function hasNoReader(fd: number): Promise<boolean> {
   const pipe = fstatSync(fd);
@@ -155,7 +152,7 @@ async function hasNoReader(fd: number): Promise<boolean> {
   return lastCheck.answer;
 }
 
-/** Results are reused for this long, because a shell takes longer than the rest of a creation. */
+/** Results are reused for this many ms, because a shell takes longer than the rest of a creation. */
 const reusedForMs = 100;
 let lastCheck: { readonly pipe: string; readonly at: number; readonly answer: Promise<boolean> } | undefined;
 
@@ -172,7 +169,7 @@ async function checkInShell(fd: number): Promise<boolean> {
   });
 }
 
-/** Why a descriptor is unusable, as the predicate of "standard output"; undefined if it is usable. */
+/** @returns the predicate of a sentence about the stream; undefined if the descriptor is usable */
 async function outputFault(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";

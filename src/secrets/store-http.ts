@@ -1,20 +1,18 @@
-// Requests to secret stores over integ's HTTP client: no redirects, token and secret masked in errors, reads repeated a
-// few times, lost responses to writes reported as lost.
+// Requests to secret stores over integ's HTTP client: redirects are not followed, errors mask the token and the secret,
+// and `read` repeats the request after temporary errors.
 import { type ExchangeRequest, type Transport, parseTarget } from "../api/http/exchange.ts";
 import { parseRetryAfter } from "../api/call/retry.ts";
 import { Failure } from "../errors.ts";
 
-/** A complete response, including redirects and bodies that are not JSON. */
 export interface StoreResponse {
   readonly kind: "response";
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly text: string;
-  /** Undefined if the body is not JSON. */
   readonly body: unknown;
 }
 
-/** No complete response: if the request was sent, it may have taken effect. */
+/** No complete response arrived. If the request was sent, the store may have executed it. */
 export interface LostResponse {
   readonly kind: "lost";
   readonly failure: Failure;
@@ -22,17 +20,15 @@ export interface LostResponse {
 
 export interface StoreRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH";
-  /** Starts with `/`; encoded. */
+  /** Starts with `/` and is already encoded. */
   readonly path: string;
-  /** Sent as JSON. */
   readonly body?: unknown;
   readonly contentType?: string;
-  /** The secret in the body, masked in errors. */
+  /** The secret in the body, which errors mask. */
   readonly secret?: string;
 }
 
 export interface StoreServer {
-  /** The name in messages: `Vault at https://vault.example.com`. */
   readonly name: string;
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -40,7 +36,7 @@ export interface StoreServer {
   readonly http: () => Promise<Transport>;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
-  /** True if an error that looks temporary will last. */
+  /** @returns true if repeating does not help although the error looks temporary, such as that of a sealed Vault */
   readonly isLasting?: (response: StoreResponse) => Promise<boolean>;
 }
 
@@ -57,7 +53,7 @@ export class StoreClient {
     this.#server = server;
   }
 
-  /** Sends one request once. @throws Failure if this process was interrupted */
+  /** Sends the request once. @throws the signal's reason on abort */
   async send({
     method,
     path,
@@ -85,15 +81,15 @@ export class StoreClient {
     }
     const text = exchange.body.toString("utf8");
     const parsed = parsedJson(text);
-    // A success with an unreadable body counts as lost.
+    // A success whose body is not JSON counts as lost.
     if (parsed === undefined && text !== "" && exchange.status < 300)
       return { kind: "lost", failure: new Failure("unreachable", `${name} gave a response that is not JSON.`) };
     return { kind: "response", status: exchange.status, headers: exchange.headers, text, body: parsed };
   }
 
   /**
-   * Repeats a read a few times, until its response is not a temporary error.
-   * @throws Failure without a response, or for a redirect
+   * Repeats a request that only reads, until the response is not a temporary error.
+   * @throws Failure if no response arrives, or for a redirect
    */
   async read(request: StoreRequest): Promise<StoreResponse> {
     for (let attempt = 1; ; attempt += 1) {
@@ -110,7 +106,7 @@ export class StoreClient {
     return (await this.#server.isLasting?.(response)) === true;
   }
 
-  /** @throws Failure for a redirect: a token is sent only to the given address */
+  /** @throws Failure `usage` for a redirect, because a token goes only to the configured address */
   refuseRedirect(response: StoreResponse): StoreResponse {
     if (response.status < 300 || response.status > 399) return response;
     const { name } = this.#server;
@@ -119,7 +115,7 @@ export class StoreClient {
     });
   }
 
-  /** Waits before another attempt. @returns false if the store requests too long a wait */
+  /** @returns false, without waiting, if the store requests too long a wait */
   async pause(attempt: number, response: StoreResponse | LostResponse): Promise<boolean> {
     const requested = response.kind === "response" ? waitSeconds(response.headers, Date.now()) : undefined;
     const delayMs = Math.max(firstWaitMs * 2 ** (attempt - 1), (requested ?? 0) * 1000);
@@ -129,20 +125,19 @@ export class StoreClient {
   }
 }
 
-/** True if the same request may succeed soon. */
 export function isTemporary({ status, headers }: StoreResponse): boolean {
   const isLimit = headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0";
   return status === 429 || status === 408 || status >= 500 || (status === 403 && isLimit);
 }
 
-/** The requested wait in seconds: `Retry-After`, else the time until the limit resets. */
+/** Reads `Retry-After`, else the time until GitHub's limit resets. */
 export function waitSeconds(headers: StoreResponse["headers"], nowMs: number): number | undefined {
   const after = parseRetryAfter(headers["retry-after"], nowMs);
   if (after !== undefined || headers["x-ratelimit-remaining"] !== "0") return after;
   const reset = /^\d{1,11}$/.exec(headers["x-ratelimit-reset"] ?? "")?.[0];
   if (reset === undefined) return undefined;
   const serverMs = Date.parse(headers.date ?? "");
-  // The server's clock sets the reset, so subtract the server's time.
+  // The reset time is the server's, so its own clock is subtracted if the response has a date.
   return Math.max(0, Number(reset) - (Number.isNaN(serverMs) ? nowMs : serverMs) / 1000);
 }
 
@@ -154,7 +149,6 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** A nested field of a response's body; undefined if missing. */
 export function fieldOf(value: unknown, ...names: readonly string[]): unknown {
   let found = value;
   for (const name of names) {
@@ -165,8 +159,8 @@ export function fieldOf(value: unknown, ...names: readonly string[]): unknown {
 }
 
 /**
- * Normalizes a server's address.
  * @param what the variable with the address, and an example
+ * @returns the normalized address
  * @throws Failure `usage` if tokens may not be sent there
  */
 export function serverAddress(text: string, what: { readonly what: string; readonly example: string }): string {

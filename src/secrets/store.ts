@@ -1,5 +1,4 @@
-// `--secret-to`: the interface of secret stores, and their common parts: the journal record, the digest before the
-// delivery, reading back, and the check after a crash.
+// `--secret-to`: the interface of secret stores, and the delivery that they share.
 import type { Transport } from "../api/http/exchange.ts";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
@@ -23,13 +22,15 @@ import {
 import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
 
-/** Facts that a later process needs besides the address. The journal stores them, so they contain no secrets or tokens. */
+/**
+ * Facts that a later process needs besides the address. The journal stores them, so they contain no secret or token.
+ */
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {
   /** True if the secret cannot be read back (GitHub): only its version identifies it. */
   readonly isUnreadable?: boolean;
-  /** The normalized address after `<scheme>:`; equal for the same place. */
+  /** The normalized address after `<scheme>:`. Two addresses of the same place are equal. */
   readonly address: string;
   /**
    * Reads the address and the environment without a request.
@@ -44,35 +45,34 @@ export interface Store {
    * @throws Failure `usage`, `auth` or `unreachable`
    */
   prepare(facts: StoreFacts, isShared?: boolean): Promise<StoreFacts>;
-  /** The current content; `hidden` with its version if it cannot be read back. */
+  /** @returns `hidden` content with its version if the store does not return secrets */
   look(facts: StoreFacts): Promise<Found>;
   /**
-   * Writes the secret, and returns when the store has it. If a response is lost, reads the store where it can.
+   * Returns when the store has the secret. After a lost response it reads the store, if it can.
    * @param over the content that the caller has read; Vault and GitHub compare it before they write
-   * @returns false if the comparison found other content: nothing was written
+   * @returns false if the content has changed since: nothing was written
    */
   write(text: string, facts: StoreFacts, over: Found): Promise<boolean>;
 }
 
-/** Opens integ's HTTP client. @param choice.ca trusted certificate authorities (PEM); no others are trusted */
+/** Opens integ's HTTP client. @param choice.ca the only trusted certificate authorities (PEM) */
 export type OpenHttp = (choice: { readonly ca?: string | undefined }) => Promise<Transport>;
 
 export interface StoreTools {
   readonly env: Environment;
   readonly http: OpenHttp;
-  /** Waits before an attempt; rejects with the signal's reason. */
+  /** Rejects with the signal's reason on abort. */
   readonly sleep: (ms: number) => Promise<void>;
-  /** On abort a request ends with the signal's reason. */
+  /** On abort a request rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /** @throws Failure `usage` for an invalid address */
 export type OpenStore = (address: string, tools: StoreTools) => Store;
 
-/** Common parts of stores: a parsed address, its normal form, and its name in messages. */
 export abstract class AddressedStore<Address> {
   readonly address: string;
-  /** The option with the normalized address, for messages. */
+  /** The option with the normalized address. */
   readonly name: string;
   protected readonly at: Address;
   protected readonly tools: StoreTools;
@@ -109,7 +109,7 @@ class StoreDestination implements SingleDestinationPlace {
     this.record = { kind: "store", to: `${scheme}:${store.address}`, facts, consent };
   }
 
-  /** Only keychains belong to one machine. */
+  /** Keychains are the only stores of a single machine. */
   get #isLocal(): boolean {
     return this.#target.scheme === "keychain";
   }
@@ -159,14 +159,14 @@ class StoreDestination implements SingleDestinationPlace {
         look: () => store.look(facts),
         may: async (found) => {
           await may(this.record, found).catch(asConflict);
-          // For an unreadable store, only this record shows after a crash that a change may be integ's own.
+          // If the store is unreadable, only this record shows after a crash that a change may be integ's own.
           await note(
             store.isUnreadable ? `after ${"version" in found ? found.version : "nothing"}` : digests.of(secret),
           );
         },
         write: async (found) => {
           const isWritten = await store.write(secret, facts, found);
-          // Nothing was written, because someone else has changed the content: restore the earlier proof.
+          // The content was changed by another writer, so nothing was written and the earlier proof is still true.
           if (!isWritten) await note(before);
           return isWritten;
         },
@@ -181,7 +181,6 @@ class StoreDestination implements SingleDestinationPlace {
     throw new Failure("undelivered", `${to} contains something other than the secret that was written there.`);
   }
 
-  /** Records the time of change, by which a later process recognizes a secret that the store does not return. */
   async #noteChange(note: (proof: string | undefined) => Promise<void>): Promise<void> {
     const { store } = this.#target;
     const read = await store.look(this.record.facts).catch((error: unknown) => {
@@ -198,16 +197,13 @@ function withoutField(to: string): string {
   return to.slice(0, to.lastIndexOf("#") + 1);
 }
 
-/** A refusal during the delivery is a conflict: the content appeared after the preparation. */
+/** A refusal during the delivery is a conflict, because the content appeared after the preparation. */
 function asConflict(error: unknown): never {
   if (!(error instanceof Failure)) throw error;
   throw new Failure("conflict", error.message, error.details);
 }
 
-/**
- * @returns the facts that determine the place now
- * @throws Failure `usage` if the environment's place differs from the journal's
- */
+/** @throws Failure `usage` if the environment now leads to another place than the journal's */
 async function checkedFacts({ store }: StoreTarget, { to, facts }: RecordOf<"store">): Promise<StoreFacts> {
   const now = await store.check();
   const other = Object.keys(now).find((name) => facts[name] !== undefined && facts[name] !== now[name]);
@@ -222,7 +218,7 @@ export function storeDestination(target: StoreTarget, context: StoreContext): Si
   return new StoreDestination(target, context);
 }
 
-/** A recorded store. @param tools.open throws if the store is unreachable */
+/** @param tools.open throws Failure if the address is invalid */
 export function rememberedStore(
   record: RecordOf<"store">,
   { open, digests }: { readonly open: () => Promise<StoreTarget>; readonly digests: SecretDigests },

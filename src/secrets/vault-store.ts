@@ -1,5 +1,5 @@
 // `--secret-to vault:<mount>/<path>#<field>`: one field of a secret in HashiCorp Vault or OpenBao (KV version 2). Every
-// write is conditional on the version it read (`cas`), so that other changes are never overwritten.
+// write names the version that was read (`cas`), so that it never overwrites another writer's change.
 import { flags } from "../next-step.ts";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,12 +18,12 @@ interface Address {
   readonly field: string;
 }
 
-/** The newest version at the path; without fields if it was deleted. */
+/** The newest version of a secret. `fields` is undefined if that version was deleted or does not exist. */
 interface Current {
-  /** 0: the path was never written. */
+  /** The number 0 means that the path was never written. */
   readonly version: number;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
-  /** The server's text of the fields. */
+  /** The server's JSON, in which numbers have all their digits. */
   readonly text: string;
 }
 
@@ -47,11 +47,11 @@ class VaultStore extends AddressedStore<Address> implements Store {
     const capabilities = await this.#capabilities(client, at);
     this.#assertCapable("read", capabilities, at);
     const current = await this.#current(client, at);
-    // A patch sends one field only; other fields stay on the server.
+    // A patch sends one field only, and the other fields stay on the server.
     const patches = capabilities.includes("patch");
     if (current.fields !== undefined && patches) this.#assertCapable("patch", capabilities, at);
     else this.#assertCapable(current.version === 0 ? "create" : "update", capabilities, at);
-    // With several fields, the first write creates the secret and later ones update it.
+    // If the same secret goes to several fields, the first write creates the Vault secret and the next ones update it.
     if (isShared && !patches) this.#assertCapable("update", capabilities, at);
     const method = patches ? "patch" : "replace";
     this.#refuseOtherTypes(current, methodFor(current, method));
@@ -66,7 +66,6 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return typeof text === "string" ? { is: "text", text, version } : { is: "absent", version };
   }
 
-  /** @throws Failure `auth` if the token's policies lack the capability */
   #assertCapable(capability: string, all: readonly unknown[], at: StoreFacts): void {
     if (all.includes(capability) || all.includes("root")) return;
     throw new Failure("auth", `${this.name}: the token may not ${capability === "read" ? "read" : "write"} there.`, {
@@ -75,13 +74,13 @@ class VaultStore extends AddressedStore<Address> implements Store {
     });
   }
 
-  /** Every write names the version that was read (`cas`), even if the field is absent, because other fields may exist. */
+  /** Names the version that was read even if the field is absent, because other fields may exist. */
   async write(text: string, facts: StoreFacts, over: Found): Promise<boolean> {
     const client = this.#client();
     const version = Number(over.version);
     const isSame = (now: Current): boolean => now.version === version;
     for (let attempt = 1; ; attempt += 1) {
-      // A patch over a text does not need the other fields.
+      // A patch of an existing field does not need the other fields.
       const isPatch = facts.method === "patch" && over.is === "text";
       const before = isPatch ? undefined : await this.#current(client, facts);
       if (before && fieldOf(before.fields, this.at.field) === text) return true;
@@ -107,7 +106,6 @@ class VaultStore extends AddressedStore<Address> implements Store {
     }
   }
 
-  /** @throws Failure `usage` if the write would replace or change values that are not text */
   #refuseOtherTypes({ fields, text }: Current, method: string): void {
     const { field, path } = this.at;
     const value = fieldOf(fields, field);
@@ -122,7 +120,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
       });
   }
 
-  /** The engine's mount, whose name may contain slashes. @throws Failure if it is not KV version 2 */
+  /** A mount's name may contain slashes, so only the server knows where it ends. */
   async #mount(client: StoreClient): Promise<string> {
     const response = await client.read({ method: "GET", path: `/v1/sys/internal/ui/mounts/${encoded(this.at.path)}` });
     if (response.status !== 200) throw await this.#refusal(client, response, "be found");
@@ -144,7 +142,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
 
   async #capabilities(client: StoreClient, facts: StoreFacts): Promise<readonly unknown[]> {
     const path = this.#logicalPath(facts);
-    // This POST only reads, so it may be repeated.
+    // This POST only reads, so repeating it is safe.
     const response = await client.read({
       method: "POST",
       path: "/v1/sys/capabilities-self",
@@ -158,7 +156,7 @@ class VaultStore extends AddressedStore<Address> implements Store {
   async #current(client: StoreClient, facts: StoreFacts): Promise<Current> {
     const response = await client.read({ method: "GET", path: this.#dataPath(facts) });
     const version = fieldOf(response.body, "data", "metadata", "version");
-    // A deleted version returns 404 with its number.
+    // Vault responds to a deleted version with 404 and the version's number.
     if (response.status === 404)
       return { version: typeof version === "number" ? version : 0, fields: undefined, text: "" };
     if (response.status !== 200) throw await this.#refusal(client, response, "be read");
@@ -168,7 +166,6 @@ class VaultStore extends AddressedStore<Address> implements Store {
     return { version, fields: fields ?? undefined, text: response.text };
   }
 
-  /** Maps a response other than success to a failure. */
   async #refusal(client: StoreClient, { status }: StoreResponse, what: string): Promise<Failure> {
     const details = { problem: { status } };
     const name = this.name;
@@ -249,19 +246,18 @@ class VaultStore extends AddressedStore<Address> implements Store {
       http: () => http({ ca: authorities(env) }),
       sleep,
       signal,
-      // Busy and sealed servers have the same status.
+      // A busy and a sealed server both respond with 503.
       isLasting: async ({ status }) => status === 503 && (await isSealed(client)),
     });
     return client;
   }
 }
 
-/** The method of a write: a patch requires an existing secret. */
+/** Vault refuses a patch of a secret that does not exist. */
 function methodFor({ fields }: Current, method: string | undefined): string {
   return fields !== undefined && method === "patch" ? "patch" : "replace";
 }
 
-/** @throws Failure `usage` */
 function addressIn(text: string): Address {
   const hash = text.lastIndexOf("#");
   const [path, field] = [text.slice(0, hash), text.slice(hash + 1)];
