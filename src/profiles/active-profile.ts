@@ -1,4 +1,4 @@
-// Loads a profile's credentials on first use, and only for their origin (§5.1 to §5.3).
+// Loads a profile's credential when a request first needs it, and only for its origins (§5.1 to §5.3).
 import type { ClientProof } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import type { Credentials } from "./credentials.ts";
@@ -31,19 +31,19 @@ export interface SandboxAccess {
 export interface ActivationTools {
   readonly env: Environment;
   readonly credentials: Pick<Credentials, "read">;
-  /** Starts the sandbox of a region, for the sandbox profiles only. */
+  /** Starts the sandbox of a region; only the sandbox profiles need it. */
   readonly sandbox?: (region: "us" | "eu") => Promise<SandboxAccess>;
   /** Receives the standard error of a credential command. */
   readonly onStderr?: (chunk: Buffer) => void;
-  /** Time limit of a credential command (default 30 s). */
+  /** The time limit of a credential command. The default is 30 s. */
   readonly commandLimitMs?: number;
-  /** Ends a credential command on abort. */
+  /** Abort ends a credential command. */
   readonly signal?: AbortSignal;
 }
 
 type Access = Pick<ActiveProfile, "credential" | "legacy" | "keyExchange">;
 
-/** Caches the first result, so that a profile's command or keychain is used once; failures are not cached. */
+/** Caches the first result, so that a command or keychain is used once. A failure is not cached. */
 function once<T>(get: () => Promise<T>): () => Promise<T> {
   let cached: Promise<T> | undefined;
   return () => {
@@ -78,7 +78,6 @@ async function secretOf(profile: Profile, credential: StoredCredential, tools: A
   return secretFrom(source.command, { ...shellOptions(tools), alone: isAssertion, flag, profile: profile.name });
 }
 
-/** Reads the private key. @throws Failure `auth` if the file is missing; `usage` if it is not a private file of this user */
 async function keyIn(path: string, profile: Profile): Promise<string> {
   const { readPrivateFile } = await import("../disk/private-file.ts");
   const key = readPrivateFile(path);
@@ -95,7 +94,7 @@ async function proofOf(profile: Profile, credential: StoredCredential, tools: Ac
   return from === "key_file" ? { privateKey: secret } : { clientSecret: secret };
 }
 
-/** Loads the module on first use, because few profiles have a command. */
+/** The module is loaded on first use, because few profiles have a command. */
 const secretFrom: typeof secretFromCommand = async (command, options) =>
   (await import("./shell-command.ts")).secretFromCommand(command, options);
 

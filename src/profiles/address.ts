@@ -30,8 +30,8 @@ function parseAddress(text: string, label: string): URL {
 }
 
 /**
- * Normalizes a region's base URL: origin and path without a final slash.
- * @param label its name in messages, such as `--base-url` or `INTEG_BASE_URL`
+ * @param label the name in messages, such as `--base-url` or `INTEG_BASE_URL`
+ * @returns origin and path without a final slash
  * @throws Failure `usage` for http except on loopback, and for credentials, a query or a fragment
  */
 export function checkBaseUrl(text: string, label = "base URL"): string {
@@ -41,9 +41,9 @@ export function checkBaseUrl(text: string, label = "base URL"): string {
 }
 
 /**
- * Checks a base URL that the user typed: it must not end in a contract's prefix, which integ appends (§4).
+ * A typed base URL must not end in a contract's prefix, which integ appends (§4).
  * @param typed the flag or variable before the value, such as `--base-url ` or `INTEG_BASE_URL=`
- * @throws Failure `usage` as `checkBaseUrl`, and for such a prefix
+ * @throws Failure `usage` for such a prefix, and as `checkBaseUrl`
  */
 export function checkTypedBaseUrl(text: string, typed: string): string {
   const label = typed.replace(/[ =]$/, "");
@@ -80,17 +80,16 @@ export function checkRegionOfHost(base: string, region: string): void {
   });
 }
 
-/** Checks a token endpoint: as a base URL, except that its path stays unchanged and it may have a query (RFC 6749 §3.2). */
+/** Unlike a base URL, a token endpoint keeps its path unchanged and may have a query (RFC 6749 §3.2). */
 export function checkEndpoint(text: string, label = "endpoint"): string {
   return parseAddress(text, label).href;
 }
 
-/** True if a credential for the given origins may be sent to the current ones. */
 export function areSameOrigins(given: readonly string[], now: readonly string[]): boolean {
   return given.join(" ") === now.join(" ");
 }
 
-/** Scheme, host and port; the logical `sandbox://us` is its own origin. */
+/** @returns scheme, host and port; the sandbox's logical addresses are their own origins */
 export function originOf(address: string): string {
   const url = new URL(address);
   return url.protocol === "sandbox:" ? `sandbox://${url.host}` : url.origin;

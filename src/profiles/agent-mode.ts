@@ -1,4 +1,4 @@
-// Agent mode: an agent that sends its transcript elsewhere runs integ, so stdout must not contain secrets.
+// An agent that runs integ sends its transcript elsewhere, so in agent mode stdout contains no secrets.
 
 /** Variables that coding agents set for their commands. */
 export const agentVariables = [

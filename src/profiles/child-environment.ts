@@ -35,7 +35,6 @@ function names(text: string): readonly string[] {
 const passed: ReadonlySet<string> = new Set(Object.values(passedVariables).flat());
 
 /**
- * The environment of a child process.
  * @param facts variables that integ adds
  * @throws Failure `usage` if `INTEG_COMMAND_ENV` is not a list of names, or names one of integ's variables
  */

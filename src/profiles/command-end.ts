@@ -3,10 +3,9 @@
 import type { ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
-/** Enough rounds to find the processes of any command that does not evade the search. */
+/** Bounds the search if a command keeps starting processes. */
 const rounds = 10;
 
-/** True if a child process can ask the user. */
 export function hasTerminal(): boolean {
   if (process.platform === "win32") return true;
   try {
@@ -18,9 +17,8 @@ export function hasTerminal(): boolean {
 }
 
 /**
- * Kills a command and its descendants.
  * @param options.leadsGroup the child leads a process group
- * @param options.env for the programs that find descendants
+ * @param options.env the environment of `ps` and `taskkill`
  */
 export async function killCommand(
   child: ChildProcess,
@@ -35,7 +33,7 @@ export async function killCommand(
   const pids = new Set([pid]);
   for (let round = 0, known = 0; round < rounds && known < pids.size; round++) {
     known = pids.size;
-    // A stopped process starts no other: if a round finds no new process, all are found.
+    // A stopped process starts no other, so the list is complete once a round finds no new process.
     for (const one of pids) kill(one, "SIGSTOP");
     addDescendants(pids, list());
   }

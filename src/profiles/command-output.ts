@@ -3,10 +3,10 @@ import { withoutSecrets } from "../api/http/redaction.ts";
 
 const mask = "***";
 
-/** Maximum length of shown output. Longer output is omitted, because a cut could leave half a secret. */
+/** Longer output is not shown at all, because a cut could leave half a secret. */
 const longestShown = 64 * 1024;
 
-/** Minimum length of a printed line to mask as a secret. Masking shorter lines would garble the output. */
+/** A shorter printed line or base64 form is not masked, because masking it would garble the output. */
 const shortestPrinted = 8;
 
 export interface ShownOutput {
@@ -16,8 +16,9 @@ export interface ShownOutput {
 }
 
 /**
- * Shows output immediately if the command received no secret, otherwise at the command's end, because a secret may arrive in pieces.
- * Shows none of it in agent mode: the command may print its secret in a form that no mask knows.
+ * Shows output immediately if the command received no secret, otherwise at the command's end, because a secret may
+ * arrive in pieces. In agent mode the output is never shown: the command may print its secret in a form that no mask
+ * knows.
  */
 export function shownOutput(
   show: (chunk: Buffer) => void,
@@ -45,7 +46,7 @@ export function shownOutput(
   };
 }
 
-/** Masks each secret and its base64 forms, including forms that are wrapped into lines. */
+/** Also masks base64 forms, which may be wrapped into lines. */
 function withoutGiven(output: Buffer, secrets: readonly string[]): Buffer {
   const given = secrets.filter((secret) => secret !== "");
   const forms = given.flatMap((secret) => [Buffer.from(secret).toString("latin1"), ...base64Forms(secret)]);
@@ -56,7 +57,7 @@ function withoutGiven(output: Buffer, secrets: readonly string[]): Buffer {
   return withoutSecrets(Buffer.from(text, "latin1"), given, mask);
 }
 
-/** The parts of a base64 text that encode the secret alone, for each of the three positions that it may have. */
+/** @returns the base64 characters that encode the secret alone, for each of the three positions that it may have */
 function base64Forms(secret: string): string[] {
   return [0, 1, 2].flatMap((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);

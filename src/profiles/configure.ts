@@ -20,7 +20,6 @@ import type { ProfileStore } from "./store.ts";
 /** A new credential's secret, or the command that prints it on each use. */
 export type GivenSecret = { readonly secret: string } | { readonly command: string };
 
-/** How a new client authenticates: by a secret, by an assertion from a command, or by a private key file. */
 export type GivenProof = GivenSecret | { readonly assertion_command: string } | { readonly key_file: string };
 
 export type NewCredential =
@@ -53,11 +52,11 @@ export interface ProfileStores {
 
 export interface Configured {
   readonly profile: Profile;
-  /** Messages for the user: a removed credential, a missing keychain. */
+  /** Messages for the user, such as a removed credential or a missing keychain. */
   readonly notes: readonly string[];
 }
 
-/** The profile with the changed settings. Settings of the token exchange also go into client credentials. */
+/** Settings of the token exchange also go into client credentials. */
 function patched(profile: Profile, settings: ProfileSettings): Profile {
   const next: Profile = { ...profile };
   if (settings.region !== undefined) next.region = settings.region;
@@ -120,7 +119,6 @@ function withoutOldAddress(
   return { profile, notes: notes.map((note) => `${note}: removed.`) };
 }
 
-/** Describes the token exchange's settings: `token endpoint, with its issuer`. */
 function namesOf({ audience, issuer, scope }: OAuthSettings): string {
   const more = Object.entries({ audience, issuer, scope }).flatMap(([name, value]) =>
     value === undefined ? [] : name,
@@ -128,7 +126,7 @@ function namesOf({ audience, issuer, scope }: OAuthSettings): string {
   return more.length === 0 ? "token endpoint" : `token endpoint (with its ${more.join(" and ")})`;
 }
 
-/** Client credentials contain the token endpoint; an API key that replaces them keeps it in the profile. */
+/** Client credentials contain the token endpoint; if an API key replaces them, the profile keeps the endpoint. */
 function withCredential(profile: Profile, credential: StoredCredential | null): Profile {
   const oauth = oauthOf(profile);
   const next: Profile = { ...profile, credential, oauth };
@@ -136,7 +134,7 @@ function withCredential(profile: Profile, credential: StoredCredential | null): 
   return next;
 }
 
-/** Refuses control characters, such as a file's final newline: HTTP headers and single-line values cannot contain them. */
+/** HTTP headers and single-line values cannot contain control characters, such as a file's final newline. */
 function checkSecret(secret: string, what: string): string {
   if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
   if (/\p{Cc}/u.test(secret))
@@ -149,7 +147,6 @@ function checkSecret(secret: string, what: string): string {
   return secret;
 }
 
-/** The credential without its secret, for profiles.json. */
 function storedForm(credential: NewCredential, saved: SavedSecret | undefined): StoredCredential {
   if (credential.kind === "api_key") {
     const { kind, basic_style, key_id } = credential;
@@ -190,8 +187,8 @@ async function saveSecret(
 }
 
 /**
- * Runs the step that assigns a saved secret to the profile, and removes the secret if the step fails. A step may fail
- * after profiles.json has changed (in the folder's sync), so a secret that the file may refer to is kept.
+ * Removes a saved secret if the step that assigns it to the profile fails. The step may fail after profiles.json has
+ * changed (in the folder's sync), so a secret that the file may refer to is kept.
  */
 async function removeOnFailure<T>(
   { store, credentials }: ProfileStores,
@@ -272,7 +269,7 @@ export async function editProfile(
   try {
     await removeReplaced(credentials, before, profile);
   } catch (error) {
-    // The change is done: a failed cleanup must not hide that.
+    // The change is complete, so a failed cleanup is a note and no error.
     if (!(error instanceof Failure)) throw error;
     notes.push(`The old secret of profile ${name} could not be removed: ${error.message}`);
   }
@@ -285,7 +282,6 @@ export async function removeProfile({ store, credentials }: ProfileStores, name:
   return removed;
 }
 
-/** Removes the old secret if the profile no longer uses it. */
 async function removeReplaced(
   credentials: Credentials,
   before: Profile | undefined,

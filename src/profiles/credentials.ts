@@ -1,4 +1,4 @@
-// Stores the secrets of credentials: in the keychain if there is one, else in private files.
+// Stores the secrets of credentials in the keychain, or in private files if there is no keychain.
 import { lstatSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -11,32 +11,32 @@ import { syncFolder } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
 import { ensurePrivateFolder, listFolder, parseJson, readPrivateFile } from "../disk/private-file.ts";
 
-/** Reference to a stored secret: random and never reused, so the old secret stays until it is removed. */
+/** Refers to a stored secret. `ref` is random and never reused, so a new secret cannot overwrite the old one. */
 export interface KeptSecret {
   readonly ref: string;
   readonly kept: "keychain" | "file";
 }
 
 export interface SavedSecret extends KeptSecret {
-  /** Why the secret is in a file instead of the keychain, if this call found that the keychain is absent. */
+  /** Why the secret is in a file, if this call found that there is no keychain. */
   readonly note?: string;
 }
 
 const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 
-/** The absence of a keychain, cached for a day, so that not every `profiles add` searches for one. */
+/** The absence of a keychain is cached for a day, so that not every `profiles add` searches for one. */
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
-/** Bytes that `testWrite` writes: more than any secret. */
+/** `testWrite` writes more bytes than any secret has. */
 const testBytes = 16 * 1024;
 
 export interface CredentialOptions {
   readonly configDir: string;
-  /** `file` never uses a keychain. Default `auto`. */
+  /** `file` never uses a keychain. The default is `auto`. */
   readonly keychain?: "auto" | "file";
   readonly env: Environment;
-  /** Ends a wait for the keychain. */
+  /** Abort ends a wait for the keychain. */
   readonly signal?: AbortSignal;
   /** Replaces the system's keychain. */
   readonly system?: Keychain;
@@ -44,7 +44,6 @@ export interface CredentialOptions {
 }
 
 class LayeredCredentials {
-  /** Folder of file credentials, for messages and `doctor`. */
   readonly folder: string;
   readonly #options: CredentialOptions;
   readonly #keychain: Keychain;
@@ -57,10 +56,7 @@ class LayeredCredentials {
     this.#keychain = options.system ?? openKeychain({ env: options.env, signal: options.signal });
   }
 
-  /**
-   * Stores a secret for the given origins.
-   * @throws Failure `failed` or `usage` if the keychain does not store it, or, without a keychain, the file cannot be written
-   */
+  /** @throws Failure if the keychain, or without a keychain the file, does not store the secret */
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
     const ref = crypto.randomUUID();
     const text = JSON.stringify({ origins, secret });
@@ -75,8 +71,8 @@ class LayeredCredentials {
   }
 
   /**
-   * Reads a secret for exactly the origins that it was stored for.
-   * @throws Failure `auth` if it is missing or belongs to other origins; no other credential is used instead
+   * @throws Failure `auth` if the secret is missing, unreadable, damaged or stored for other origins; no other
+   * credential is used instead
    */
   async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
@@ -99,7 +95,7 @@ class LayeredCredentials {
     return parsed.data.secret;
   }
 
-  /** Removes a stored secret. Safe to repeat. */
+  /** Safe to repeat. */
   async destroy(kept: KeptSecret): Promise<void> {
     if (kept.kept === "keychain") {
       const answer = await this.#keychain.delete(kept.ref);
@@ -115,7 +111,7 @@ class LayeredCredentials {
     }
   }
 
-  /** Lists secrets in files without reading them; `writtenAt` in milliseconds since 1970. */
+  /** Lists only secrets in files, without reading them. `writtenAt` is in ms since 1970. */
   files(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
     return listFolder(this.folder).flatMap((name) => {
       const path = join(this.folder, name);
@@ -124,7 +120,7 @@ class LayeredCredentials {
     });
   }
 
-  /** Checks before a request that `save` can succeed, by writing and removing a file or a keychain entry. */
+  /** Writes and removes a secret, so that a failure of `save` is found before a request. */
   async testWrite(): Promise<void> {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();
@@ -145,7 +141,9 @@ class LayeredCredentials {
     });
   }
 
-  /** @returns undefined if there is a keychain; an empty text if it is disabled, or known to be absent; else why there is none */
+  /**
+   * @returns undefined if there is a keychain, else why there is none; empty if it is disabled or its absence is cached
+   */
   async #whyNoKeychain(): Promise<string | undefined> {
     if (this.#options.keychain === "file") return "";
     const now = (this.#options.now ?? Date.now)();
@@ -186,7 +184,7 @@ class LayeredCredentials {
 
 export type Credentials = Pick<LayeredCredentials, keyof LayeredCredentials>;
 
-/** The credentials of a configuration folder. Nothing is loaded or created before its first use. */
+/** Nothing is loaded or created before the first use. */
 export function credentialsAt(options: CredentialOptions): Credentials {
   return new LayeredCredentials(options);
 }

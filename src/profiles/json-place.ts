@@ -1,12 +1,14 @@
-// Positions in JSON text. `JSON.parse` reports few before Node 22, and never those of values that violate a schema.
+// Finds positions in JSON text, because `JSON.parse` does not report those of values that violate a schema.
 
-/** Line and column, from 1. */
+/** Both numbers start at 1. */
 export interface JsonPosition {
   readonly line: number;
   readonly column: number;
 }
 
-/** Offsets of all values by path (keys and indexes joined by NUL), and of the first error. */
+/**
+ * `offsets` has the offset of each value by its path (keys and indexes joined by NUL); `brokenAt` is the first error's.
+ */
 interface JsonMap {
   readonly offsets: ReadonlyMap<string, number>;
   readonly brokenAt?: number;
@@ -23,7 +25,7 @@ class Broken extends Error {}
 export function mapJson(text: string): JsonMap {
   const offsets = new Map<string, number>();
   let next = "";
-  let at = 0; // of the next token
+  let at = 0; // the offset of `next`
   const advance = (): string => {
     const taken = next;
     token.lastIndex = at + taken.length;

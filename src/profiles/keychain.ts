@@ -6,7 +6,7 @@ import { requireInstalled } from "../disk/installed-packages.ts";
 import { childEnvironment } from "./child-environment.ts";
 import type { Environment } from "./resolution.ts";
 
-/** Result of a keychain request. `why` is the system's error message. */
+/** `why` is the system's error message. */
 export type KeychainAnswer =
   | { readonly ok: true; readonly secret: string | null }
   | { readonly ok: false; readonly why: string };
@@ -16,7 +16,7 @@ export interface Keychain {
   /** `secret` is null if there is no such entry. */
   get(account: string): Promise<KeychainAnswer>;
   delete(account: string): Promise<KeychainAnswer>;
-  /** Writes, reads and deletes an entry to prove that the keychain works. Has a shorter time limit. */
+  /** Writes, reads and deletes an entry to prove that the keychain works. Its time limit is shorter. */
   probe(account: string): Promise<KeychainAnswer>;
 }
 
@@ -42,13 +42,13 @@ async function answer({ action, service, account, secret }) {
   return null;
 }`;
 
-/** Long, because a locked keychain may ask the user for a password. */
+/** The limit is long, because a locked keychain may ask the user for a password. */
 const requestLimitMs = 60_000;
 const probeLimitMs = 5_000;
 
 export interface KeychainOptions {
   readonly env: Environment;
-  /** The entries' service name; default: integ's own. */
+  /** The service name of the entries. The default is integ's own. */
   readonly service?: string;
   /** Path of the keychain library; found automatically if absent. */
   readonly library?: string;
@@ -58,7 +58,7 @@ export interface KeychainOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Path of the optional library; undefined if it is not installed for this platform. */
+/** The library is optional, and does not exist for every platform. */
 function findLibrary(): string | undefined {
   try {
     return requireInstalled()?.resolve("@napi-rs/keyring");
@@ -116,7 +116,7 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
   });
 }
 
-/** The keychain of this machine. Nothing is loaded or started before the first request. */
+/** Nothing is loaded or started before the first request. */
 export function openKeychain(options: KeychainOptions): Keychain {
   const limited = { ...options, limitMs: options.requestLimitMs ?? requestLimitMs };
   return {

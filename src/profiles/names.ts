@@ -1,4 +1,4 @@
-// Names of profiles and their rules. Without heavy imports, because completion loads this.
+// Names of profiles and their rules, without heavy imports, because completion loads this file.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkCommandFile } from "../disk/private-file.ts";
@@ -34,10 +34,7 @@ export interface ProfileName {
   readonly isDefault?: boolean;
 }
 
-/**
- * Stored profiles with their addresses, for completion; empty if the file is damaged, which other commands report.
- * @param configDir the configuration folder
- */
+/** Serves completion: a damaged file has no names, because other commands report the damage. */
 export function readProfileNames(configDir: string): ProfileName[] {
   const path = join(configDir, "profiles.json");
   try {
@@ -64,7 +61,6 @@ export function nameTaken(name: string): Failure {
   });
 }
 
-/** @param known names of all profiles */
 export function profileNotFound(name: string, known: readonly string[]): Failure {
   if (reservedNames.has(name))
     return new Failure("usage", `The profile ${name} is built in: it cannot be changed or removed.`, {

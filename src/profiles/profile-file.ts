@@ -9,7 +9,7 @@ import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type JsonPosition, positionAt, positionOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
 
-/** True if `check` accepts the text: hand-edited addresses follow the same rules as flags. */
+/** Addresses that were edited by hand follow the same rules as flags. */
 function passes(check: (text: string) => unknown): (text: string) => boolean {
   return (text) => {
     try {
@@ -47,7 +47,7 @@ const oauthFields = {
 const OAuthSettings = z.looseObject(oauthFields);
 export type OAuthSettings = z.infer<typeof OAuthSettings>;
 
-/** The secret of a credential: stored by integ under `ref`, or printed by a command at each use. */
+/** integ stores the secret under `ref`, or a command prints it at each use. */
 const secretFields = {
   source: z.enum(["stored", "command"], { error: "must be stored or command" }),
   command: z.optional(z.string().check(z.minLength(1))),
@@ -77,7 +77,7 @@ const ApiKeyCredential = z
   .looseObject({
     kind: z.literal("api_key"),
     basic_style: BasicStyle,
-    /** Resource id of the access key, by which `keys rotate` recognizes the profile's own key. */
+    /** The resource id of the access key, by which `keys rotate` recognizes the profile's own key. */
     key_id: z.optional(z.string()),
     ...secretFields,
   })
@@ -95,16 +95,16 @@ const ClientCredential = z
 const StoredCredential = z.discriminatedUnion("kind", [ApiKeyCredential, ClientCredential]);
 export type StoredCredential = z.infer<typeof StoredCredential>;
 
-/** How to exchange the key's secret for a legacy bearer token (§5.3 does not show it). */
+/** The exchange of the key's secret for a legacy bearer token, which §5.3 does not show. */
 const LegacyAccess = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("access_token_command"), command: z.string().check(z.minLength(1)) }),
   z.looseObject({ kind: z.literal("access_token_endpoint"), url: Endpoint }),
 ]);
 export type LegacyAccess = z.infer<typeof LegacyAccess>;
 
-/** Keeps unknown keys, so that an older integ does not remove the settings of a newer integ. */
+/** Unknown keys are kept, so that an older integ does not remove the settings of a newer one. */
 const Profile = z.looseObject({
-  /** Random and permanent: a profile that is removed and added again has another id. */
+  /** The id is random and permanent: a profile that is removed and added again has another id. */
   id: z.uuid(),
   name: z.string().check(
     z.regex(namePattern, "must be 1 to 64 of A-Z a-z 0-9 . _ -"),
@@ -117,16 +117,16 @@ const Profile = z.looseObject({
     z.string().check(z.regex(/^(?:none|\d{4}-\d{2}-\d{2})$/, "must be a date, YYYY-MM-DD, or none")),
   ),
   credential: z.nullable(StoredCredential),
-  /** The origins that the credential was given for, see `originsOf`; empty without a credential. */
+  /** The origins that the credential was given for (`originsOf`); empty without a credential. */
   credential_origins: z.array(z.string()),
   legacy: z.optional(LegacyAccess),
-  /** Token endpoint of a profile with an API key, which proves new clients and receives their secrets. */
+  /** Only beside an API key: the token endpoint that proves new clients and receives their secrets. */
   oauth: z.optional(OAuthSettings),
-  /** Address of the team's journal, without a password. */
+  /** The address of the team's journal, without a password. */
   journal: z.optional(z.string()),
-  /** Command that prints the journal's keys; `INTEG_JOURNAL_KEY` overrides it. */
+  /** The command that prints the journal's keys; `INTEG_JOURNAL_KEY` overrides it. */
   journal_key_command: z.optional(z.string()),
-  /** age recipients for undelivered secrets in that journal. */
+  /** The age recipients of undelivered secrets in that journal. */
   escrow: z.optional(z.array(z.string())),
   /** If set, the only destinations allowed for the profile's secrets. */
   destinations: z.optional(z.looseObject({ allow: z.array(z.string()) })),
@@ -158,7 +158,7 @@ function damaged(path: string, place: JsonPosition, what: string): Failure {
   });
 }
 
-/** Parses the file, also with the byte order mark that some editors write. */
+/** Some editors write a byte order mark. */
 function parseFile(marked: string, path: string): ProfileFile {
   const text = marked.replace(/^\uFEFF/, "");
   let value: unknown;
@@ -175,7 +175,7 @@ function parseFile(marked: string, path: string): ProfileFile {
   throw damaged(path, positionOfValue(text, at), where + (issue?.message ?? "it does not fit"));
 }
 
-/** The conversion of the file for conf, which validates the file on each read. */
+/** conf validates the file with this conversion on each read. */
 export function formatOf(path: string): {
   deserialize: (text: string) => ProfileFile;
   serialize: (file: object) => string;
@@ -188,15 +188,15 @@ export function formatOf(path: string): {
 
 export interface ProfileJournal {
   readonly journal?: string | undefined;
-  /** Prints the journal's keys. */
+  /** The command prints the journal's keys. */
   readonly keyCommand?: { readonly command: string; readonly profile: string } | undefined;
-  /** Recipients of undelivered secrets. */
+  /** The age recipients of undelivered secrets. */
   readonly escrow: readonly string[];
 }
 
 /**
  * Reads the journal settings with the store's checks, so that an unreadable file never selects another journal.
- * @param name default: the default profile
+ * @param name if undefined, the default profile
  * @throws Failure `usage` if the file is damaged or other users may write to it
  */
 export function readProfileJournal(configDir: string, name: string | undefined): ProfileJournal {

@@ -1,4 +1,4 @@
-// Types and rules of profiles, without the schema library, because help and completion load this.
+// Types and rules of profiles, without the schema library, because help and completion load this file.
 import type { Credential, LegacyCredential } from "../api/auth/credential.ts";
 import { Failure } from "../errors.ts";
 import { areSameOrigins, originOf } from "./address.ts";
@@ -31,7 +31,9 @@ export function originsOf(profile: {
 export type SecretSource =
   | { readonly from: "stored"; readonly ref: string; readonly kept: "keychain" | "file" }
   | { readonly from: "command"; readonly command: string }
-  /** Instead of a secret: a command that prints an assertion on each use, or a private key file. */
+  /**
+   * The service gets no secret, but an assertion that a command prints, or one that is signed with a private key file.
+   */
   | { readonly from: "assertion"; readonly command: string }
   | { readonly from: "key_file"; readonly path: string };
 
@@ -44,7 +46,6 @@ export function secretSourceOf(credential: SecretFields): SecretSource {
   throw new Error("a stored credential without its source passed the schema");
 }
 
-/** The place of a profile's credential, for `profiles show`; null without one. */
 export function credentialPlace(
   profile: Profile,
 ): "keychain" | "file" | "command" | "assertion command" | "key file" | null {
@@ -54,7 +55,6 @@ export function credentialPlace(
   return ({ command: "command", assertion: "assertion command", key_file: "key file" } as const)[source.from];
 }
 
-/** The command that sets a profile's credential again. */
 export function commandForCredential({ name, credential }: Profile): NextCommand {
   const source = credential === null ? undefined : secretSourceOf(credential);
   if (source?.from === "assertion")
@@ -66,7 +66,7 @@ export function commandForCredential({ name, credential }: Profile): NextCommand
 
 export type Contract = "v1" | "legacy";
 
-/** The failure if a stored profile cannot use a contract; undefined if it can. Does not read the secret. */
+/** Does not read the secret. @returns undefined if the stored profile can use the contract */
 export function missingCredentialOf(profile: Profile, contract: Contract): Failure | undefined {
   if (contract === "v1" && profile.credential === null) return noCredential(profile.name);
   if (contract === "legacy" && profile.legacy === undefined) return noLegacy(profile.name);
@@ -98,7 +98,6 @@ function noLegacy(name: string): Failure {
   });
 }
 
-/** The settings of the profile's token exchange, stored in its client credentials or beside its API key. */
 export function oauthOf(profile: Profile): OAuthSettings | undefined {
   const { credential } = profile;
   if (credential?.kind !== "client_credentials") return profile.oauth;
@@ -106,14 +105,12 @@ export function oauthOf(profile: Profile): OAuthSettings | undefined {
   return { token_endpoint, client_auth, audience, issuer, scope };
 }
 
-/** The part of `ProfileStore` that the choice of a profile needs. */
 export interface StoredProfiles {
   readonly default: string | null;
   get(name: string): Profile | undefined;
   list(): readonly Profile[];
 }
 
-/** How the profile was chosen. */
 export type ProfileSource = "flag" | "policy" | "environment" | "INTEG_PROFILE" | "default";
 
 /** The chosen profile's address and identity, without credentials. */
@@ -123,11 +120,11 @@ export interface ProfileFacts {
   readonly name: string;
   readonly source: ProfileSource;
   readonly region: Region;
-  /** Without a final slash. `sandbox://us` and `sandbox://eu` are logical; the running sandbox knows its port. */
+  /** Has no final slash. `sandbox://us` and `sandbox://eu` are logical; only the running sandbox knows its port. */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;
-  /** The profile's token exchange, whatever its credential is. */
+  /** The settings of the token exchange, whatever the profile's credential is. */
   readonly oauth?: OAuthSettings;
   /** Messages about the choice, for stderr. */
   readonly notes: readonly string[];
@@ -135,9 +132,9 @@ export interface ProfileFacts {
 
 /** The chosen profile with access to its credentials. Reads no secret before `credential` or `legacy` is called. */
 export interface ActiveProfile extends ProfileFacts {
-  /** Resource id of the profile's own access key, if known. */
+  /** The resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
-  /** Client id of client credentials: the same on every machine. */
+  /** The client id of client credentials, which is the same on every machine. */
   readonly principal?: string;
   /** How to exchange a key's secret for a token; absent if unknown. The sandbox's endpoint has no address. */
   readonly keyExchange?: { readonly kind: "command" } | { readonly kind: "endpoint"; readonly url?: string };

@@ -1,4 +1,4 @@
-// Chooses the profile of a command. Address and credential always come from the same source. Handles no secrets.
+// Chooses the profile of a command without reading a secret. Address and credential always come from the same source.
 import { Failure, invalidValue } from "../errors.ts";
 import { checkBaseUrl, checkTypedBaseUrl, checkEndpoint, originOf } from "./address.ts";
 import {
@@ -13,7 +13,6 @@ import {
 import { shell, flags } from "../next-step.ts";
 import { organizationIdPattern } from "./names.ts";
 
-/** The chosen profile and the source of its credential. */
 export interface Resolution extends ProfileFacts {
   readonly from:
     | { readonly kind: "environment" }
@@ -22,7 +21,6 @@ export interface Resolution extends ProfileFacts {
 }
 
 export interface ResolutionInput {
-  /** The value of `-p`. */
   readonly flagProfile?: string;
   /** True if `flagProfile` comes from a policy file. */
   readonly isOfPolicy?: boolean;
@@ -31,7 +29,6 @@ export interface ResolutionInput {
   readonly stored: StoredProfiles;
 }
 
-/** The profiles that always exist. */
 export const sandboxRegions: ReadonlyMap<string, Region> = new Map([
   ["sandbox", "us"],
   ["sandbox-eu", "eu"],
@@ -52,7 +49,7 @@ function unknownProfile(name: string, source: ProfileSource, stored: StoredProfi
   });
 }
 
-/** The profile's organization, else `INTEG_ORGANIZATION_ID`. */
+/** With `INTEG_BASE_URL`, `INTEG_ORGANIZATION_ID` belongs to the profile `env`, so it is ignored here. */
 function organizationOf(profile: Profile, env: Environment): { organizationId?: string; notes: string[] } {
   const fromEnv = variable(env, "INTEG_BASE_URL") === undefined ? organizationIdFrom(env) : undefined;
   const own = profile.organization_id?.toLowerCase();
@@ -127,7 +124,7 @@ function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resol
   };
 }
 
-/** Chooses `INTEG_PROFILE` or the default profile. Reports address variables, which are ignored without `INTEG_BASE_URL`. */
+/** Without `INTEG_BASE_URL` the other address variables are ignored, which a note reports. */
 function fromProfiles(input: ResolutionInput): Resolution {
   const { env, stored } = input;
   const unused = profileVariablesIn(env);
@@ -155,7 +152,7 @@ function noProfileFailure(stored: StoredProfiles): Failure {
 /** Replaces the stored profiles if `needsStored` is false. */
 export const emptyStore: StoredProfiles = { default: null, list: () => [], get: () => undefined };
 
-/** True if the choice depends on stored profiles, which take long to read. */
+/** False if the choice does not need the stored profiles, which take long to read. */
 export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagProfile" | "env">): boolean {
   if (flagProfile === "env") return false;
   if (flagProfile === undefined && variable(env, "INTEG_BASE_URL") !== undefined) return false;
@@ -163,7 +160,7 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
   return chosen === undefined || !sandboxRegions.has(chosen);
 }
 
-/** True if neither flag, environment nor default chooses a profile, so that integ can ask. */
+/** True if nothing chooses a profile, so that integ can ask. */
 export function needsChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
   const isChosen = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,
@@ -172,8 +169,7 @@ export function needsChoice({ flagProfile, env, stored }: ResolutionInput): bool
 }
 
 /**
- * Chooses the profile: `-p`, else `INTEG_BASE_URL` with a credential (profile `env`), else `INTEG_PROFILE`, else the
- * default. Address and credential always come from the same source.
+ * Chooses `-p`, else `INTEG_BASE_URL` with a credential (profile `env`), else `INTEG_PROFILE`, else the default.
  * @throws Failure `usage` for a credential variable without `INTEG_BASE_URL`, two /v1 credentials, an address without a
  * credential, or an unknown name; `auth` if nothing is configured
  */
@@ -196,7 +192,6 @@ export function resolveProfile(input: ResolutionInput): Resolution {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that contain a credential or a part of one. */
 const credentialVariables = [
   "INTEG_API_KEY",
   "INTEG_CLIENT_ID",
@@ -205,11 +200,11 @@ const credentialVariables = [
   "INTEG_ACCESS_TOKEN",
 ] as const;
 
-/** Variables that require `INTEG_BASE_URL`. */
+/** These variables have an effect only with `INTEG_BASE_URL`. */
 const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIENCE", "INTEG_TOKEN_SCOPE"] as const;
 
 /**
- * The value of a variable. An empty one counts as unset, because CI passes missing secrets as empty.
+ * An empty variable counts as unset, because CI passes missing secrets as empty variables.
  * @throws Failure `usage` for a line break or another control character; the message omits the value
  */
 export function variable(env: Environment, name: string): string | undefined {
@@ -227,14 +222,12 @@ export function credentialVariablesIn(env: Environment): string[] {
   return credentialVariables.filter((name) => variable(env, name) !== undefined);
 }
 
-/** The set address and credential variables, which `-p` overrides. */
 export function profileVariablesIn(env: Environment): string[] {
   return ["INTEG_BASE_URL", ...credentialVariables, ...companionVariables].filter(
     (name) => variable(env, name) !== undefined,
   );
 }
 
-/** The profile `env` without its secrets. */
 export interface EnvironmentProfile {
   readonly baseUrl: string;
   readonly region: Region;
@@ -242,7 +235,7 @@ export interface EnvironmentProfile {
   readonly oauth?: OAuthSettings;
 }
 
-/** `INTEG_ORGANIZATION_ID`, checked (§4.4: a UUID in either case, RFC 9562 §4). */
+/** An organization id is a UUID in either case (§4.4, RFC 9562 §4). */
 export function organizationIdFrom(env: Environment): string | undefined {
   const value = variable(env, "INTEG_ORGANIZATION_ID");
   if (value !== undefined && !organizationIdPattern.test(value)) {
@@ -323,7 +316,7 @@ function oauthFrom(env: Environment): OAuthSettings | undefined {
 }
 
 /**
- * The profile `env`, if `INTEG_BASE_URL` is set.
+ * @returns undefined without `INTEG_BASE_URL`
  * @throws Failure `usage` for a missing, ambiguous or incomplete credential, or an invalid region or address
  */
 export function environmentProfile(env: Environment): EnvironmentProfile | undefined {
@@ -336,7 +329,7 @@ export function environmentProfile(env: Environment): EnvironmentProfile | undef
   return { baseUrl, region: regionFrom(env), organizationId, oauth };
 }
 
-/** The profile id that the journal records for the profile `env`: equal for equal origins. */
+/** The journal records this id, which is equal for equal origins. */
 export function environmentProfileId(baseUrl: string): string {
   return `env:${originOf(baseUrl)}`;
 }

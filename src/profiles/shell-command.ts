@@ -9,10 +9,10 @@ import { shownOutput } from "./command-output.ts";
 import type { Environment } from "./resolution.ts";
 import { type Advice, shell } from "../next-step.ts";
 
-/** Maximum length of the output: a longer one is neither a key nor a token. */
+/** Longer output is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
-/** How long to wait for output after the command has ended, if a process that it started keeps the pipe open. */
+/** After the command has ended, integ waits this long for output if a process that it started keeps the pipe open. */
 const lingerMs = 500;
 
 export interface ShellRun {
@@ -25,26 +25,28 @@ export interface ShellRun {
 }
 
 export interface ShellOptions {
-  /** The command gets the allowed variables among these. */
+  /** The command gets only those variables that `childEnvironment` allows. */
   readonly env: Environment;
-  /** Variables that the command gets unchanged. */
+  /** The command gets these variables unchanged. */
   readonly facts?: Environment;
-  /** Standard input; empty by default. */
+  /** The standard input, which is empty by default. */
   readonly input?: string;
   readonly timeLimitMs: number;
-  /** The command's secrets, which are masked in its output; by default its input. */
+  /** Secrets to mask in the output. The default is the input. */
   readonly secrets?: readonly string[];
-  /** Receives the command's standard error, and with `echo` its output, without `secrets`. */
+  /** Receives the command's standard error, and with `echo` its output, with the secrets masked. */
   readonly onStderr?: (chunk: Buffer) => void;
-  /** False if the caller shows nothing of what `onStderr` receives. Default: true. */
+  /** False if the caller shows nothing of what `onStderr` receives. The default is true. */
   readonly isStderrQuoted?: boolean;
-  /** Passes the output to `onStderr` instead of keeping it. */
+  /** Passes the output to `onStderr` instead of collecting it. */
   readonly echo?: boolean;
-  /** On abort, the command ends and the run throws the signal's reason. */
+  /** On abort, the command is killed and the run throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Programs that pass the input. Without them the command would take empty input for the secret. */
+/**
+ * The shell passes the input through these programs. Without them the command would take empty input for the secret.
+ */
 export const inputTools = ["cat", "wc"] as const;
 
 // Node gives a child a socket as standard input. Users of kubectl, vault and gh open `/dev/stdin`, which fails for a
@@ -56,7 +58,7 @@ const withInput = `for tool in ${inputTools.join(" ")}; do
 done
 cat | { read -r start <&3 || exit; /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
 
-/** Bytes that fit into the pipe. A command with more input starts before all of it is written. */
+/** Input of this length fits into the pipe. With a longer input the command starts before all of it is written. */
 const pipeBytes = 32 * 1024;
 
 function startOf(command: string, hasInput: boolean): { file: string; args: string[]; shell: boolean } {
@@ -74,7 +76,7 @@ function collect(stream: NodeJS.EventEmitter | null | undefined, onChunk: (chunk
   });
 }
 
-/** Maximum delay of a timer: Node fires longer timers immediately. */
+/** Node fires a timer with a longer delay immediately. */
 const longestTimerMs = 2 ** 31 - 1;
 
 interface EndOptions {
@@ -85,8 +87,8 @@ interface EndOptions {
 }
 
 /**
- * Waits for the child and its streams to end. At the time limit or on abort, kills the child and all descendants and
- * waits for them, so that no process of the command still reads the secret.
+ * At the time limit or on abort, kills the child and all descendants before it resolves, so that no process of the
+ * command still reads the secret.
  */
 function endOf(
   child: ChildProcess,
@@ -135,9 +137,8 @@ function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string)
 }
 
 /**
- * Runs a command through the shell.
- * @throws Failure `failed` if it cannot be started, exceeds the time limit or prints too much; `usage` for invalid
- * variable names; the signal's reason
+ * @throws Failure `failed` if the command cannot be started, exceeds the time limit or prints too much; `usage` for an
+ * invalid `INTEG_COMMAND_ENV`; the signal's reason on abort
  */
 export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
   const env = childEnvironment(options.env, options.facts);
@@ -161,7 +162,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     size += chunk.length;
     if (options.echo === true) shown.add(chunk);
     else if (size <= outputLimitBytes) output.push(chunk);
-    // If the program keeps writing, it gets a broken pipe.
+    // A program that keeps writing gets a broken pipe.
     else child.stdout?.destroy();
   };
   const [, stdout, stderr, report] = child.stdio;
@@ -170,7 +171,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     collect(stderr, shown.add),
     collect(report, (chunk) => unread.push(chunk)),
   ]);
-  // `unread` and the status report a command that did not read its input, so ignore the broken pipe.
+  // `unread` and the status report a command that did not read its input, so the broken pipe is ignored.
   child.stdin?.on("error", () => {});
   if (options.input !== undefined) giveInput(child, options.input);
   const ended = await endOf(child, streams, { ...options, leadsGroup, env }).catch((error: unknown) => {
@@ -193,14 +194,13 @@ export async function runShell(command: string, options: ShellOptions): Promise<
   };
 }
 
-/** How a command ended: `exit status 1`, `signal SIGTERM`. */
 export function endWords(run: ShellRun): string {
   return run.signal === null ? `exit status ${run.status}` : `signal ${run.signal}`;
 }
 
 /**
- * Runs a command that prints a secret, and returns its first line. The output is never logged or quoted.
- * @param options.alone require a single line, because a wrong guess would be sent to the service
+ * Returns the first line that the command prints. The output is never logged or quoted.
+ * @param options.alone require a single line, because a wrong line would be sent to the service
  * @param options.flag the flag that set the command of `options.profile`; messages name both
  * @throws Failure `auth` if the command cannot run, fails or hangs, or its first line is empty or contains control
  * characters

@@ -51,9 +51,8 @@ function withProfile(file: ProfileFile, profile: Profile, use: boolean): Profile
   return { ...file, profiles: [...file.profiles, profile], default: use || isFirst ? profile.name : file.default };
 }
 
-/** Reads the file on every access; concurrent changes wait for each other. */
+/** Reads the file on every access. Concurrent changes wait for each other. */
 class FileProfileStore implements StoredProfiles {
-  /** Path of the file, for messages. */
   readonly path: string;
   readonly #folder: string;
   readonly #waitMs: number | undefined;
@@ -84,14 +83,14 @@ class FileProfileStore implements StoredProfiles {
     return findProfile(this.#read(), name).profile;
   }
 
-  /** Adds a profile; it becomes the default if it is the first or with `use`. @throws Failure `usage` if the name exists */
+  /** @throws Failure `usage` if the name is invalid or exists */
   async add(profile: Profile, options: { readonly use?: boolean } = {}): Promise<Profile> {
     checkProfileName(profile.name);
     await this.#change((file) => withProfile(file, profile, options.use === true));
     return profile;
   }
 
-  /** Changes a profile under the lock. `change` gets the current profile and may throw to cancel. */
+  /** `change` may throw to cancel. It cannot change the id or the name. */
   async edit(name: string, change: (profile: Profile) => Profile): Promise<Profile> {
     let result: Profile | undefined;
     await this.#change((file) => {
@@ -102,7 +101,7 @@ class FileProfileStore implements StoredProfiles {
     return result!;
   }
 
-  /** Removes a profile; removing the default leaves none. */
+  /** Removing the default profile leaves no default. */
   async remove(name: string): Promise<Profile> {
     let removed: Profile | undefined;
     await this.#change((file) => {
@@ -129,7 +128,7 @@ class FileProfileStore implements StoredProfiles {
     ensurePrivateFolder(this.#folder);
     const acquired = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
     try {
-      // Validate first: the next read would refuse an invalid file.
+      // The next read would refuse an invalid file.
       const next = ProfileFile.safeParse(change(this.#read()));
       if (!next.success) throw invalid(next.error.issues[0]);
       this.#write(next.data);
@@ -138,9 +137,9 @@ class FileProfileStore implements StoredProfiles {
     }
   }
 
-  /** @throws Failure `usage` with the position if the file is damaged, or if other users may write commands into it */
+  /** @throws Failure `usage` if the file is damaged, or if other users may write commands into it */
   #read(): ProfileFile {
-    // Check first, because conf would create the folder.
+    // Without a file, conf would create the folder.
     if (!checkCommandFile(this.path)) return noProfiles;
     try {
       this.#conf ??= this.#confAt(this.path);
@@ -151,8 +150,8 @@ class FileProfileStore implements StoredProfiles {
   }
 
   /**
-   * conf ignores short writes on a full disk, so it writes a candidate that is checked before it gets the name. A
-   * symbolic link (dotfiles) stays, and its target is replaced.
+   * conf ignores short writes on a full disk, so it writes a candidate file that is checked before it gets the name. If
+   * the path is a symbolic link, its target is replaced.
    */
   #write(file: ProfileFile): void {
     const { serialize } = formatOf(this.path);
@@ -174,7 +173,6 @@ class FileProfileStore implements StoredProfiles {
 
 export type ProfileStore = Pick<FileProfileStore, keyof FileProfileStore>;
 
-/** The flag of a setting, for messages. */
 const flagOf: ReadonlyMap<string, string> = new Map([
   ["organization_id", flags.organizationId],
   ["legacy.url", flags.accessTokenEndpoint],
@@ -188,9 +186,9 @@ function invalid(issue: { readonly path: readonly PropertyKey[]; readonly messag
 }
 
 /**
- * Opens the profiles of a configuration folder. Nothing is read or created before its first use.
+ * Nothing is read or created before the first use.
  * @param options.configDir created with mode 0700 at the first change
- * @param options.lockWaitMs how long to wait for another process's change (default 10 s)
+ * @param options.lockWaitMs the wait for another process's change (default 10 s)
  */
 export async function openProfileStore(options: {
   readonly configDir: string;
