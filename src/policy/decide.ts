@@ -10,29 +10,30 @@ import { itemKey, itemOf, type ItemWorks, nameOf, type Work } from "./works.ts";
 
 export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "redeliver" | "none";
 
-/** What `apply` does for an item. */
 export type PlanStep =
   | { readonly do: "nothing" }
   /** `isFirst`: the item never had a credential. */
   | { readonly do: "create"; readonly isFirst: boolean }
   | { readonly do: "adopt"; readonly credential: SeenCredential }
   | { readonly do: "replace"; readonly old: SeenCredential }
-  /** Continue unfinished work, or end an overlap that is over. */
+  /** Continues unfinished work, or ends an overlap that is over. */
   | { readonly do: "finish"; readonly entry: string };
 
 export interface Decision {
   readonly item: PolicyItem;
   readonly action: PlanAction;
   readonly reason: string;
-  /** Status of the item's client or key, or state of its unfinished journal entry. */
+  /**
+   * The status of the item's client or key, or the state of its unfinished journal entry, or `stalled` or `untrusted`.
+   */
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
-  /** When the action is or was due, milliseconds since 1970. */
+  /** The due time of the action in ms since 1970. */
   readonly dueMs?: number | undefined;
-  /** True for an overlap by use: `apply` checks again that the old key is unused before it revokes the key. */
+  /** `apply` checks again that the old key is unused before it revokes the key. */
   readonly rechecksUse?: boolean;
-  /** Why `apply` leaves the action to a person. */
+  /** The reason why `apply` leaves the action to a person. */
   readonly hold?:
     | "stalled"
     | "own"
@@ -42,9 +43,9 @@ export interface Decision {
     | "astray"
     | "untrusted"
     | undefined;
-  /** The profile that may authenticate with the credential. */
+  /** integ cannot decide whether this profile authenticates with the credential. */
   readonly mayBeOwnOf?: string | undefined;
-  /** Id of the untrusted entry. */
+  /** The id of the untrusted entry. */
   readonly entry?: string | undefined;
   /** The credential whose secret is at this item's destination. */
   readonly holder?: Holder | undefined;
@@ -61,7 +62,7 @@ export interface DecisionOptions {
   /** Names of items whose overlap ends now. */
   readonly finish: ReadonlySet<string>;
   readonly includeOwn: boolean;
-  /** All items of the policy, by `itemKey`. */
+  /** The `itemKey` of every item of the policy. */
   readonly items: ReadonlySet<string>;
 }
 
@@ -158,7 +159,6 @@ function decideOverlap(
   };
 }
 
-/** `ak_1 was last used 5 hours ago`. */
 export function lastUseWords(id: string, lastUsedAt: string | null | undefined, nowMs: number): string {
   if (lastUsedAt === null) return `${id} was never used`;
   const ms = nowMs - Date.parse(lastUsedAt ?? "");
@@ -216,8 +216,9 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
 }
 
 /**
- * Active credentials that belong to no item and fit this item's settings: keys with the item's name. If there are none and
- * the item has no destination, so that integ cannot create it: all of them except keys named like another item.
+ * Finds active credentials that belong to no item and fit this item's settings. Keys with the item's name are
+ * preferred. Without such a key, an item without a destination, which integ cannot create, may adopt any of the others
+ * except keys named like another item.
  */
 function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
@@ -246,7 +247,7 @@ function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOp
   return similar.filter((one) => itemKeyOf(one) === unnumbered || !items.has(itemKeyOf(one) ?? ""));
 }
 
-/** Suggests that the item was renamed, if exactly one similar item is no longer in the file. */
+/** If exactly one similar item is no longer in the file, it was probably renamed. */
 function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
   const similar = [...observed.works].flatMap(([key, { candidates }]) => {
@@ -259,7 +260,7 @@ function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOp
   return similar.length === 1 ? similar[0]! : "";
 }
 
-/** Leaves a change to a person if its secret would overwrite the secret of another working or unfinished credential. */
+/** The secret of a new credential must not overwrite the secret of another working or unfinished credential. */
 function holdIfOccupied(decision: Decision, observed: Observed, { items }: DecisionOptions): Decision {
   const { item, step } = decision;
   if (step.do !== "create" && step.do !== "replace") return decision;
@@ -293,14 +294,15 @@ function holdIfOccupied(decision: Decision, observed: Observed, { items }: Decis
   return { ...decision, holder, hold: "occupied", reason: `${decision.reason}; ${occupation(holder, item)}` };
 }
 
-/** The working or unfinished credential whose secret is at the item's destination. */
 function holderAtDestination(item: PolicyItem, observed: Observed): Holder | undefined {
   return item.destinations
     .map((destination) => observed.holders.get(placeOf(destination, item)))
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
-/** True if the new secret would overwrite the active profile's credential, and does not replace that credential. */
+/**
+ * True if the new secret would overwrite the active profile's credential, unless the change replaces that credential.
+ */
 function replacesOwnCredential({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
@@ -319,7 +321,6 @@ function occupation({ id, entry, item, isUnfinished, issuer }: Holder, own: Poli
   return `the secret of ${id ?? `journal entry ${entry}`}${whose}${from} is at its destination`;
 }
 
-/** The name of an item in a message about another item. */
 function itemLabel(key: string, own: PolicyItem): string {
   const { policy, name } = itemOf(key);
   return policy === own.policy ? `item ${name}` : `item ${name} of policy ${policy}`;
@@ -331,7 +332,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
   const astray = misplacedSecret(item, current, observed);
-  // A due rotation delivers a new secret anyway. A person decides if a program may use the current one.
+  // A due rotation delivers a new secret anyway, unless a program may use the current one: then a person decides.
   const needsDecision = astray !== undefined && (astray.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
     return { ...replace, action: "redeliver", reason: astray.reason, hold: "astray", dueMs: nowMs };
@@ -341,7 +342,10 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
 }
 
-/** Why the secret is not at the file's destinations; undefined if it is. `mayBeInUse`: a program may use it at its place. */
+/**
+ * `mayBeInUse`: a program may use the secret at its present place.
+ * @returns undefined if the secret is at the file's destinations
+ */
 function misplacedSecret(
   item: PolicyItem,
   { id }: SeenCredential,
@@ -353,7 +357,7 @@ function misplacedSecret(
   for (const destination of item.destinations) {
     const place = placeOf(destination, item);
     const name = destinationName(destination);
-    // A changed command may have the same effect; the plan shows that it changed.
+    // A changed command may have the same effect, so the plan only shows that it changed.
     const isChanged = "command" in destination && last.places.some(({ kind }) => kind === "command");
     if (!deliveredTo.has(place) && !isChanged)
       return { reason: `its secret is not in ${name}: it went to ${placesWords(last.places)}`, mayBeInUse: true };
@@ -367,7 +371,6 @@ function placesWords(places: readonly SingleDestination[]): string {
   return places.map((at) => describeDestination(at).name).join(", ");
 }
 
-/** Commands of an item that did not receive its current secret. */
 export function changedCommands(item: PolicyItem, { id }: SeenCredential, { delivered }: Observed): string[] {
   const last = delivered.get(id);
   if (last === undefined) return [];
@@ -377,7 +380,7 @@ export function changedCommands(item: PolicyItem, { id }: SeenCredential, { deli
     .map(destinationName);
 }
 
-/** How the client or key differs from the file. Fields that the service does not show count as equal. */
+/** Fields that the service does not show count as equal. */
 function differences(item: PolicyItem, current: SeenCredential): string | undefined {
   const { scopes } = current;
   if (
@@ -426,7 +429,6 @@ function dueOf({ rotate }: PolicyItem, { createdAt, expiresAt }: SeenCredential,
   return { isDue: unknownAge === "rotate", reason: "its age is unknown" };
 }
 
-/** Leaves an action to a person if `apply` must not start it by itself. */
 function holdForPerson(
   decision: Decision,
   { works: { failures, works }, options }: { readonly works: ItemWorks; readonly options: DecisionOptions },
@@ -462,13 +464,13 @@ const units: readonly (readonly [suffix: string, ms: number])[] = [
   ["s", 1000],
 ];
 
-/** A rounded-down duration as in a policy file: `61d`, `5h`. */
+/** @returns a duration as in a policy file, rounded down, such as `61d` */
 export function shortDuration(ms: number): string {
   const [suffix, unit] = units.find(([, size]) => ms >= 2 * size || (ms >= size && ms % size === 0)) ?? ["s", 1000];
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;
 }
 
-/** The duration in words: `61 days`, `5 hours`. */
+/** @returns words such as `61 days` */
 export function longDuration(ms: number): string {
   return ms < 1000 ? "0 seconds" : roundedDuration(ms, true);
 }

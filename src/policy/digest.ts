@@ -1,4 +1,4 @@
-// A plan as a document. A digest of its inputs lets `apply` refuse the plan if the state has changed.
+// A plan as a document. It has a digest of its inputs, by which `apply` refuses it if the state has changed.
 import { createHash } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { placeOf } from "./holders.ts";
@@ -8,7 +8,9 @@ import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** The output of `integ plan --json` and `--out`. Added keys keep the version; removed or changed keys need a new one. */
+/**
+ * The output of `integ plan --json` and `--out`. New keys keep the version; a removed or changed key needs a new one.
+ */
 export interface PlanDocument {
   readonly object: "plan";
   readonly version: 1;
@@ -19,11 +21,11 @@ export interface PlanDocument {
   readonly profile: string;
   readonly region: string;
   readonly base_url: string;
-  /** Chosen names; empty means all. */
+  /** The names of the chosen items; empty means all. */
   readonly only: readonly string[];
   readonly data: readonly PlanRow[];
   readonly unmanaged: readonly Unmanaged[];
-  /** Digests of the plan's inputs by name: `policy`, and each item. */
+  /** Digests of the plan's inputs: `policy` for the file's settings, and `item <name>` for each item. */
   readonly made_from: Readonly<Record<string, string>>;
 }
 
@@ -64,7 +66,7 @@ function digestOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }
 
-/** Short digests of the file's settings and of each chosen item with its observations. */
+/** @returns short digests of the file's settings, and of each chosen item with its observations */
 export function fingerprints({ policy, observed, only }: MadeFrom): Record<string, string> {
   const { items, ...settings } = policy;
   const chosen = items.filter(({ name }) => only.length === 0 || only.includes(name));
@@ -90,7 +92,7 @@ function observedOf(item: PolicyItem, observed: Observed): unknown {
   ];
 }
 
-/** The part of an item's digest for other credentials whose secrets are at its destinations. */
+/** The digest of an item includes other credentials whose secrets are at its destinations. */
 function holdersAt(item: PolicyItem, { holders, clients, keys }: Observed): unknown {
   return item.destinations.flatMap((destination) => {
     const holder = holders.get(placeOf(destination, item));
@@ -130,7 +132,7 @@ function parsed(text: string): Record<string, unknown> {
   }
 }
 
-/** Suggests writing a plan again, but not over a file that is not a plan: it is most likely a policy. */
+/** A file that is not a plan is most likely a policy, which a plan must not overwrite. */
 function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   return new Failure("usage", `${file} cannot be applied: ${why}.`, {
     meaning: "Nothing was sent.",
@@ -143,12 +145,12 @@ function notPlanFailure(file: string, why: string, isPlan = false): Failure {
   });
 }
 
-/** True if the text begins like a plan, of any version and even if incomplete. */
+/** True for a plan of any version, even if it is incomplete. */
 export function isPlanText(text: string): boolean {
   return /^\s*\{\s*"object":\s*"plan"/.test(text);
 }
 
-/** @throws Failure `usage` that names the changes since the plan */
+/** @throws Failure `usage` that names the inputs that changed since the plan */
 export function assertUnchanged(plan: PlanDocument, now: Readonly<Record<string, string>>, baseUrl: string): void {
   const names = [...new Set([...Object.keys(plan.made_from), ...Object.keys(now)])];
   const changed = names.filter((name) => plan.made_from[name] !== now[name]);

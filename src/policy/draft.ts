@@ -5,9 +5,9 @@ import { freeName, type ItemKind } from "./works.ts";
 export interface DraftItem {
   readonly kind: ItemKind;
   readonly id: string;
-  /** The text that the item is named after. */
+  /** The name of the item is made from this text. */
   readonly baseName: string;
-  /** Lifetime of a key in milliseconds; absent without an expiry. */
+  /** The lifetime of a key in ms; absent if the key has no expiry. */
   readonly lifeMs?: number | undefined;
   /** The lines below the item's name; values are JSON, which is valid YAML. */
   readonly lines: readonly string[];
@@ -20,7 +20,6 @@ const everyMs = 90 * day;
 const overlapMs = day;
 const mostBeforeExpiryMs = 14 * day;
 
-/** @returns the file's text, a valid policy */
 export function draftPolicy(
   items: readonly DraftItem[],
   { id, profile }: { readonly id: string; readonly profile: string | undefined },
@@ -54,7 +53,7 @@ function linesOf({ id, lines, lifeMs }: DraftItem, name: string): string[] {
   ];
 }
 
-/** The lines of a rotation: in the last quarter of an expiring key's lifetime, with an overlap that ends before it expires. */
+/** An expiring key is rotated in the last quarter of its lifetime, and the overlap ends before it expires. */
 function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
@@ -68,7 +67,7 @@ function rotation(lifeMs: number | undefined): string[] {
   return [`expires_in: ${durationText(life)}`, `rotate: { ${rules.join(", ")} }`];
 }
 
-/** Rounds a lifetime by up to a minute: a key's expiry is chosen shortly before or after its creation. */
+/** A key's expiry is chosen shortly before or after its creation, so a lifetime is rounded by up to a minute. */
 function inWholeMultiples(ms: number, unit: number): number | undefined {
   const whole = Math.round(ms / unit) * unit;
   return whole > 0 && Math.abs(whole - ms) <= minute ? whole : undefined;
@@ -89,7 +88,6 @@ export function durationText(ms: number): string {
   return `${Math.floor(ms / 1000)}s`;
 }
 
-/** A unique name per item, made of the allowed characters of the credential's name. */
 export function namesFor(items: readonly DraftItem[]): Map<DraftItem, string> {
   const taken = new Set<string>();
   return new Map(items.map((item) => [item, freeName(item.baseName, item.kind, taken)]));

@@ -1,4 +1,4 @@
-// Valid settings of a policy file that are probably mistakes.
+// Finds valid settings of a policy file that are probably mistakes.
 import { maxClients } from "../api/oauth-client-creation.ts";
 import type { Policy, PolicyItem } from "./policy.ts";
 
@@ -14,13 +14,13 @@ export interface PolicyFinding {
     | "age_too_long"
     | "too_many_clients"
     | "destination";
-  /** Name of the item, or of the service account. */
+  /** The name of the item, or the id of the service account. */
   readonly item: string;
   readonly message: string;
 }
 
 const day = 86_400_000;
-/** Prefixes of well-known tokens and keys, and passwords, tokens or headers with a literal value instead of a variable. */
+/** Matches prefixes of well-known tokens and keys, and passwords, tokens or headers with a literal value. */
 const secretText =
   /\b(?:gh[pousr]_|github_pat_|hvs\.|glpat-|xox[bp]-|AKIA|eyJ[\w-]{8})[\w-]{8}|-----BEGIN |(?:password|token|secret|api[_-]?key|bearer)["']?[=: ] ?["']?[A-Za-z0-9+/_-]{16}/i;
 
@@ -28,7 +28,6 @@ export function policyFinding(rule: PolicyFinding["rule"], item: string, message
   return { object: "finding", id: `${rule}:${item}`, rule, item, message };
 }
 
-/** Findings from the file alone. */
 export function findingsOf({ items }: Policy): PolicyFinding[] {
   return [...items.flatMap(findingsOfItem), ...crowdedAccounts(items)];
 }
@@ -57,7 +56,7 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   return findings;
 }
 
-/** Service accounts whose clients need every slot, so that none is left for a rotation. */
+/** If clients need every slot of a service account, no slot is left for a rotation. */
 function crowdedAccounts(items: readonly PolicyItem[]): PolicyFinding[] {
   const counts = new Map<string, number>();
   for (const item of items)

@@ -1,4 +1,4 @@
-// The credentials whose secrets the journal recorded at a destination: a new secret would overwrite them there.
+// The credentials whose secrets the journal recorded at a destination, because a new secret would overwrite them there.
 import { type Entry, isSettled, kindOf, revokedBy, wasClaimed } from "../journal/entry.ts";
 import type { SingleDestination } from "../journal/entry-destination.ts";
 import { commandMark, placesOf, storeKindOf } from "../secrets/destination.ts";
@@ -8,18 +8,21 @@ import { isOf, itemKey, type ItemKind, type ItemWorks, recordedItem, type WorkSc
 /** The client or key whose secret was last delivered to a destination, or will be. */
 export interface Holder {
   readonly kind: ItemKind;
-  /** Id of the entry that delivered the secret, or will. */
+  /** The id of the entry that delivered the secret, or will deliver it. */
   readonly entry: string;
-  /** Id of the client or key; undefined if not known yet. */
+  /** Undefined if the id of the client or key is not known yet. */
   readonly id: string | undefined;
-  /** Its item, by `itemKey`. */
+  /** The `itemKey` of the credential's item. */
   readonly item: string | undefined;
   readonly isUnfinished: boolean;
-  /** The issuing service or organization if it is not the plan's: integ cannot look up the credential there. */
+  /** The issuing service or organization if it is not the plan's. integ cannot look up the credential there. */
   readonly issuer: string | undefined;
 }
 
-/** The identity of a destination. For a command it includes format and owner, because both may decide where it stores the secret. */
+/**
+ * Identifies a destination. For a command, format and owner are included, because both may decide where it stores the
+ * secret.
+ */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -39,7 +42,7 @@ function commandPlace(mark: string, owner: { kind: string | undefined; serviceAc
   return `command:${mark} ${owner.kind ?? ""} ${owner.serviceAccount ?? ""}`;
 }
 
-/** `placeOf` for a destination in the journal; undefined if it cannot be identified. */
+/** @returns the identity as from `placeOf`; undefined if the destination cannot be identified */
 export function placeIn(at: SingleDestination, entry: Pick<Entry, "operation" | "request_text">): string | undefined {
   if (at.kind === "file") return `file:${at.path}`;
   if (at.kind === "profile") return `profile:${at.name}`;
@@ -56,13 +59,13 @@ function accountIn({ request_text }: Pick<Entry, "request_text">): string | unde
 export interface HolderScope {
   readonly scope: WorkScope;
   readonly works: ReadonlyMap<string, ItemWorks>;
-  /** Destinations to look up, by `placeOf`. */
+  /** The destinations to look up, by `placeOf`. */
   readonly places: ReadonlySet<string>;
   /** False if the destination is on another machine, or the delivered secret no longer exists there. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;
 }
 
-/** The newest credential at each destination, by `placeOf`, without those that the journal recorded as revoked. */
+/** @returns the newest credential at each destination, by `placeOf`, unless the journal recorded its revocation */
 export function holdersOf(
   entries: readonly Entry[],
   { scope, works, places, isHere }: HolderScope,
@@ -98,13 +101,15 @@ export function holdersOf(
   return holders;
 }
 
-/** The last delivery of a client's or key's secret. */
 export interface Delivered {
   readonly entry: Entry;
   readonly places: readonly SingleDestination[];
 }
 
-/** The last delivery of each client's or key's secret. Its places are empty if a person adopted or claimed it. */
+/**
+ * Finds the last delivery of each secret, by resource id. `places` is empty if a person adopted the credential or
+ * claimed the secret.
+ */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const newest = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));
@@ -125,7 +130,7 @@ export function mayHold({ destination, state, operation }: Entry): boolean {
   return state === "done" || !isSettled(state);
 }
 
-/** Finds the item of an entry: by its client or key, by the entry or its parent, else as recorded in the entry. */
+/** Finds the item by the entry's client or key, else by its work or that of its parent, else by the entry's record. */
 function itemsIn(works: ReadonlyMap<string, ItemWorks>): (entry: Entry) => string | undefined {
   const byResource = new Map<string, string>();
   const byEntry = new Map<string, string>();

@@ -2,7 +2,7 @@
 import type { Delivered, Holder } from "./holders.ts";
 import type { ItemWorks } from "./works.ts";
 
-/** A client or key. Fields that the service does not show are undefined. */
+/** Fields that the service does not show are undefined. */
 export interface SeenCredential {
   readonly id: string;
   /** `absent`: the service does not know the credential. */
@@ -12,11 +12,11 @@ export interface SeenCredential {
   readonly scopes?: readonly string[] | undefined;
   readonly type?: string | undefined;
   readonly name?: string | undefined;
-  /** ISO 8601. For a key that was rotated in place: the time of the rotation. */
+  /** ISO 8601. For a key that was rotated in place, the time is that of the rotation. */
   readonly createdAt?: string | undefined;
-  /** Null: the credential never expires. */
+  /** Null if the credential never expires. */
   readonly expiresAt?: string | null | undefined;
-  /** Last use of a key; null: never. */
+  /** The last use of a key, in ISO 8601; null if it was never used. */
   readonly lastUsedAt?: string | null | undefined;
   /** The user that created a key. */
   readonly createdBy?: string | undefined;
@@ -25,9 +25,9 @@ export interface SeenCredential {
 }
 
 export interface Observed {
-  /** The service's time, milliseconds since 1970. */
+  /** The service's time in ms since 1970. */
   readonly nowMs: number;
-  /** The active profile. */
+  /** The name of the active profile. */
   readonly profile: string;
   /** The recorded work of each item, by `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;
@@ -37,12 +37,12 @@ export interface Observed {
   readonly holders: ReadonlyMap<string, Holder>;
   /** The last delivery of each client's and key's secret, by resource id. */
   readonly delivered: ReadonlyMap<string, Delivered>;
-  /** Files and profiles of this machine that a secret was delivered to and that no longer exist, by `placeIn`. */
+  /** Files and profiles of this machine that received a secret and no longer exist, by `placeIn`. */
   readonly vanished: ReadonlySet<string>;
   /** The journal's destinations on other machines, by `placeIn`. */
   readonly elsewhere: ReadonlySet<string>;
-  /** Entries of the policy's items with a record without a valid signature. */
+  /** The ids of the entries of the policy's items that have a record without a valid signature. */
   readonly untrusted?: ReadonlySet<string>;
-  /** Number of unfinished creations that may have made a client of unknown id, by service account. */
+  /** The number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved: ReadonlyMap<string, number>;
 }

@@ -24,32 +24,32 @@ export interface PlanRow {
   readonly service_account: string | null;
   /** The type of a key; null for clients. */
   readonly type: string | null;
-  /** The lifetime of a key: a duration such as `30d`, or an ISO 8601 time. */
+  /** The lifetime of a key, such as `30d`; null if the key has `expires_at` or never expires. */
   readonly expires_in: string | null;
   readonly expires_at: string | null;
   readonly action: PlanAction;
   readonly reason: string;
-  /** A duration such as `61d`; null without a known creation time. */
+  /** A duration such as `61d`; null if the creation time is unknown. */
   readonly age: string | null;
   /** ISO 8601 UTC. */
   readonly due_at: string | null;
   /** Used slots of the service account's 20; null for keys. */
   readonly slots_before: number | null;
   readonly slots_after: number | null;
-  /** Commands in full, because they receive the secret. */
+  /** Commands are in full, because they receive the secret. */
   readonly destinations: readonly string[];
   /** Commands that did not receive the current secret. */
   readonly changed: readonly string[];
   readonly state: string;
   readonly resource_id: string | null;
-  /** The journal entry to continue. */
+  /** The journal entry that `apply` continues. */
   readonly entry: string | null;
 }
 
 export interface PlannedItem {
   readonly decision: Decision;
   readonly row: PlanRow;
-  /** Why `apply` leaves the item to a later run. */
+  /** The reason why `apply` leaves the item to a later run. */
   readonly postponed?: string | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface Plan {
   readonly freeSlots: ReadonlyMap<string, number>;
   /** Clients and keys without an item in the policy. */
   readonly unmanaged: readonly Unmanaged[];
-  /** When the window opens, ISO 8601 UTC; absent if changes may start now. */
+  /** The time when the window opens, in ISO 8601 UTC; absent if changes may start now. */
   readonly opensAt?: string | undefined;
 }
 
@@ -76,9 +76,9 @@ export interface Unmanaged {
 }
 
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
-  /** Adopt an existing credential if it fits only one item. */
+  /** Adopt each existing credential that fits only one item. */
   readonly adopt?: boolean | undefined;
-  /** Items to plan; empty means all. */
+  /** The names of the items to plan; empty means all. */
   readonly only: ReadonlySet<string>;
 }
 
@@ -110,7 +110,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   };
 }
 
-/** Leaves a credential that several items could adopt to the user. With `adopt`, plans the adoption of the others. */
+/** A credential that fits several items is left to the user. With `adopt`, the adoption of the others is planned. */
 function withoutAmbiguous(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
@@ -131,7 +131,7 @@ function withoutAmbiguous(decisions: readonly Decision[], { adopt = false }: Pla
   });
 }
 
-/** Postpones changes beyond one run's limit; the longest overdue start first. */
+/** Of the changes beyond one run's limit, the longest overdue start first. */
 function postponedByLimit(decisions: readonly Decision[], { changesPerRun }: Policy): Map<string, string> {
   const starting = decisions
     .filter(({ step, hold }) => hold === undefined && (step.do === "create" || step.do === "replace"))
@@ -216,7 +216,6 @@ function unmanagedIn(
   return [...of("oauth_client", clients), ...of("access_key", keys)];
 }
 
-/** True if something must be done, by integ or by the user. */
 export function isSomethingDue({ items }: Plan): boolean {
   return items.some(({ decision }) => decision.action !== "none" && decision.action !== "wait");
 }

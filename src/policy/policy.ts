@@ -1,7 +1,7 @@
 // A policy for the planner: which credentials should exist, their maximum age, and the destinations of their secrets.
 import type { SecretFormat } from "../secrets/destination.ts";
 
-/** Destination of an item's secret. Paths are absolute; stores are as in `--secret-to`. */
+/** Paths are absolute; stores are as in `--secret-to`. */
 export type ItemDestination =
   | { readonly file: string; readonly format?: SecretFormat | undefined }
   | {
@@ -13,18 +13,20 @@ export type ItemDestination =
   | { readonly profile: string }
   | { readonly store: string };
 
-/** The destination in full, so that a person can check it. */
+/** @returns the destination in full, so that a person can check it */
 export function destinationName(destination: ItemDestination): string {
   if ("file" in destination) return destination.file;
   if ("profile" in destination) return `profile ${destination.profile}`;
   return "store" in destination ? destination.store : `command: ${destination.command}`;
 }
 
-/** When an item is rotated. Durations are milliseconds. */
+/** All durations are in ms. */
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
-  /** If `unusedMs` is set, the longest overlap: it ends earlier if the old key is unused for `unusedMs`. */
+  /**
+   * If `unusedMs` is set, the overlap is at most this long, and ends earlier once the old key is unused for `unusedMs`.
+   */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
   /** What happens to a credential of unknown age. */
@@ -32,7 +34,6 @@ export interface RotationRule {
 }
 
 interface AnyItem {
-  /** Id of its policy. */
   readonly policy: string;
   readonly name: string;
   readonly scopes: readonly string[];
@@ -58,7 +59,7 @@ export interface KeyItem extends AnyItem {
 
 export type PolicyItem = ClientItem | KeyItem;
 
-/** A part of each day, in minutes after midnight of its zone; excludes `to`. */
+/** A part of each day, in minutes after midnight of `zone`. The minute `to` is excluded. */
 export interface DailyWindow {
   readonly from: number;
   readonly to: number;
@@ -71,7 +72,7 @@ export interface Policy {
   readonly profile?: string | undefined;
   readonly items: readonly PolicyItem[];
   readonly window?: DailyWindow | undefined;
-  /** Consecutive failures after which an item is not retried automatically. */
+  /** An item with this many consecutive failures is not retried automatically. */
   readonly maxFailures: number;
   readonly changesPerRun: number;
   readonly keepFreeSlots: number;

@@ -1,4 +1,4 @@
-// Positions of values in YAML text, for messages: line and column, from 1.
+// Finds values of YAML text for messages. Lines and columns start at 1.
 import { type Document, isMap, isNode, isPair, isSeq, LineCounter, type Node, type Pair } from "yaml";
 
 export interface Position {
@@ -8,7 +8,6 @@ export interface Position {
 
 export type Path = readonly (string | number)[];
 
-/** Finds values of a parsed file in its text. */
 export class Positions {
   readonly #document: Document;
   readonly #lines: LineCounter;

@@ -7,9 +7,9 @@ import { type Defect, policyFrom } from "./rules.ts";
 import { policyJsonSchema, policySchema } from "./schema.ts";
 import { shell, flags, similarName } from "../next-step.ts";
 
-/** Maximum size of a policy file in bytes: a thousand items need a fifth of it. */
+/** The maximum size of a policy file in bytes. A thousand items need a fifth of it. */
 export const longestPolicy = 1024 * 1024;
-/** Maximum size of a plan: its rows are longer than the policy's items. */
+/** The limit of a plan is higher, because its rows are longer than the policy's items. */
 export const longestPlan = 16 * longestPolicy;
 const deepestNesting = 100;
 const mostShown = 20;
@@ -18,7 +18,7 @@ export interface PolicySource {
   readonly text: string;
   /** The file's name in messages. */
   readonly file: string;
-  /** Base of relative paths. */
+  /** The base of relative paths. */
   readonly folder: string;
   readonly nowMs: number;
   /** Resolves the links in a folder's path; returns it unchanged if that is impossible. */
@@ -66,7 +66,6 @@ function refuseHuge(source: string, file: string): void {
 
 const nothingSent = "Nothing was read from the network, nothing was sent.";
 
-/** @throws Failure `usage` that lists the defects, if there are any */
 function refuse(file: string, defects: readonly LocatedDefect[]): void {
   if (defects.length === 0) return;
   const sorted = [...defects].sort((a, b) => a.line - b.line || a.column - b.column);
@@ -86,7 +85,7 @@ interface YamlSource {
   readonly source: string;
 }
 
-/** Syntax errors and duplicate keys. A syntax error causes others after it, so only the first is reported. */
+/** A syntax error causes others after it, so only the first is reported. */
 function yamlDefects(document: Document, { positions, source }: YamlSource): LocatedDefect[] {
   const errors = [...document.errors, ...document.warnings].sort((a, b) => a.pos[0] - b.pos[0]);
   const hasTab = errors.some(({ code }) => code === "TAB_AS_INDENT");
@@ -115,7 +114,7 @@ function messageOf({ code, message }: YAMLError, rest: string): string {
   }
 }
 
-/** Describes common typing mistakes in plain words, because the library's messages use terms of YAML's grammar. */
+/** The library's messages use terms of YAML's grammar, so common typing mistakes get plain words. */
 function syntaxWords(code: string, { message, rest }: { readonly message: string; readonly rest: string }): string {
   const [, closing] = /end with a (\S)/.exec(message) ?? [];
   if (closing !== undefined) return `a ${closing} is missing before this. Allowed: lists as [a, b], maps as { a: b }`;
@@ -130,7 +129,7 @@ function syntaxWords(code: string, { message, rest }: { readonly message: string
   return message.replace(/\.$/, "");
 }
 
-/** Refuses control characters and `__proto__`, and anchors, aliases and tags, which hide a value. */
+/** Anchors, aliases and tags are refused, because they hide a value. */
 function foreignNodes(document: Document, positions: Positions): LocatedDefect[] {
   const defects: LocatedDefect[] = [];
   visit(document, (_key, node) => {
@@ -151,7 +150,7 @@ function foreignNodes(document: Document, positions: Positions): LocatedDefect[]
   return defects;
 }
 
-/** Invisible and control characters, except new lines and tabs, which commands may contain. */
+/** Matches invisible and control characters, except new lines and tabs, which commands may contain. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for them
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
@@ -195,7 +194,7 @@ function schemaDefects(issues: readonly Issue[], document: Document, above: Path
   });
 }
 
-/** The errors of the alternative that the user most likely meant: all of them concern keys that the value has. */
+/** The user most likely meant the alternative whose errors all concern keys that the value has. */
 function closest(errors: readonly Issue[][], value: unknown): Issue[] | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const forms = errors.flatMap((issues): Issue[][] =>
@@ -247,7 +246,6 @@ function schemaAt(path: Path): JsonSchema[] {
   return schemas;
 }
 
-/** A schema and its alternatives. */
 function formsOf(schema: JsonSchema): JsonSchema[] {
   return [schema, ...(schema.anyOf ?? []).flatMap(formsOf)];
 }

@@ -1,5 +1,5 @@
-// Rules of a policy file beyond its schema: durations, dates, windows, limits of scopes, unique names and destinations,
-// overlaps shorter than the age. Converts the file's values to a policy.
+// Checks the rules of a policy file that its schema cannot express, such as dates and unique destinations, and converts
+// the file to a policy.
 import { basename, dirname, join, resolve } from "node:path";
 import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";
@@ -13,7 +13,6 @@ import type { DestinationFile, PolicyFile } from "./schema.ts";
 import { readWindow } from "./window.ts";
 import { newPolicyId } from "./works.ts";
 
-/** A defect: its position, what is wrong and what is allowed. */
 export interface Defect {
   readonly path: Path;
   readonly message: string;
@@ -27,7 +26,7 @@ interface RulesContext {
   readonly realFolder?: ((folder: string) => string) | undefined;
 }
 
-/** @returns the policy, which is invalid if there are defects */
+/** The policy is invalid if there are defects. */
 export function policyFrom(file: PolicyFile, context: RulesContext): { policy: Policy; defects: Defect[] } {
   const rules = new Rules(file, context);
   return { policy: rules.policy(), defects: rules.defects };
@@ -239,7 +238,7 @@ class Rules {
     return { ...secret, file: resolve(this.#context.folder, secret.file) };
   }
 
-  /** Refuses a name or destination that two items share: one secret would overwrite the other. */
+  /** At a destination that two items share, one secret would overwrite the other. */
   #refuseDuplicates(items: readonly PolicyItem[]): void {
     const names = new Set<string>();
     const places = new Map<string, string>();

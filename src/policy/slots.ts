@@ -1,4 +1,4 @@
-// The slots of service accounts (20 each) in use before and after each row of a plan.
+// Counts the slots of service accounts (20 each) before and after each row of a plan.
 import type { Decision } from "./decide.ts";
 import { maxClients } from "../api/oauth-client-creation.ts";
 import type { Observed } from "./observed.ts";
@@ -8,12 +8,12 @@ export interface SlotRefusal {
   readonly used: number;
   /** Additional slots that the plan would need. */
   readonly needed: number;
-  /** Slots that the plan may use. */
+  /** The number of slots that may be in use. */
   readonly limit: number;
 }
 
 interface SlotAssignment {
-  /** The decisions; rotations without a slot wait. */
+  /** Rotations without a slot have the action `wait`. */
   readonly decisions: readonly Decision[];
   /** Used slots before and after each row, by item name. */
   readonly spans: ReadonlyMap<string, { readonly before: number; readonly after: number }>;
@@ -21,7 +21,6 @@ interface SlotAssignment {
   readonly free: ReadonlyMap<string, number>;
 }
 
-/** @param keepFree slots to leave free */
 export function assignSlots(decisions: readonly Decision[], observed: Observed, keepFree: number): SlotAssignment {
   const assigned = new Map<Decision, Decision>();
   const spans = new Map<string, { before: number; after: number }>();
@@ -58,7 +57,7 @@ function byAccount(decisions: readonly Decision[]): Map<string, Decision[]> {
   return accounts;
 }
 
-/** Slots in use: known clients, unless revoked or absent, and creations that may have made a client. */
+/** A client counts unless it is revoked or absent; an unfinished creation counts if it may have made a client. */
 function usedBy(account: string, { clients, unresolved }: Observed): number {
   const inUse = [...clients.values()].filter(
     ({ serviceAccount, status }) => serviceAccount === account && status !== "revoked" && status !== "absent",
@@ -66,7 +65,7 @@ function usedBy(account: string, { clients, unresolved }: Observed): number {
   return inUse.length + (unresolved.get(account) ?? 0);
 }
 
-/** Decisions that take a slot; the longest overdue rotations first. */
+/** The longest overdue rotations are first. */
 function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rotations: Decision[] } {
   const free = decisions.filter(({ hold }) => hold === undefined);
   return {
@@ -75,7 +74,7 @@ function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rota
   };
 }
 
-/** Rotations that find no free slot. A rotation with an overlap keeps its slot; the others use one slot in turn. */
+/** A rotation with an overlap keeps its slot; the others use one slot in turn. */
 function withoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {
@@ -94,7 +93,6 @@ function waitForSlot(decision: Decision, limit: number): Decision {
   return { ...decision, action: "wait", reason, step: { do: "nothing" } };
 }
 
-/** Sorts revocations before creations. */
 function revocationsFirst(decisions: readonly Decision[]): Decision[] {
   const rank = ({ action }: Decision): number => (action === "revoke_old" ? 0 : 1);
   return [...decisions].sort((a, b) => rank(a) - rank(b));

@@ -39,7 +39,7 @@ export function isOpen({ from, to, zone }: DailyWindow, ms: number): boolean {
 
 const minuteMs = 60_000;
 
-/** When a closed window opens next, milliseconds since 1970, in whole minutes. */
+/** @returns the time when a closed window opens next, in ms since 1970 and whole minutes */
 export function opensAt(window: DailyWindow, ms: number): number {
   const start = Math.ceil(ms / minuteMs) * minuteMs;
   // Checks every minute: daylight saving time changes a day's length and may skip the opening hour.

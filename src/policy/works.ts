@@ -1,4 +1,4 @@
-// Work in the journal for each item of a policy, and the client or key that resulted.
+// Finds the work that the journal records for each item of a policy, and the client or key that resulted.
 import { randomBytes } from "node:crypto";
 import { type Entry, type EntryState, isSettled, kindOf, revokedBy, revokedFirst } from "../journal/entry.ts";
 
@@ -8,16 +8,16 @@ export type ItemKind = "oauth_client" | "access_key";
 export interface Work {
   readonly entry: Entry;
   readonly kind: ItemKind;
-  /** The created client or key, if known. */
+  /** The id of the created client or key, if it is known. */
   readonly made: string | undefined;
-  /** The replaced client or key. */
+  /** The id of the replaced client or key. */
   readonly old: string | undefined;
 }
 
 export interface ItemWorks {
-  /** The newest first. */
+  /** The newest work is first. */
   readonly works: readonly Work[];
-  /** Consecutive failures since the last success. */
+  /** The number of consecutive failures since the last success. */
   readonly failures: number;
   /** The oldest unfinished work, except a rotation in its overlap. */
   readonly unfinished: Work | undefined;
@@ -27,7 +27,7 @@ export interface ItemWorks {
   readonly candidates: readonly string[];
 }
 
-/** The account whose entries count: address and organization. */
+/** The account whose entries count. */
 export interface WorkScope {
   readonly baseUrl: string;
   readonly organizationId: string | null;
@@ -37,7 +37,7 @@ export function isOf({ base_url, organization_id }: Entry, { baseUrl, organizati
   return base_url === baseUrl && organization_id?.toLowerCase() === organizationId?.toLowerCase();
 }
 
-/** The pattern of item names, which are unique in a policy file and recorded in the journal. */
+/** Item names are unique in a policy file, and the journal records them. */
 export const itemName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
 export const policyId = /^[A-Za-z0-9_-]{8,64}$/;
@@ -46,14 +46,14 @@ export function newPolicyId(): string {
   return `pol_${randomBytes(8).toString("hex")}`;
 }
 
-/** An item of one policy; other policies may have items of the same name. */
+/** Other policies may have items with the same name. */
 export interface ItemRef {
   readonly policy: string;
   readonly kind: ItemKind;
   readonly name: string;
 }
 
-/** Makes an item's name from an id or a name with other characters. */
+/** Replaces characters that an item's name must not contain. */
 export function nameOf(text: string, kind: ItemKind): string {
   const name = text.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 90);
   return name.replaceAll(/^[._-]+|[._-]+$/g, "") || kind.replace("_", "-");
@@ -66,12 +66,12 @@ interface NamedCredential {
   readonly serviceAccount?: string | null | undefined;
 }
 
-/** The base of an item's name: a key's name, or the service account of a client, which has no name; else the id. */
+/** @returns a key's name, or the service account of a client, which has no name; else the id */
 export function baseNameOf({ kind, id, name, serviceAccount }: NamedCredential): string {
   return (kind === "access_key" ? name : serviceAccount?.replace(/^sa_/, "")) ?? id;
 }
 
-/** A name that no other item has. @param taken the names in use; the new name is added */
+/** @param taken the names in use, to which the new name is added */
 export function freeName(baseName: string, kind: ItemKind, taken: Set<string>): string {
   const base = nameOf(baseName, kind);
   let name = base;
@@ -93,14 +93,13 @@ export function itemOf(key: string): ItemRef {
   return { policy, kind: kind as ItemKind, name };
 }
 
-/** The item that an entry was recorded for. */
 export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "operation">): ItemRef | undefined {
   return policy && { policy: policy.id, kind: kindOf({ operation }), name: policy.item };
 }
 
 /**
- * The work of each item, by `itemKey`. Work without an item, such as a typed rotation, belongs to the item whose
- * client or key it replaces.
+ * Groups work by `itemKey`. Work without an item, such as a typed rotation, belongs to the item whose client or key it
+ * replaces.
  * @param entries of one journal, in any order
  */
 export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
@@ -123,21 +122,24 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
   return new Map([...works].map(([name, itemWorks]) => [name, summary(name, itemWorks, nameOfResource)]));
 }
 
-/** False if the entry belongs to no item, whatever other entries exist: `worksByName` can omit it. */
+/** False if the entry belongs to no item, whatever other entries exist, so that `worksByName` can omit it. */
 export function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
   return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;
 }
 
-/** `worksByName` for a journal that is read one entry at a time, keeping only relevant entries. */
+/** Keeps only the relevant entries of a journal, which is read one entry at a time. */
 export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): Promise<Map<string, ItemWorks>> {
   const named: Entry[] = [];
   for await (const entry of entries) if (mayBelongToItem(entry, scope)) named.push(entry);
   return worksByName(named, scope);
 }
 
-/** The work of an entry; undefined for steps, revocations and rotations in place, which keep the item's client or key. */
+/**
+ * @returns undefined for entries with a parent, revocations, and rotations in place, which keep the item's client or
+ * key
+ */
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;
@@ -150,7 +152,7 @@ export function workIn(entry: Entry): Work | undefined {
   };
 }
 
-/** States of work that left a client or key in use. */
+/** Work in these states left a client or key in use. */
 const leavesCredential: ReadonlySet<EntryState> = new Set(["done", "waiting"]);
 
 function summary(name: string, works: readonly Work[], nameOfResource: ReadonlyMap<string, string>): ItemWorks {
@@ -179,7 +181,7 @@ function failuresOf(works: readonly Work[]): number {
   return failures;
 }
 
-/** When each key was last rotated in place, milliseconds since 1970. */
+/** @returns the time of each key's last rotation in place, in ms since 1970 */
 export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map<string, number> {
   const times = new Map<string, number>();
   for (const entry of entries) {
@@ -192,7 +194,6 @@ export function rotatedInPlace(entries: readonly Entry[], scope: WorkScope): Map
   return times;
 }
 
-/** A client in the journal, with its service account. */
 export interface KnownClient {
   readonly id: string;
   readonly serviceAccount: string;
@@ -200,9 +201,9 @@ export interface KnownClient {
   readonly createdAt?: string | undefined;
 }
 
-/** The clients of one account, from the entries of a journal in any order. */
+/** The entries of the journal may be added in any order. */
 export class ClientInventory {
-  /** Number of unfinished creations that may have made a client of unknown id, by service account. */
+  /** The number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved = new Map<string, number>();
   readonly #scope: WorkScope;
   readonly #created: (KnownClient & { readonly entry: string })[] = [];
@@ -227,7 +228,7 @@ export class ClientInventory {
       this.unresolved.set(serviceAccount, (this.unresolved.get(serviceAccount) ?? 0) + 1);
   }
 
-  /** Clients that the journal did not record as revoked. */
+  /** Clients whose revocation the journal does not record. */
   get known(): readonly KnownClient[] {
     const live = this.#created.filter(({ id, entry }) => !this.#revoked.has(id) && !this.#replaced.has(entry));
     return [...new Map(live.map((client) => [client.id, client])).values()];
