@@ -1,4 +1,4 @@
-// The rotation of a client: another client of the same service account, proven by a token exchange.
+// Rotates a client: creates another client of the same service account and proves it by a token exchange.
 import type { CreationRequest } from "../api/oauth-client-creation.ts";
 import type { Failure } from "../errors.ts";
 import { detailOf, type Entry } from "../journal/entry.ts";
@@ -9,16 +9,15 @@ import { client, creationIntent } from "./client.ts";
 import { overlapDifferences, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
 import { entryFailure, madeFor, recordAfterwards, tellOtherEndpoint, type Workbench } from "./workbench.ts";
 
-/** The old client as far as a rotation needs it. */
 interface OldClient extends CreationRequest {
   readonly id: string;
   readonly status: string;
 }
 
 export interface ClientRotation {
-  /** With the scopes that the new client is to have. */
+  /** The scopes are those of the new client. */
   readonly old: OldClient;
-  /** How long both clients stay usable after the new one is proven, milliseconds. */
+  /** Both clients stay usable for this many ms after the new one is proven. */
   readonly overlapMs: number;
   readonly keepOld: boolean;
 }
@@ -36,7 +35,6 @@ export function rotateOAuthClient(bench: Workbench, request: ClientRotation, opt
   return rotate(bench, asked, options);
 }
 
-/** The intent of a rotation as the journal admits it. */
 export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld }: ClientRotation): Intent {
   return {
     ...madeFor(bench.account),
@@ -53,7 +51,7 @@ export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld
 export function clientRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
   const { proveClient } = bench.account;
   const { old_client: oldId, proof: begun } = detailOf(lease.entry, "oauth_client.rotate");
-  // Someone who can write to the journal must not decide where a secret is sent: the profile's own endpoint is.
+  // Someone who can write to the journal must not decide where a secret is sent, so the profile's own endpoint is used.
   const { proof: due } = bench.account;
   return {
     bench,
@@ -78,11 +76,9 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
   };
 }
 
-/** How a profile gets the token endpoint that proves new clients. */
 export const endpointSetting = (profile: string): string =>
   profile === "env" ? "set INTEG_TOKEN_ENDPOINT" : shell`integ profiles edit ${profile} ${flags.tokenEndpoint} <url>`;
 
-/** A client that is revoked, disabled or expired: nothing of it can be passed on. */
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
   await recordAfterwards(bench, lease, { state: "refused" });
   const done = (await rotationsOf(bench.journal, lease.entry)).filter(({ state }) => state === "done");

@@ -1,4 +1,5 @@
-// The creation of an OAuth client: the decision table of §4.2, retried with one key, resumable by any later process.
+// Creates an OAuth client by the decision table of §4.2. Retries have the same idempotency key, and any later process
+// can resume the creation.
 import {
   checkCreation,
   clientDifferences,
@@ -36,9 +37,9 @@ import {
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import { entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
-/** The intent of a creation. @param owner the entry that the creation belongs to */
+/** @param owner the entry that the creation belongs to, such as a rotation */
 export function creationIntent({ account }: Workbench, request: CreationRequest, owner?: Entry): Intent {
-  // The same service account and the same set of scopes are the same intent.
+  // Requests with the same service account and the same set of scopes have the same intent.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
   return {
     ...madeFor(owner ?? account),
@@ -67,7 +68,7 @@ export const client: CreationContract = {
   ...clientCredential,
   continueDelivery: async (work) => {
     const { state, resource_id } = work.lease.entry;
-    // An entry without a client id continues with its request.
+    // Without a client id, only the request itself can continue the entry.
     if (resource_id === null) assertNotElsewhere(work.bench, work.lease.entry);
     else if (state === "undelivered" || state === "secret_lost") return continueDelivery(work);
     return undefined;
@@ -77,7 +78,6 @@ export const client: CreationContract = {
   receiptNow: clientReceipt,
 };
 
-/** The current receipt of a client whose secret was delivered before. */
 export async function clientReceipt(bench: Workbench, { resource_id }: Entry): Promise<string> {
   const answer = await bench.account.service.oauthClients.get(resource_id ?? "");
   return answer.kind === "answered" ? answer.body.toString() : JSON.stringify({ id: resource_id, client_secret: null });
@@ -86,23 +86,21 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
 const creating = { what: "create the OAuth client", change: true } as const;
 
 interface Run extends CreationWork {
-  /** Ids of earlier clients: a receipt with one of them describes no new client. */
+  /** A receipt with one of these ids of earlier clients does not describe a new client. */
   readonly formerIds: readonly string[];
   /**
    * The entry was `done`, `replaced` or `unusable` when its key was typed again: integ reserves no space for a secret, and keeps
    * the entry's state after a refusal or an unknown outcome.
    */
   readonly isOver: boolean;
-  /** The recorded destination has the secret. */
   readonly isDelivered: boolean;
 }
 
-/** Sends the stored request with its key until its outcome is known, and delivers the secret. */
 async function sendCreation(work: CreationWork): Promise<Made> {
   const { bench, lease } = work;
   const { state: initial } = lease.entry;
   const isOver = initial === "done" || initial === "replaced" || initial === "unusable";
-  // The state that a refusal keeps: the entry was settled or pending, or an earlier attempt may have created the client.
+  // A refusal keeps this state: the entry was settled or pending, or an earlier attempt may have created the client.
   const before = (): Entry["state"] | undefined => {
     const { state, attempts, detail } = lease.entry;
     if (isOver || (state === "pending" && attempts > 0)) return state;
@@ -130,9 +128,9 @@ async function sendCreation(work: CreationWork): Promise<Made> {
 /** Prepares a request: reserves the destination of the secret, and records the attempt on disk. */
 async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
-  // A kept secret is delivered to every reachable destination.
+  // A kept secret goes to every destination that can be reached.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
-  // If the secret was delivered, or the entry was finished, the receipt has no secret: reserve no space.
+  // If the secret was delivered, or the entry was finished, the receipt has no secret and needs no space.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
   const now = await digestNow(run);
@@ -155,8 +153,8 @@ function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } 
 }
 
 /**
- * Places that may have the client's secret. A client that was created when this journal sent no request came from a later copy of
- * the journal, which a restored backup has replaced: that copy may have recorded the delivery.
+ * Names the places that may have the client's secret. If the client was created when this journal sent no request, a
+ * later copy of the journal, which a restored backup replaced, created it and may have recorded the delivery.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
@@ -167,7 +165,10 @@ function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at 
   return [...new Set([...attempted_at, "a later copy of this journal"])];
 }
 
-/** @returns a digest of the credential that sends this attempt. @throws Failure if there is no credential */
+/**
+ * @returns a digest of the credential that sends this attempt
+ * @throws Failure if there is no credential
+ */
 async function digestNow({ bench, lease }: CreationWork): Promise<string> {
   try {
     return await bench.account.credentialDigest(lease.entry.id);
@@ -177,7 +178,7 @@ async function digestNow({ bench, lease }: CreationWork): Promise<string> {
   }
 }
 
-/** Applies the decision table to a response. @returns undefined if another request is due now */
+/** Applies the decision table to a response. @returns undefined if the request must be repeated now */
 async function follow(
   run: Run,
   answer: Attempt<OAuthClient>,
@@ -205,7 +206,8 @@ async function follow(
         throw await noSlot(run, refusal);
       }
       default: {
-        // 5xx, cut, timeout, broken body: the client may exist. The secret of a settled creation was delivered before.
+        // After a 5xx, a cut connection, a timeout or a broken body the client may exist. The secret of a settled
+        // creation was delivered before.
         const isUnknown = decision.kind === "unknown" && !isOver;
         if (isUnknown && decision.secret !== undefined) {
           const { refusal } = await keepStray(run, decision.secret);
@@ -225,7 +227,7 @@ async function follow(
   }
 }
 
-/** Inspects a pending client until it is active. The next receipt may contain its secret (§4.2). */
+/** Reads a pending client until its status changes. The next receipt may contain its secret (§4.2). */
 async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
@@ -234,7 +236,7 @@ async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined>
   if (settled.status !== "active") throw await unusable(run, settled);
 }
 
-/** The failure if the service knows the idempotency key with another request (§4.2), with advice. */
+/** The service knows the idempotency key with another request (§4.2). */
 async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure> {
   const { bench, lease, key } = run;
   const isOther = lease.entry.detail.sent_as !== (await digestNow(run));
@@ -264,7 +266,10 @@ function differencesOf({ lease: { entry }, formerIds: notIds }: Run, made: OAuth
   return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });
 }
 
-/** @throws Failure `unusable` if the receipt differs from the request: the client may be someone else's, and is not revoked */
+/**
+ * @throws Failure `unusable` if the receipt differs from the request: the client may be another person's, and is not
+ * revoked
+ */
 async function compare(run: Run, made: OAuthClient): Promise<void> {
   const { bench, lease, isOver } = run;
   const differs = differencesOf(run, made);
@@ -274,7 +279,10 @@ async function compare(run: Run, made: OAuthClient): Promise<void> {
   assertAsAsked({ ...lease.entry, ...change });
 }
 
-/** The result for an `active` client without a secret (§4.2): delivered by an earlier process, kept here, or lost. */
+/**
+ * The secret of an `active` client whose receipt has none (§4.2) was delivered by an earlier process, is kept here, or
+ * is lost.
+ */
 async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Made> {
   const { bench, lease, isOver, isDelivered } = run;
   const { text: receipt } = decision;
@@ -288,7 +296,7 @@ async function withoutSecret(run: Run, decision: Decision<"secret_lost">, reques
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId };
 }
 
-/** The failure if the client must not be used (§4.2). Destroys its secret, which is useless, if its status is documented. */
+/** The secret of an unusable client (§4.2) is destroyed if the client's status is documented, because it is useless. */
 async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
@@ -301,12 +309,13 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   });
 }
 
-// A refusal because the service account may have the maximum number of clients (§8) names clients that a person can revoke.
-
-/** Adds to a conflict the clients that use slots, as far as the journal knows them. Other refusals stay unchanged. */
+/**
+ * If the service account may have the maximum number of clients (§8), the failure names those that a person can revoke.
+ */
 async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
-  // §7: another code is about the idempotency key, and a named parameter is the cause instead of the number of clients.
+  // Another code is about the idempotency key (§7), and a named parameter is the cause instead of the number of
+  // clients.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
   const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
   const holders = await holdersOf(run, account);
@@ -321,10 +330,13 @@ async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   });
 }
 
-/** Maximum clients to read, because most clients of a long journal may be revoked. */
+/** The number of clients to read is limited, because most clients of a long journal may be revoked. */
 const mostAsked = 3 * maxClients;
 
-/** Clients of the service account that the journal knows and the service does not show as revoked, inactive ones first. */
+/**
+ * Clients of the service account that the journal knows and the service does not show as revoked; inactive ones are
+ * first.
+ */
 async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {
   const { base_url, operation } = lease.entry;
   const asked = new Set<string>();

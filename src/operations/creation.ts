@@ -1,5 +1,6 @@
-// The creation of a client or key, resumable at any point: delivers a secret on this machine, sends the request, searches for the
-// key of a lost request, and replaces a lost secret with consent (§4.2). client.ts and key.ts contain the differences.
+// Creates a client or key, and can resume at any point: delivers a secret that is on this machine, sends the request,
+// searches for the key of a lost request, and replaces a lost secret with consent (§4.2). client.ts and key.ts contain
+// the differences.
 import { Failure, onFailure, withReason, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isGuess, isPutOff, isSameRequest, isSettled, mayHaveArrived, nextStep } from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
@@ -23,24 +24,23 @@ import { admitTo, assertQuiet } from "./sending.ts";
 import { entryFailure, holding, isoTime, recordAfterwards, recoveryIn, type Workbench } from "./workbench.ts";
 
 export interface CreationOptions {
-  /** The destination of an entry's secret: that of this command, else the recorded one. */
+  /** @returns the destination of this command, else the recorded one */
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
-  /** Asks, once for each lost secret, for consent to replace its client or key. Without consent, integ does not revoke it. */
+  /** Asks once for each lost secret. Without consent, integ does not revoke the client or key. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
-  /** `--revoke <id>`: the client or key that a person named. */
+  /** The client or key that a person named with `--revoke`. */
   readonly revokes?: string | undefined;
-  /** How long to wait for a pending client, or for a key to appear in the list, in milliseconds; default: 0. */
+  /** The wait in ms for a pending client, or for a key to appear in the list. The default is 0. */
   readonly waitMs?: number;
-  /** The idempotency key that was typed with this command: integ requests its receipt, even for a finished entry. */
+  /** The idempotency key of this command. With it, integ requests the receipt even of a finished entry. */
   readonly key?: string | undefined;
   readonly claimedBy?: SecretDelivery["claimedBy"];
 }
 
 export interface CreationWork extends SecretWork, CreationOptions {}
 
-/** The result of a creation. */
 export interface Made {
-  /** `delivered_before`: by an earlier process; `nothing_made`: no client or key exists; `secret_lost`: may be replaced. */
+  /** With `delivered_before`, an earlier process delivered the secret; with `nothing_made`, no client or key exists. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
   /** The API's object, with the secret if this process received it. */
@@ -58,16 +58,18 @@ export interface CreationContract extends Credential {
   look?(work: CreationWork): Promise<Made | undefined>;
   /** @throws Failure if the key is in use: its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
-  /** A new intent with the same request. @throws Failure `usage` if the request is no longer valid */
+  /**
+   * @returns an intent with the same request
+   * @throws Failure `usage` if the request is no longer valid
+   */
   again(bench: Workbench, lost: Entry): Intent;
   /** The current receipt of a client whose secret was delivered before. */
   receiptNow?(bench: Workbench, entry: Entry): Promise<string>;
 }
 
-/** Options of `create`. */
 export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
-  /** `--new`: do not resume an unfinished creation of the same request. */
+  /** `--new`: an unfinished creation of the same request is not resumed. */
   readonly fresh?: boolean | undefined;
 }
 
@@ -80,7 +82,7 @@ export async function create(
 ): Promise<Made> {
   const { destination, fresh, key } = asked;
   const since = isoTime(bench.clock.now());
-  // If the command is typed again after the delivery, it needs no space at the destination.
+  // A command that is repeated after the delivery needs no space at the destination.
   const isThere = async (resumed: EntryLease): Promise<boolean> =>
     (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry);
   const { kind, lease, alongside = [] } = await admitTo(bench, intent, { destination, fresh, key, isThere });
@@ -92,13 +94,16 @@ export async function create(
     if (kind === "resumed")
       bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${howResumed(lease.entry)}`);
     const made = await finishCreation(contract, { ...asked, bench, lease, destinationOf: () => destination });
-    // In a team, the entries after a resumed one may have ended long ago.
+    // In a team's journal, the entries after a resumed one may have ended long ago.
     if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
     return made;
   });
 }
 
-/** How the creation continues, as the end of a sentence. @throws Failure if a request without idempotency key may have arrived */
+/**
+ * @returns the end of a sentence
+ * @throws Failure if a request without idempotency key may have arrived
+ */
 function howResumed(entry: Entry): string {
   if (entry.idempotency_key !== null) return `, under its own key (${flags.new} starts another).`;
   if (!mayHaveArrived(entry)) return `: ${whyUnfinished(entry)}.`;
@@ -109,12 +114,12 @@ function howResumed(entry: Entry): string {
   });
 }
 
-/** Why an entry is unfinished, if none of its requests had an effect. */
+/** Explains an entry whose requests had no effect. */
 export function whyUnfinished(entry: Entry): string {
   return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
-/** Completes a creation. @throws Failure `secret_lost` without consent to a replacement */
+/** @throws Failure `secret_lost` without consent to a replacement */
 export async function finishCreation(
   contract: CreationContract,
   asked: Omit<CreationWork, "destination">,
@@ -145,7 +150,7 @@ export async function finishCreation(
   return end;
 }
 
-/** Resumes the delivery of an earlier process. If the secret is not lost, refuses the replacement that was never sent. */
+/** If the delivery can continue, the secret is not lost, and a replacement that was never sent is refused. */
 async function resumeDelivery(contract: CreationContract, work: CreationWork, started: Entry | undefined) {
   const { bench, lease } = work;
   try {
@@ -171,7 +176,7 @@ interface Lost {
   readonly wasLost: boolean;
 }
 
-/** Replaces a client or key whose secret is lost, with consent; a replacement that was started already has consent. */
+/** A replacement that an earlier run started already has consent. */
 async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made> {
   const { work, end, started, wasLost } = lost;
   const { bench, lease } = work;
@@ -215,7 +220,7 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
     const isOver = isSettled(state) || state === "undelivered";
     try {
       if (!isOver && attempts === 0 && !(await completeDelivery(bench, replacement)))
-        // Prepare the destination before the revocation; if that fails, refuse the replacement.
+        // If the destination cannot be prepared, nothing is revoked and the replacement is refused.
         await reserveDestination(bench, replacement, { destination }).catch(async (error: unknown) => {
           await recordAfterwards(bench, replacement, { state: "refused" });
           throw error;
@@ -225,13 +230,14 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     }
-    // Without an idempotency key, recovery must search the list for this replacement only: link it to the lost entry before it is sent.
+    // Without an idempotency key, recovery must search the list for this replacement only, so the lost entry is settled
+    // before the replacement is sent.
     const settlesFirst = replacement.entry.idempotency_key === null;
     if (settlesFirst || isOver) await settle();
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
     if (isOver) return await deliveredBefore(contract, bench, await lastReplacement(bench.journal, replacement.entry));
-    // If the secret is lost again, replace only a replacement that an earlier run started: this run replaces once.
+    // This run replaces once: if the secret is lost again, only a replacement that an earlier run started is replaced.
     const mayReplace = started && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
     const made = await finishCreation(contract, again);
@@ -246,7 +252,7 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
   }
 }
 
-/** Admits a step of larger work, with the destination of its secret. */
+/** Admits a part of larger work, with the destination of its secret. */
 export async function admitPart(bench: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
   const place = { ...(await destination.check()) };
   await assertPartMayGo(bench, intent, placesOf(place));
@@ -267,7 +273,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   });
 }
 
-/** Revokes the lost client or key, unless a replacement was sent, which requires that revocation. */
+/** A replacement is sent only after the revocation of the lost client or key, which is then not repeated. */
 async function revokeBefore(contract: CreationContract, { bench, lease }: CreationWork): Promise<void> {
   const { id: entry, resource_id: id } = lease.entry;
   const others = await bench.journal.select({ all: true, replaces: entry });
@@ -283,7 +289,7 @@ async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   return by ? lastReplacement(journal, by) : entry;
 }
 
-/** True if the entry failed, so that no client or key of it is in use. */
+/** An entry in these states has no client or key in use. */
 const hasFailed = ({ state }: Entry): boolean => state === "refused" || state === "abandoned" || state === "unusable";
 
 /** Ends a replacement that was never sent. @param why the end of a sentence */
@@ -301,7 +307,7 @@ async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Pr
   const { journal } = bench;
   // In a team, clocks differ, but ids follow the order of admission. Earlier creations were reported at the start.
   const range = journal.isShared ? { after: own.id } : { since };
-  // If the journal cannot be read now, skip the warning.
+  // If the journal cannot be read now, the warning is skipped.
   const recent = await journal.select({ all: true, ...range }).catch(onFailure(() => []));
   const others = recent.filter(
     (entry) =>
@@ -315,7 +321,7 @@ async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Pr
   if (others.length === 0) return;
   const names = others.map(({ id, resource_id: made }) => `${made ?? "not finished"} (journal entry ${id})`).join(", ");
   const [what, noun] = own.operation === "access_key.create" ? ["key", "keys"] : ["client", "oauth-clients"];
-  // Name only the newest client: if two logs named each other's client, a person could revoke both.
+  // Only the newest client is named: if two logs named each other's client, a person could revoke both.
   const newest = [own, ...others].reduce((latest, entry) => (entry.id > latest.id ? entry : latest));
   const next = newest.resource_id === null ? `journal show ${newest.id}` : `${noun} revoke ${newest.resource_id}`;
   bench.tell.warn(`The same ${what} was created at the same moment: ${names}. If you need only one: integ ${next}`);

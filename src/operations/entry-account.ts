@@ -4,12 +4,15 @@ import { type NextStep, shell } from "../next-step.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";
 import type { Account } from "./workbench.ts";
 
-/** The parts of a profile that an entry is bound to. */
+/** An entry is bound to these parts of a profile. */
 interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principal"> {
   readonly organizationId?: string | null | undefined;
 }
 
-/** The failure if the profile now has another account than the entry. @param isShared ignore profile ids, local to a machine */
+/**
+ * @param isShared ignore profile ids, which are local to a machine
+ * @returns undefined if the profile still has the entry's account
+ */
 export function otherAccount(entry: Entry, profile: BoundProfile, isShared: boolean): Failure | undefined {
   const { profileId, baseUrl, organizationId, principal } = profile;
   const isOther = isShared
@@ -32,7 +35,7 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
   });
 }
 
-/** Names the variables that an entry of the environment's profile needs. Gives no command, which would show a credential. */
+/** The step has no command that sets the variables, because it would show a credential. */
 export function setEnvironment(entry: Entry): NextStep {
   const { base_url, region, organization_id, principal, operation } = entry;
   const credential = operation.startsWith("access_key.")

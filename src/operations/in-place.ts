@@ -1,5 +1,6 @@
-// The API's own rotation of an access key, in place (§4.4): the old secret may stop working the moment the request arrives, so
-// that a lost response is followed by another rotation only if the person asks for one. One that cannot lock out: key-rotation.ts.
+// The API's own rotation of an access key, in place (§4.4). The old secret may stop working when the request arrives,
+// so after a lost response integ rotates the key again only with consent. A rotation that cannot lock anyone out is in
+// key-rotation.ts.
 import { rotatedKeyDifferences } from "../api/access-keys.ts";
 import { isCredentialRefused } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -33,7 +34,7 @@ import { flags, shortFlags } from "../next-step.ts";
 
 export interface KeyRotated {
   readonly entry: Entry;
-  /** The API's object with the new secret in it; nothing if an earlier process had shown it. */
+  /** The API's object with the new secret; absent if an earlier process received it. */
   readonly receipt?: string;
 }
 
@@ -41,7 +42,6 @@ const unknownWords =
   "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
 const againWords = "The command below rotates the key again: its current secret may stop working.";
 
-/** Rotates a key in place. */
 export async function rotateAccessKey(
   bench: Workbench,
   { id, updateProfile }: { readonly id: string; readonly updateProfile: boolean },
@@ -73,7 +73,7 @@ export async function rotateAccessKey(
   });
 }
 
-/** An unfinished one that a later rotation has taken the place of is ended first. */
+/** An unfinished rotation in place that a later one has replaced is ended first. */
 async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | undefined): Promise<Admission> {
   for (;;) {
     const admission = await bench.journal.admit(intent, { fresh });
@@ -84,7 +84,7 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
   }
 }
 
-/** Ends a rotation in place that a later one has taken the place of. */
+/** A later rotation in place of the same key makes the secret of this one useless. */
 export async function endBefore(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
@@ -93,7 +93,6 @@ export async function endBefore(bench: Workbench, lease: EntryLease, later: Entr
   bench.tell.note(`Nothing was sent for ${id}: ${later.id} rotated the key ${rotatedBy(later)} after it.`);
 }
 
-/** Sends the rotation once and delivers the new secret. */
 async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Promise<KeyRotated> {
   const { bench, lease } = work;
   const id = lease.entry.detail.key_id ?? "";
@@ -127,9 +126,9 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
 }
 
 /**
- * A secret that replaces the profile's own is proven first. The profile takes it although the proof cannot be made: the service
- * has said that it is the key's now. A clear refusal stops it, and it is kept for `claim`; so does a missing proof of a secret
- * that came under another id, and a key that cannot be used.
+ * A secret that replaces the profile's own is proven first. If the proof is impossible, the profile takes the secret
+ * anyway, because the service has said that it is the key's. The secret is kept for `claim` if the service refuses it,
+ * if the key cannot be used, or if an unproven secret came under another id.
  */
 function ownProof(
   bench: Workbench,
@@ -157,7 +156,7 @@ function ownProof(
   };
 }
 
-/** Completes an unfinished rotation in place. Another rotation is sent only if the person asks for it. */
+/** A rotation that may have arrived is repeated only with consent. */
 export async function recoverKeyRotation(
   bench: Workbench,
   lease: EntryLease,
@@ -175,7 +174,7 @@ export async function recoverKeyRotation(
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
-/** For the profile's own key the question can be put to the service: its secret works, or it does not. */
+/** The service can show whether the profile's own key still works; another key's secret is not here. */
 async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
   const others = attemptedPlaces(bench.secrets, entry.detail).filter((one) => one !== bench.secrets.place);
@@ -193,7 +192,7 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
       "The profile's secret was accepted just now. It is not known whether the rotation created a new one. Rotate the key again to be sure.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
-  // The new one is not lost as long as another place may have it.
+  // The new secret is not lost while another place may have it.
   if (others.length > 0) return unknown("The service refused the profile's own secret.");
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
   const message = `The service refused the profile's own secret: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`;

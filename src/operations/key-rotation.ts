@@ -1,4 +1,5 @@
-// The replacement of an access key by a key like it, proven by an exchange of its secret. The API's own rotation: in-place.ts.
+// Replaces an access key by an equivalent one, which is proven by an exchange of its secret. The API's own rotation is
+// in in-place.ts.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";
@@ -11,9 +12,9 @@ import { lastUseOf } from "./revocation.ts";
 import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
 
 export interface KeyReplacementRequest extends Overlap {
-  /** Resource id of the key to be replaced. */
+  /** The resource id of the key to replace. */
   readonly oldId: string;
-  /** The user that a user_bound key belongs to: a successor of another user is not equivalent. */
+  /** The user that a user_bound key belongs to. A key of another user is not equivalent. */
   readonly boundTo?: string;
   readonly creation: KeyCreation;
   readonly updateProfile: boolean;
@@ -30,7 +31,6 @@ export function replaceAccessKey(bench: Workbench, request: KeyReplacementReques
   return rotate(bench, asked, options);
 }
 
-/** The intent of a replacement as the journal admits it. */
 export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRequest): Intent {
   const { oldId, boundTo = null, creation, overlapMs, unusedMs, updateProfile } = request;
   return {
@@ -104,17 +104,17 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
   };
 }
 
-/** Before the profile gives up the credential that works, the new one has to work. */
+/** The new secret must work before the profile gives up its working credential. */
 function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => Promise<void> {
   return async (secret) => {
     const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
     if (!(await proveSecret(bench, lease.entry, secret))) throw new Failure("auth", message);
-    // The secret is on its way to its destination: a journal that fails now must not stop it there.
+    // A journal that fails now must not stop the delivery of the secret.
     await recordAfterwards(bench, lease, proven(bench, lease.entry, "token exchange"));
   };
 }
 
-/** A user-bound key is tied to its creator (§2.4): for another person's key that is not a replacement. */
+/** A user-bound key is tied to its creator (§2.4), so another person's key is not a replacement. */
 async function checkIdentity(entry: Entry, child: Entry, options: RotationOptions): Promise<void> {
   const { bound_to: before } = entry.detail;
   const { created_by: now } = child.detail;

@@ -49,13 +49,15 @@ import {
 
 export interface KeyCreation {
   readonly request: AccessKeyRequest;
-  /** Normal form of the requested expiry (`in 90d` is the same intent tomorrow); default: the request's time. */
+  /**
+   * The normal form of the requested expiry: `in 90d` is the same intent tomorrow. The default is the request's time.
+   */
   readonly expiry?: string;
-  /** `--marker`: add a mark to the name, which identifies an orphan with certainty. */
+  /** `--marker`: adds a mark to the name, which identifies an orphan with certainty. */
   readonly marked: boolean;
 }
 
-/** The intent of a creation. @param about.begun the entry that the creation belongs to */
+/** @param about.begun the entry that the creation belongs to */
 export function keyCreationIntent(
   bench: Workbench,
   creation: KeyCreation,
@@ -78,7 +80,7 @@ export function keyCreationIntent(
   };
 }
 
-/** Creates an access key. Does not repeat a request that may have created one. */
+/** Does not repeat a request that may have created a key. */
 export async function createAccessKey(bench: Workbench, creation: KeyCreation, asked: AskedCreation): Promise<Made> {
   checkAccessKey(creation.request, bench.clock.now());
   return create(key, bench, keyCreationIntent(bench, creation), asked);
@@ -104,19 +106,19 @@ export const key: CreationContract = {
   },
 };
 
-/** Resumes the delivery of an earlier process. If neither the entry nor the copy names the key, searches the list for it. */
+/** If neither the entry nor the kept copy names the key, the list is searched for it. */
 async function resumeDelivery(work: CreationWork) {
   const found = wasClaimed(work.lease.entry) ? {} : await continueDelivery(work);
   if (found !== undefined && isUnnamed(work.lease.entry)) await nameDelivered(work, await searchOrphan(work));
   return found;
 }
 
-/** Sends the creation of an entry whose earlier requests did not arrive, and delivers its secret. */
+/** The caller has checked that no earlier request of the entry arrived. */
 async function sendKeyCreation(work: CreationWork): Promise<Made> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
   return releasing(work, async () => {
-    // Read the ids before the request: an error after it would prevent the delivery of the secret.
+    // Read before the request, because an error after it would prevent the delivery of the secret.
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
       what: "create the access key",
@@ -137,7 +139,7 @@ export interface SendOptions {
   /** The request as a verb phrase: `create the access key`. */
   readonly what: string;
   readonly change: "create key" | "rotate key";
-  /** Resource id of the key that is rotated. */
+  /** The resource id of the key to rotate. */
   readonly id?: string;
   /** A sentence about the secret, for the failure of an unknown outcome. */
   readonly ifUnknown: string;
@@ -160,7 +162,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
     read: async (answer) => {
       if (answer.kind === "answered") return { end: answer };
       if (answer.kind === "unknown") throw await answerLost(work, answer, options);
-      // This attempt had no effect.
+      // This attempt had no effect, so it is not in flight.
       await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
       return failureOf(answer, { what: options.what, change: true });
     },
@@ -168,7 +170,7 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
   });
 }
 
-/** Records an unknown outcome (5xx, cut, timeout, broken body). Keeps a secret in the response: it may be the only copy. */
+/** A broken response may contain the only copy of the secret, which is kept. */
 async function answerLost(
   { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
@@ -187,7 +189,7 @@ async function answerLost(
   return undelivered(lease.entry, "the response that contained it was incomplete or invalid.", bench.secrets);
 }
 
-/** Delivers the secret of a response. @throws Failure `secret_lost` for a response without one (§2.4) */
+/** @throws Failure `secret_lost` if the response has no secret (§2.4) */
 export async function takeSecret(
   work: SecretWork,
   { value: { key, secret }, body, requestId }: Answered<SecretAnswer>,
@@ -212,7 +214,7 @@ export async function takeSecret(
 /** Proves a key's secret by its exchange for a bearer token (§5.3). @returns false if the profile has no exchange */
 export async function proveSecret(bench: Workbench, rotation: Entry, secret: string): Promise<boolean> {
   const { account } = bench;
-  // Use the profile's exchange: someone who can write to the journal must not decide where a secret is sent.
+  // Someone who can write to the journal must not decide where a secret is sent, so the profile's exchange is used.
   const { keyExchange: way } = account;
   if (way === null) return false;
   const recorded = rotation.detail.exchange;

@@ -1,20 +1,23 @@
-// The next step of an entry, computed from its record and from facts that the caller has observed. It reads nothing, so that a first
-// run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
+// Computes the next step of an entry from its record and from facts that the caller has observed. It reads nothing, so
+// that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
 import { Failure, isInterruption, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived } from "../journal/entry.ts";
 import { entryFailure } from "./workbench.ts";
 
 export type Step =
   | "end"
-  /** Other work has taken its place: it ends, and nothing is sent. */
+  /** Other work replaces the entry, which ends without a request. */
   | "give way"
-  /** A person or the profile takes the secret that is kept. */
+  /** A person claims the kept secret, or the profile takes it. */
   | "deliver"
-  /** The stored request leaves, under its key if the contract has one. */
+  /** The stored request is sent, with its idempotency key if it has one. */
   | "send"
-  /** The contract has no idempotency keys, and the request may have arrived: the list is searched for the new key. */
+  /** A request without idempotency key may have arrived, so the list is searched for its key. */
   | "look"
-  /** The secret is lost: the client or key is revoked and another made, or a key rotated in place again, if that is agreed to. */
+  /**
+   * With consent, a client or key whose secret is lost is revoked and created again, or a key is rotated in place
+   * again.
+   */
   | "replace"
   | "make the new one"
   | "prove the new one"
@@ -22,7 +25,7 @@ export type Step =
   | "revoke the old one";
 
 export interface Facts {
-  /** Other work replaces it: a later rotation, another replacement, a secret that was found. */
+  /** Other work replaces the entry: a later rotation, another replacement, or a secret that was found. */
   readonly isOverrun?: boolean;
   /** The newest creation of a rotation that did not fail. */
   readonly child?: Pick<Entry, "state"> | undefined;
@@ -32,21 +35,20 @@ export interface Facts {
   readonly isOldRevoked?: boolean;
 }
 
-/** How it was shown that a new credential works. What else an entry may say is not evidence. */
+/** Only these values are evidence that a new credential works. */
 const evidence = ["token exchange", "by the person"] as const;
 export type Proof = (typeof evidence)[number];
 
-/** The evidence that an entry has of its new credential. */
 export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
   return evidence.find((known) => known === proven);
 }
 
-/** Recorded in a rotation's entry if the service refused the new secret. */
+/** The entry of a rotation records this if the service refused the new secret. */
 export const refusedProof = "refused";
 
 type Known = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
 
-/** @param facts as far as they matter in the entry's state */
+/** @param facts those that matter in the entry's state */
 export function next(entry: Known, facts: Facts = {}): Step {
   const { operation, state } = entry;
   if (isSettled(state)) return "end";
@@ -68,10 +70,10 @@ function ofRotation({ detail }: Known, { child, isDue = false, isOldRevoked = fa
   return isDue || detail.revoking === true ? "revoke the old one" : "wait";
 }
 
-/** The failure whose kind fits the entry's state: the state decides, whatever stopped this run. */
+/** The entry's state decides the kind of the failure, whatever stopped this run. */
 export function withEntryOutcome(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
-  // Refused as too early: the entry stays open, and nothing of it is unknown.
+  // A request that was refused as too early leaves the entry open, and its outcome is known.
   const isTooEarly = isPutOff(entry) || failure.kind === "rate_limited";
   const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
   const isLost = state === "secret_lost" && saysNothingWasDone(failure);

@@ -1,5 +1,5 @@
-// The act `overwrite`: replaces the content of a secret's destination. Nothing else calls a destination's write. The content at the
-// moment of the write decides; a recorded path, name or `--force` only says where to look.
+// The act `overwrite`: only this file replaces the content of a secret's destination. The content at the moment of the
+// write decides, not a recorded path or name.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
@@ -27,10 +27,10 @@ import { type DeliveryBench, recordAfterwards } from "../workbench.ts";
 
 export type Overwriting = Pick<DeliveryBench, "journal" | "secrets">;
 
-/** A secret was accepted by each of its destinations in this process, or was seen there now: evidence for `destroy`. */
+/** Evidence for `destroy`: each destination accepted the secret in this process, or was read and has it. */
 export class AtDestination {
   readonly entry: string;
-  /** Made by this act alone. */
+  /** Private, so that evidence exists only after a write or check that did not throw. */
   private constructor(entry: string) {
     this.entry = entry;
   }
@@ -41,7 +41,7 @@ export class AtDestination {
   }
 }
 
-/** Writes the secret to each of its destinations. @throws Failure if one refuses it, or has what may not be replaced */
+/** @throws Failure if a destination refuses the secret, or has content that must not be replaced */
 export function overwrite(
   bench: DeliveryBench,
   lease: EntryLease,
@@ -58,17 +58,20 @@ export function overwrite(
   });
 }
 
-/** True if a destination has the secret that was delivered there. A file that a crash left unnamed gets its name. @throws Failure if unseen */
+/**
+ * True if the destination has the delivered secret. A file that a crash left without its name gets the name.
+ * @throws Failure if the destination cannot be read
+ */
 export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
   return bench.secrets.completeDelivery(await provable(bench, entry, record), permission(bench, { entry }));
 }
 
-/** The result of a second look at a destination. `unverified`: this machine cannot read the destination, or no one can. */
+/** `unverified` means that this machine, or every machine, cannot read the destination. */
 export type Seen = "there" | "gone" | "unverified";
 
 /**
- * Looks again at a place. A later secret of the same item is as good if its client or key is active.
+ * A later secret of the same item counts too if its client or key is active.
  * @throws Failure if the place cannot be reached now
  */
 export async function seenAt(
@@ -91,10 +94,10 @@ export async function seenAt(
   return "gone";
 }
 
-/** GitHub did not show its time of change after the write: it says nothing of what is there. */
+/** The store did not show its time of change after the write, so the proof does not identify the content. */
 const isWeak = (proof: string): boolean => proof.startsWith("after ");
 
-/** Adds the digest of the delivered secret. If the journal could not record it, the kept copy of the secret gives it. */
+/** If the journal could not record the digest of the delivered secret, the kept copy of the secret yields it. */
 async function provable({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
   const isUnproven = (record.kind === "file" || record.kind === "profile" || record.kind === "store") && !record.proof;
   if (!isUnproven || !secrets.isKept(entry.id)) return record;
@@ -110,14 +113,14 @@ export function originOf({ id, profile, region, request_text, operation }: Entry
   return { entry: id, profile, region, serviceAccount: request.service_account_id };
 }
 
-/** Asked before a request that may bring a secret: what would be refused at its delivery is refused now. */
+/** Runs before a request that may return a secret, so that a delivery that would be refused prevents the request. */
 export async function prepareOverwrite(
   bench: Overwriting,
   lease: EntryLease,
   destination: Destination,
   preparation: { readonly before: DestinationRecord | null; readonly isKept: boolean },
 ): Promise<DestinationRecord> {
-  // A machine without an id would take every recorded path for its own.
+  // Without a machine id in the record, every machine would take the path for its own.
   bench.secrets.machine.make();
   const places = placesOf(destination.record);
   await assertMayGo(bench, lease, places);
@@ -125,7 +128,7 @@ export async function prepareOverwrite(
   return destination.prepare(lease.entry.id, { ...preparation, may: permission(bench, lease) });
 }
 
-/** @throws Failure if nothing of that entry may go to one of these places, whatever is there */
+/** @throws Failure if the entry's secret must not go to one of these places, whatever content they have */
 async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readonly SingleRecord[]): Promise<void> {
   if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
   const lists = (await bench.secrets.allowed?.(lease.entry.profile)) ?? [];
@@ -137,7 +140,7 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
         meaning: "Nothing was sent.",
         hint: "Name another destination, or ask the owner of that list to add this destination.",
       });
-    // A destination that is opened by its name belongs to this machine; the entry records the machine that was meant.
+    // A destination that is opened by its name is on this machine; the entry records the machine that was meant.
     const asked = placesOf(lease.entry.destination);
     const named = [place, ...asked.filter((one) => isSamePlace(one, place))];
     if (isLocal(place) && !named.every((one) => isOfMachine(one, bench))) throw ofAnotherMachine(lease.entry.id, place);
@@ -151,8 +154,8 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
 }
 
 /**
- * Checks the destination of a part of larger work before the part is admitted: its record is signed here, so it must not send the
- * secret to a destination that the untrusted or foreign record of the whole work may not use.
+ * Checks the destinations of a part of larger work before the part is admitted. The part's record is signed here, so it
+ * must not allow a destination that the untrusted or foreign record of the whole work may not use.
  */
 export async function assertPartMayGo(
   bench: Overwriting,
@@ -167,13 +170,13 @@ export async function assertPartMayGo(
         throw ofAnotherMachine(id, asked);
 }
 
-/** @throws Failure `auth` if one of the entries has no valid HMAC, so that no work may follow from it */
+/** @throws Failure `auth` if one of the entries has no valid HMAC, because no work may follow from it */
 export async function assertTrusted({ journal }: Pick<Overwriting, "journal">, ids: readonly string[]): Promise<void> {
   const [forged] = await journal.untrusted(ids);
   if (forged !== undefined) throw untrusted(forged);
 }
 
-/** A record without a machine id was written before the state folder had one, on this machine. */
+/** A record without a machine id was written on this machine, before its state folder had an id. */
 function isOfMachine(place: SingleRecord, { secrets }: Pick<Overwriting, "secrets">): boolean {
   const id = "machine" in place ? place.machine : undefined;
   return id === undefined || id === secrets.machine.find();
@@ -188,7 +191,6 @@ export function ofAnotherMachine(id: string, place: SingleRecord): Failure {
   });
 }
 
-/** The failure of an entry that permits nothing. */
 export function untrusted(id: string): Failure {
   const message = `The entry ${id} is untrusted: a record of it was not signed with a key of this journal.`;
   return new Failure("auth", message, {
@@ -199,7 +201,7 @@ export function untrusted(id: string): Failure {
   });
 }
 
-/** Only the oldest unfinished entry of a destination continues. @throws Failure `pending` for any other */
+/** @throws Failure `pending` if an older unfinished entry of another item delivers to the same destination */
 async function assertFirst({ journal }: Overwriting, entry: Entry, places: readonly SingleRecord[]): Promise<void> {
   const lasting = places.filter(({ kind }) => kind !== "stdout" && kind !== "command");
   if (lasting.length === 0) return;
@@ -226,13 +228,13 @@ export function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
   return here === undefined || there === undefined || here === there;
 }
 
-/** Its secret may still go to its destination. */
+/** The secret of an entry in these states may still go to its destination. */
 function mayDeliver({ state, operation }: Entry): boolean {
   if (operation.endsWith(".revoke")) return false;
   return state === "open" || state === "unknown" || state === "pending" || state === "undelivered";
 }
 
-/** Decides whether found content may be replaced. The process remembers a permission, so a retry does not read the journal again. */
+/** The process remembers a permission, so that a retry does not read the journal again. */
 export function permission(bench: Overwriting, lease: Pick<EntryLease, "entry">): MayReplace {
   const permitted = new Set<string>();
   return async (at, found) => {
@@ -261,7 +263,7 @@ async function isReplaceable(
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
-/** The secret of a client or key of any item that was revoked: it opens nothing, for ever. */
+/** The secret of a revoked client or key, of any item, is useless and may be replaced. */
 async function isRevoked(journal: Journal, isDelivered: (entry: Entry) => boolean): Promise<boolean> {
   const all = await journal.select({ all: true, archived: true });
   for (const { id, resource_id } of all.filter(isDelivered)) {
@@ -280,13 +282,16 @@ async function isAnyTrusted(journal: Journal, entries: readonly Entry[]): Promis
 
 const proofOf = (place: SingleRecord): string | undefined => ("proof" in place ? place.proof : undefined);
 
-/** A store that cannot be read changed since this entry began to write: the only evidence there is. */
+/** An unreadable store that changed since this entry began to write gives no better evidence of integ's own write. */
 function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
   const proof = proofOf(place);
   return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
 }
 
-/** The entries of the same item: of the policy's item, of the client or key that this one replaces, and so on backwards. */
+/**
+ * Collects the entries of the policy item, and step by step all entries that share a parent, a replacement, a client or
+ * a key with them.
+ */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
   const looked = new Set<string>();
@@ -315,13 +320,13 @@ async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly E
   return [...found.values()];
 }
 
-/** A name is the item's own only within one policy, and for one kind of credential. */
+/** Items of different policies or kinds of credentials may have the same name. */
 function isSameItem(one: Entry, other: Entry): boolean {
   const isSameKind = one.operation.split(".")[0] === other.operation.split(".")[0];
   return (one.policy?.id ?? null) === (other.policy?.id ?? null) && isSameKind;
 }
 
-/** The clients and keys that this work replaces, by their ids and client ids. */
+/** @returns the ids and client ids of the clients and keys that this work replaces */
 function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> {
   const above = item.filter(({ id }) => id === entry.id || id === entry.parent || id === entry.replaces);
   const ids = new Set<string>();
@@ -332,7 +337,6 @@ function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> 
   return ids;
 }
 
-/** The failure of a place with something that nothing permits to replace. */
 function inTheWay(at: SingleRecord): Failure {
   const { name } = describeDestination(at);
   const why =

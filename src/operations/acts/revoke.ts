@@ -1,5 +1,5 @@
-// The act `revoke`: the one place where a client or key stops working, and only with grounds. It is a DELETE that may be repeated
-// (§4.2, RFC 9110 §9.2.2); the journal says at every moment whether one may have arrived.
+// The act `revoke`: the only code that revokes a client or key, and only with grounds. The DELETE request may be
+// repeated (§4.2, RFC 9110 §9.2.2), and the journal always records whether one may have arrived.
 import type { AccessKey } from "../../api/access-keys.ts";
 import type { Attempt } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -13,22 +13,21 @@ import { assertMayContinue, delayBeforeNext, untilDue, wait } from "../sending.t
 import { entryFailure, recordAfterwards, type Workbench } from "../workbench.ts";
 import { send } from "./send.ts";
 
-/** Why a client or key may be revoked. */
 export type RevocationGrounds =
-  /** A person named it in `revoke`. */
+  /** A person named the credential in `revoke`. */
   | { readonly kind: "named" }
-  /** Another one is in its place. Its evidence is collected right before each request. */
+  /** A successor is in its place. `look` collects the evidence immediately before each request. */
   | { readonly kind: "replaced"; readonly look: () => Promise<Successor> }
-  /** The credential exists, its secret is lost, and a person agreed (now, or when the replacement began). */
+  /** The secret is lost, and a person agreed to the revocation, now or when the replacement began. */
   | { readonly kind: "secret_lost" };
 
 /** Evidence about the new credential, collected before the old one is revoked. */
 export interface Successor {
   readonly id: string;
   readonly proof: Proof | undefined;
-  /** Destinations that have not got its secret. */
+  /** Names of the destinations that lack the new secret. */
   readonly missing: readonly string[];
-  /** Destinations that had its secret, and have not now. */
+  /** Names of the destinations that had the new secret and no longer have it. */
   readonly gone: readonly string[];
 }
 
@@ -40,19 +39,27 @@ interface Revoked {
 export interface Revoking {
   readonly grounds: RevocationGrounds;
   readonly lease: EntryLease;
-  /** Instead of the workbench's: the service as the profile is after its credential was replaced. */
+  /** The service with the profile's new credential, instead of the workbench's service. */
   readonly service?: Service | undefined;
 }
 
 export interface Revocation<C extends keyof Revoked, R> extends Revoking {
   readonly change: C;
-  /** Resource id of what is revoked. */
+  /** The resource id of the client or key to revoke. */
   readonly id: string;
-  /** @param earlier responses of this run @returns the end, or why it was not seen. Throws if no repetition can say more. */
+  /**
+   * @param earlier responses of this run
+   * @returns the result, or a failure if the response does not show the revocation
+   * @throws Failure if another request cannot show more
+   */
   readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 
-/** Sends until the end is seen, within `retryForMs`, and looks at the grounds before each request. @throws Failure of the last attempt */
+/**
+ * Repeats the request within `retryForMs` until a response shows the revocation, and checks the grounds before each
+ * request.
+ * @throws Failure of the last attempt
+ */
 export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
@@ -72,10 +79,10 @@ export async function revoke<C extends keyof Revoked, R>(
     if (!(end instanceof Failure)) return end;
     if (!isWithoutEffect(answer) && isOwn(lease.entry)) {
       const recorded = await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
-      // The disk failed: send nothing more, and report the service's failure, not the disk's.
+      // If the disk fails, nothing more is sent, and the service's failure is reported instead of the disk's.
       if (!recorded) throw end;
     }
-    // `send` only noted `put_off_until`: write it, so that other processes wait too.
+    // `send` has only noted `put_off_until`: the record makes other processes wait too.
     else if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
     earlier.push(answer);
     const delay = delayBeforeNext(bench, answer, { attempt: earlier.length, startedAt });
@@ -86,7 +93,7 @@ export async function revoke<C extends keyof Revoked, R>(
 
 const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refused" || kind === "not_sent";
 
-/** An entry whose whole work is to revoke. */
+/** The entry's only work is to revoke. */
 const isOwn = ({ operation }: Entry): boolean => operation.endsWith(".revoke");
 
 /** Records before each request that integ may have revoked the credential, so that a later run does not blame another person. */
@@ -98,11 +105,9 @@ async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   else await lease.record({ state: isOfRotation ? "pending" : state, detail: { ...detail, revoking: true } });
 }
 
-/** The command that a person types to revoke a client or key. */
 export const revokes = (noun: "client" | "key", id: string): NextCommand =>
   noun === "key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
 
-/** @throws Failure if there are no grounds: what works stays */
 async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<void> {
   if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);
   if (grounds.kind !== "replaced") return;
@@ -125,7 +130,7 @@ async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<
     );
 }
 
-/** The failure of a key that was found by its name and time: a person names it, or nothing is revoked. */
+/** A key that was found by its name and time may be another person's, so a person must name it before it is revoked. */
 export function guessed(entry: Entry): Failure {
   return entryFailure(entry, "secret_lost", `The key ${entry.resource_id} may be the one that ${entry.id} created.`, {
     meaning: "Nothing was revoked. Its name and time fit, and another person's key can look the same.",

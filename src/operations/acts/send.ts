@@ -1,5 +1,5 @@
-// The act "send": the one place where a request that changes the account leaves this machine. A sent request cannot be
-// taken back, so this act checks the evidence immediately before it sends.
+// The act `send`: the only code that sends a request that changes the account. A sent request cannot be taken back, so
+// this act checks the evidence immediately before it sends.
 import type { AccessKey, SecretAnswer } from "../../api/access-keys.ts";
 import { type Attempt, requestIdOf, retryAfterOf } from "../../api/call/attempt.ts";
 import type { Service } from "../../api/connect.ts";
@@ -19,7 +19,7 @@ interface Answers {
   readonly "revoke key": AccessKey;
 }
 
-/** A creation is the entry's own bytes and key; the others name a client or key. */
+/** A creation sends the entry's own bytes and key; the other changes name a client or key. */
 const requests: {
   readonly [K in keyof Answers]: (service: Service, entry: Entry, id: string) => Promise<Attempt<Answers[K]>>;
 } = {
@@ -30,14 +30,13 @@ const requests: {
   "revoke key": ({ accessKeys }, _entry, id) => accessKeys.revoke(id),
 };
 
-/** Leases whose first request this process has sent: the clock offset of a response is valid for the entry's start. */
+/** A response's clock offset is valid for the start of an entry only if this process sent the entry's first request. */
 const startedLeases = new WeakSet<EntryLease>();
 
 const mostRequestIds = 100;
 
 /**
- * Sends one change and keeps its response even after Ctrl-C. The next step records the request id and the clock offset of the
- * response.
+ * Keeps the response even after Ctrl-C. The entry's next record contains the response's request id and clock offset.
  * @throws Failure if the evidence is missing; nothing was sent
  */
 export async function send<K extends keyof Answers>(
@@ -65,7 +64,7 @@ export async function send<K extends keyof Answers>(
   return answer;
 }
 
-/** No one has interrupted the work, the disk can be trusted, the address is the entry's, and the attempt is on disk. */
+/** Requires an uninterrupted command, a healthy disk, the entry's address, and an attempt on disk. */
 function assertMaySend(bench: Workbench, entry: Entry): void {
   assertMayContinue(bench);
   const { account } = bench;
