@@ -24,7 +24,7 @@ export function requestIn({ request_text }: Entry): AccessKeyRequest {
   return JSON.parse(request_text) as AccessKeyRequest;
 }
 
-/** Other unfinished creations of the same name that may have arrived, and may have created the key. */
+/** Each of these unfinished creations may have created the key instead. */
 async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promise<Entry[]> {
   const isSame = ({ id, base_url, operation, resource_id }: Entry): boolean =>
     id !== entry.id && resource_id === null && base_url === entry.base_url && operation === entry.operation;
@@ -32,7 +32,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
   return others.filter((other) => requestIn(other).name === requestIn(entry).name);
 }
 
-/** Searches the list, and once more later if the request is too recent for an absence to count. */
+/** Searches a second time later if the request is too recent for a missing key to be evidence. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
   const sought = await soughtFor(bench, entry, rows);
@@ -55,13 +55,13 @@ function listedKeys(bench: Workbench): Promise<Rows> {
 async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<Sought> {
   const request = requestIn(entry);
   const { clock_offset_ms: offset } = entry;
-  // This machine's clock was compared with the service's at the first response, and agreed with it.
+  // The first response showed that this machine's clock agrees with the service's.
   const isClockKnown = offset !== null && Math.abs(offset) <= clockSkewMs;
   return {
     request,
     marked: entry.detail.marked === true,
     madeAfter: beganAt(entry),
-    // If the clock may be wrong, the request may have been sent a moment ago.
+    // If the clock may be wrong, the request may be very recent.
     sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown,
     skewMs: clockSkewMs,
@@ -71,10 +71,9 @@ async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<So
   };
 }
 
-/** Maximum earlier creations to read for the user of their keys. */
 const maxCreations = 100;
 
-/** The user that an earlier key of the same profile was bound to. */
+/** @returns the user that an earlier key of the same profile was bound to */
 async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }: Entry): Promise<string | undefined> {
   const creations = { all: true, operation: "access_key.create", limit: maxCreations } as const;
   for await (const other of journal.each(creations)) {
@@ -84,7 +83,7 @@ async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }
   return undefined;
 }
 
-/** Ids of the keys that belong to other entries. A rotation and its creation have the same new key. */
+/** @returns ids of keys that belong to other entries; the parent rotation of a creation has the same new key */
 async function knownAmong(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,
@@ -104,7 +103,7 @@ async function knownAmong(
   return known;
 }
 
-/** The latest time at which a request may have been in progress, by the service's clock, milliseconds since 1970. */
+/** @returns the latest time at which a request may have been in progress, by the service's clock, in ms since 1970 */
 function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: Entry): number {
   const sent = Date.parse(detail.sent_at ?? "");
   const seen = state === "unknown" ? Date.parse(updated_at) : Number.NaN;
@@ -112,7 +111,7 @@ function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: 
   return last + (clock_offset_ms ?? 0);
 }
 
-/** Records the result of the search. @returns undefined if an orphan was found */
+/** @returns undefined if an orphan was found */
 export async function settleSearch({ bench, lease }: CreationWork, search: Search): Promise<Made | undefined> {
   const { entry } = lease;
   switch (search.kind) {
@@ -133,7 +132,7 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
   }
 }
 
-/** Records the id of the key whose secret was delivered. @throws Failure if its name has no mark, the only certain evidence */
+/** @throws Failure unless a key with the mark of this creation is found, because only the mark is certain evidence */
 export async function nameDelivered({ bench, lease }: CreationWork, search: Search): Promise<void> {
   const { entry } = lease;
   const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;
@@ -186,7 +185,7 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   const made = await journal.select({ all: true, resource: key.id, operation: entry.operation });
   const known = made.find(({ id, base_url }) => id !== entry.id && base_url === entry.base_url);
   if (known) throw mayBeOf(known.id, `${known.id} has finished meanwhile`, "Run the command again.");
-  // An entry whose secret was delivered, and that names no key, may have created this key.
+  // An entry that names no key, and whose secret was delivered, may have created this key.
   const unknown = "Revoke the key with integ keys revoke if no one uses it.";
   for (const one of others)
     if (wasClaimed(one) || (await seenAtAll(bench, one)) !== undefined)
@@ -216,13 +215,13 @@ function named({ id = "without id", name, createdAt }: AccessKey): string {
   return `${id} ("${name ?? ""}", created ${createdAt ?? "at an unknown time"})`;
 }
 
-/** The default next step is to stop tracking the entry, after a person has decided. */
+/** The default next step stops tracking the entry, because a person must decide. */
 function cannotTell(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
   const more = { nextCommand: shell`integ journal forget ${entry.id}`, ...step, recovers: undefined };
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
 
-/** @throws Failure `secret_lost` if the key was used: someone has its secret */
+/** @throws Failure `secret_lost` if the key was used, because someone has its secret */
 export async function assertUnused(bench: Workbench, lost: Entry): Promise<void> {
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);

@@ -19,7 +19,7 @@ import { finishRotation, type RotationOptions } from "./rotation.ts";
 import { entryFailure, type Workbench } from "./workbench.ts";
 
 export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
-  /** Continue an overlap, or end it now. */
+  /** `leave` continues an overlap, and `end` ends it now. */
   readonly overlap: "leave" | "end";
   /** Opens the account that the entry was made for. @throws Failure if its profile no longer exists or is unusable */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
@@ -27,13 +27,12 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
   readonly isOptional?: (entry: Entry) => boolean;
   /** True if an entry with this result is recovered again, with a new account of `benchFor`. */
   readonly mayTryAgain?: (ended: Recovered) => boolean;
-  /** How many independent entries are recovered in parallel: 1 if integ may ask questions. */
+  /** The number of independent entries that are recovered in parallel. It is 1 if integ may ask questions. */
   readonly atOnce?: number;
   /** Called when the work on an entry begins, and with its result. */
   readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
 
-/** The state of an entry after recovery. */
 export interface Recovered {
   readonly entry: Entry;
   readonly failure?: Failure;
@@ -119,13 +118,13 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
 
 export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional" | "mayTryAgain">;
 
-/** Resumes and completes the work of an entry. @throws Failure `auth` if its profile now has another account */
+/** @throws Failure `auth` if the entry's profile now has another account */
 export async function resumeWork(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<void> {
   checkBinding(lease.entry, bench);
   await finish(bench, lease, options);
 }
 
-/** The entry whose recovery includes this one: for a replacement the replaced entry, for a step of a rotation the rotation. */
+/** @returns the unfinished entry whose recovery includes this one: the replaced entry, or the rotation of a step */
 export async function rootOf(journal: Journal, id: string): Promise<Entry> {
   const entry = await journal.find(id);
   if (isSettled(entry.state)) return entry;
@@ -163,7 +162,7 @@ async function finish(bench: Workbench, lease: EntryLease, options: FinishOption
   }
 }
 
-/** Ends the entry if other work has made it unnecessary. @returns true if it did */
+/** @returns true if other work has made the entry unnecessary, which then has ended */
 async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boolean> {
   const { entry } = lease;
   const { id, replaces, attempts } = entry;
@@ -178,7 +177,7 @@ async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boole
   return true;
 }
 
-/** The step of a rotation that records its destination, preferably not a refused one: the destination may have been the cause. */
+/** A refused step is the last choice, because its destination may have been the cause. */
 async function placedStep({ journal }: Workbench, rotation: Entry): Promise<Entry> {
   const steps = await journal.select({ all: true, parent: rotation.id });
   const placed = steps.filter(({ destination }) => destination !== null);

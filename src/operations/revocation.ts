@@ -1,5 +1,5 @@
-// The revocation of a client or key (§3.1, §3.2, §4.2): recorded in the journal, and repeated until the service confirms it. It
-// has its own entry, or is a step of larger work. The act is in acts/revoke.ts.
+// Revokes a client or key (§3.1, §3.2, §4.2), with an entry of its own or as a step of larger work, and repeats the
+// request until the service confirms it. The act is in acts/revoke.ts.
 import type { AccessKey } from "../api/access-keys.ts";
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { segment } from "../api/call/request.ts";
@@ -12,7 +12,6 @@ import { revoke, type Revoking } from "./acts/revoke.ts";
 import { endWithout, readUntilAnswered } from "./sending.ts";
 import { holding, madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
 
-/** The evidence that a client or key is revoked. */
 export interface Revoked {
   /** JSON text: the API's own object if it shows the status, else the known fields. */
   readonly receipt: string;
@@ -47,13 +46,12 @@ export function revocationIntent({ account }: Workbench, noun: Credential["noun"
   };
 }
 
-/** Revokes the client or key that a person named. */
 export async function revokeNamed(bench: Workbench, noun: Credential["noun"], id: string): Promise<Revoked> {
   const { lease } = await bench.journal.admit(revocationIntent(bench, noun, id));
   return holding(lease, () => finishRevocation(bench, lease));
 }
 
-/** Repeats the revocation of an entry, which becomes `done`, or after a failure `unknown`, `open` (429) or `refused`. */
+/** The entry becomes `done`, or after a failure `unknown`, `open` (429) or `refused`. */
 export async function finishRevocation(bench: Workbench, lease: EntryLease): Promise<Revoked> {
   const { operation, request_text } = lease.entry;
   // Before the first attempt, only the request names the client or key.
@@ -91,7 +89,7 @@ async function readRevokedClient(answer: Attempt<OAuthClient>): Promise<Revoked 
   return new Failure("outcome_unknown", `The service responded with "${status}" to the revocation, not "revoked".`);
 }
 
-/** Words for the statuses in which a key no longer works. */
+/** A key with one of these statuses no longer works. */
 const ends: ReadonlyMap<string | undefined, string> = new Map([
   ["revoked", "is revoked"],
   ["absent", "is missing from the list of keys"],
@@ -100,7 +98,7 @@ const ends: ReadonlyMap<string | undefined, string> = new Map([
 
 export const keyCredential: Credential = {
   noun: "key",
-  // Undefined if this credential may not read the list; other failures are thrown.
+  // The status is undefined if this credential may not read the list; other failures are thrown.
   statusOf: (bench, id) => statusInList(bench, id).catch(unlessHidden),
   endOf: (status) => ends.get(status),
   revoke: untilKeyRevoked,
@@ -133,7 +131,7 @@ function seenRevoked(id: string): Revoked {
   return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
 }
 
-/** Trusts a success that shows this key as revoked; otherwise reads the list. */
+/** Only a success that shows this key as revoked is trusted; otherwise the list decides. */
 async function confirmed(
   answer: Answered<AccessKey>,
   { id, listed }: { readonly id: string; readonly listed: () => Promise<string | undefined> },
@@ -165,7 +163,7 @@ async function statusInList(bench: Workbench, id: string, service?: Service): Pr
   return hasExpired ? "expired" : key.status;
 }
 
-/** @returns the key in the list, if any; `isWhole` is true if the list is complete and not empty */
+/** `isWhole` is true if the list is complete and not empty. */
 async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
   const briefly = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
   const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
@@ -174,7 +172,10 @@ async function keyInList(bench: Workbench, id: string, service = bench.account.s
   return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };
 }
 
-/** The key's last use in the list; null: never; undefined if it is not shown, or the credential may not read the list. */
+/**
+ * @returns null if the key was never used; undefined if its last use is not shown, or the credential may not read the
+ * list
+ */
 export async function lastUseOf(bench: Workbench, id: string): Promise<string | null | undefined> {
   const found = await keyInList(bench, id).catch(unlessHidden);
   return found?.key?.lastUsedAt;

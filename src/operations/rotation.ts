@@ -1,5 +1,6 @@
-// The rotation of a client or key by replacement: another one is made, delivered and proven, both work for a time, then the old
-// one is revoked. At every moment one of the two works. The steps of each contract: client-rotation.ts, key-rotation.ts.
+// Rotates a client or key by replacement: creates, delivers and proves a new one, keeps both during the overlap, then
+// revokes the old one. At every moment one of the two works. client-rotation.ts and key-rotation.ts contain the steps
+// of each contract.
 import type { Service } from "../api/connect.ts";
 import { Failure, onFailure, isInterruption, withReason, saysNothingWasDone } from "../errors.ts";
 import { type Entry, isInPlace, isSettled, nextStep, nounOf, overlapEnd, rotatedBy } from "../journal/entry.ts";
@@ -38,10 +39,9 @@ import {
   type Workbench,
 } from "./workbench.ts";
 
-/** An overlap up to this long is waited for; a longer one is finished by `journal recover` when it is due. */
+/** The command waits for an overlap of up to this many ms; `journal recover` finishes a longer one when it is due. */
 const longestWaitMs = 15 * 60_000;
 
-/** True if the command itself waits until the overlap ends. */
 export function isWaitedFor(overlapMs: number): boolean {
   return overlapMs <= longestWaitMs;
 }
@@ -49,9 +49,9 @@ export function isWaitedFor(overlapMs: number): boolean {
 export interface RotationOptions extends Omit<AskedCreation, "key"> {
   /** Asks whether to revoke the old credential although the new one is not proven. */
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
-  /** What to do during an overlap: leave it or end it. By default, wait for a short one. */
+  /** `leave` continues an overlap, and `end` ends it now. By default the command waits for a short overlap. */
   readonly overlap?: "leave" | "end";
-  /** The service as the profile is after its credential was replaced. */
+  /** Opens the service with the profile's new credential. */
   readonly reconnect?: () => Promise<Service>;
 }
 
@@ -64,15 +64,21 @@ export interface Rotation {
   readonly oldId: string;
   /** The intent to create the new client or key, without its destination. */
   intent(): Intent;
-  /** Proves the new secret before its delivery; set if the secret replaces the profile's own credential. */
+  /** Proves the new secret before its delivery. Set only if the secret replaces the profile's own credential. */
   readonly proveFirst?: SecretDelivery["prove"];
   /** @throws Failure if the new client or key must not replace the old one */
   checkNew?(child: Entry): Promise<void>;
-  /** @returns false if the profile knows no way to prove it. @throws Failure if it was refused or without a response */
+  /**
+   * @returns false if the profile has no way to prove the secret
+   * @throws Failure if the service refuses the secret or does not respond
+   */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
-  /** When the old one was last used; nothing if the service does not say. */
+  /** @returns when the old credential was last used; null if never; undefined if the service does not show it */
   lastUse?(): Promise<string | null | undefined>;
-  /** Why nothing can be proven, as it ends a sentence. @param hasSecret the secret can still be read */
+  /**
+   * @param hasSecret the secret can still be read
+   * @returns the reason as the end of a sentence
+   */
   whyUnproven(hasSecret: boolean): string;
   /** The setting that a proof needs, if the profile lacks it. */
   readonly lacking?: string | undefined;
@@ -82,22 +88,21 @@ export interface Rotated {
   readonly oldId: string;
   readonly newId: string;
   readonly oldRevoked: boolean;
-  /** When the old one is to be revoked, if the overlap was left to run. */
+  /** The time when the old credential will be revoked, if the overlap continues after this command. */
   readonly dueAt?: string;
-  /** Id of the rotation's entry. */
+  /** The id of the rotation's entry. */
   readonly entry: string;
-  /** The receipt of the new client or key with its secret; undefined if an earlier process printed it. */
+  /** The receipt of the new client or key with its secret; undefined if an earlier process delivered the secret. */
   readonly receipt: string | undefined;
 }
 
-/** A requested rotation. */
 export interface AskedRotation {
   readonly intent: Intent;
   readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;
   readonly differences: (entry: Entry) => readonly Difference[];
-  /** How another one is started instead, in words. */
+  /** Describes how to start another rotation instead. */
   readonly wayOut: (entry: Entry) => string;
-  /** Why nothing of the old one can be passed on, if it was not seen active before. */
+  /** Set if the old credential was not active; it ends the rotation with a failure. */
   readonly refuseOld?: ((lease: EntryLease) => Promise<Failure>) | undefined;
 }
 
@@ -123,7 +128,7 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
 
 export const oneUseless = "two rotations would make the secret of one of them useless";
 
-/** @throws Failure `conflict` if another rotation was admitted first: that one continues, and nothing was sent */
+/** @throws Failure `conflict` if another rotation was admitted first, which continues instead; nothing was sent */
 export async function assertFirstOfTwo(
   bench: Workbench,
   lease: EntryLease,
@@ -148,14 +153,14 @@ export async function assertFirstOfTwo(
   });
 }
 
-/** A flag whose value now differs from the value that the rotation was started with. */
+/** A flag whose value differs from the value at the start of the rotation. */
 export interface Difference {
   readonly flag: string;
   readonly begun: string;
   readonly typed: string;
 }
 
-/** How long the old one is kept, milliseconds: `overlapMs`, or less if it was not used for `unusedMs`. */
+/** The old credential is kept for `overlapMs`, or less if it was not used for `unusedMs`. */
 export interface Overlap {
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
@@ -175,7 +180,10 @@ export function overlapDifferences(
   ];
 }
 
-/** Continues a rotation only as it was started. @param about.place nothing if the destination cannot take a secret */
+/**
+ * A rotation continues only with the options that it was started with.
+ * @param about.place undefined if the destination cannot take a secret
+ */
 export async function refuseBegunOtherwise(
   bench: Workbench,
   entry: Entry,
@@ -184,7 +192,8 @@ export async function refuseBegunOtherwise(
   const { differences, wayOut, place } = about;
   const all = [...differences(entry)];
   const child = await currentChild(bench.journal, entry);
-  // Until the secret is delivered it goes where it is wanted now. The default, stdout, does not conflict with another place.
+  // Before the secret is delivered, the destination may change. The default, stdout, does not conflict with an earlier
+  // destination.
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
     all.push({ flag: "the destination of the secret", begun: namesOf(child.destination), typed: namesOf(place) });
   const others = all.filter(({ begun, typed }) => begun !== typed);
@@ -204,10 +213,10 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
   const id = idOf(made);
   try {
     assertAnother(rotation, id);
-    // A journal that cannot be written ends the rotation here: both work, and nothing more is sent.
+    // If the journal cannot be written, the rotation ends here: both credentials work, and nothing more is sent.
     const { resource_id: before, detail } = lease.entry;
     const isAnother = before !== null && before !== id;
-    // The proof, the consent to end the overlap, and the looks at destinations concerned the earlier successor.
+    // The proof, the consent to end the overlap, and the checks of the destinations concerned the earlier successor.
     const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
     await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
     const overlap = isAnother ? "leave" : rotation.options.overlap;
@@ -224,7 +233,7 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
 
 const idOf = ({ entry: { resource_id } }: Made): string => resource_id ?? "";
 
-/** From the delivery of the new secret to the revocation of the old credential. @returns its time if an overlap is left to run */
+/** @returns the due time if the overlap continues after this command */
 async function untilOver(rotation: Rotation, made: Made): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
@@ -233,7 +242,7 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
     await show();
     throw error;
   });
-  // Right after the proof nothing was unused for long enough.
+  // Immediately after the proof, the old credential cannot have been unused for long enough.
   const looks = made.secret === undefined && !isOldRevoked && lease.entry.detail.overlap_unused_ms !== undefined;
   const lastUsedAt = looks ? await rotation.lastUse?.() : undefined;
   const step = stepAfterProof(rotation, isOldRevoked, lastUsedAt);
@@ -247,14 +256,14 @@ async function untilOver(rotation: Rotation, made: Made): Promise<string | undef
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
-  // The old credential may be revoked already: the profile's new one asks then.
+  // The old credential may be revoked already, so requests use the profile's new credential.
   const account = { ...bench.account, service: service ?? bench.account.service };
   const asking = { ...rotation, bench: { ...bench, account } };
   let times = 0;
   const look = (): Promise<Successor> =>
     successorOf(asking, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
-    // A person who knew that no one needs it has revoked the old one.
+    // A destination has lost the secret, and a person has revoked the old credential by hand, as integ advised.
     if (!lease.entry.detail.gone?.length || (await creation.statusOf(asking.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
@@ -267,7 +276,10 @@ function stepAfterProof({ bench, lease, options }: Rotation, isOldRevoked = fals
   return next(lease.entry, { child: { state: "done" }, isDue, isOldRevoked });
 }
 
-/** The proof of the new one, if anything is left to do. @returns whether someone has revoked the old one meanwhile */
+/**
+ * Proves the new credential if that is still needed.
+ * @returns true if someone has revoked the old credential
+ */
 async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   const { bench, lease, creation, oldId } = rotation;
   const { state, detail } = lease.entry;
@@ -279,13 +291,13 @@ async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
     if (detail.proven === refusedProof && (await isOldRevoked())) return true;
     await prove(rotation, made);
   }
-  // An overlap is continued hours later, and someone may have acted meanwhile.
+  // An overlap may continue hours later, and someone may have revoked a credential since.
   if (made.secret !== undefined || !detail.overlap_ms) return false;
   await workingOne(rotation, made.entry);
   return isOldRevoked();
 }
 
-/** Makes the new one, or finishes what an earlier process began of it, and delivers its secret. */
+/** An unfinished creation of an earlier process is continued. */
 async function makeNewOne(rotation: Rotation): Promise<Made> {
   const { bench, lease, creation, options, proveFirst: prove } = rotation;
   const { destination } = options;
@@ -297,7 +309,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
       return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow?.(bench, found) };
     if (found?.state === "unusable") {
       assertAsAsked(found);
-      // What was called unusable once is not used (§4.2), whatever the service shows later.
+      // A credential that the service once called unusable is not used (§4.2), whatever the service shows later.
       const message = `The service called the new ${noun} ${found.resource_id} unusable: the old ${noun} is not revoked.`;
       const meaning = `This rotation ends here, and the old ${noun} stays as it is.`;
       throw entryFailure(found, "unusable", message, { meaning });
@@ -321,7 +333,9 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
   }
 }
 
-/** @throws Failure `unusable` if the response has the id of the old credential: its revocation would leave none */
+/**
+ * @throws Failure `unusable` if the response has no id or that of the old credential, whose revocation would leave none
+ */
 function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
@@ -332,7 +346,7 @@ function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): 
   });
 }
 
-/** Shows that the new one works, before the old one is revoked. No consent goes past a proof that was refused. */
+/** Consent cannot replace a proof that the service refused. */
 async function prove(rotation: Rotation, made: Made): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
@@ -341,19 +355,19 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   // The overlap began with the first proof.
   const isProven = proofIn(lease.entry.detail) !== undefined;
   const mark = async (how: Proof): Promise<void> => {
-    // The overlap begins now, after all of this, by the service's clock, which no response may have shown yet.
+    // The overlap begins now, by the service's clock, which no response may have shown yet.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
       await creation.statusOf(bench, id);
     await lease.record(proven(bench, lease.entry, how));
   };
-  // An earlier process may have left it readable.
+  // An earlier process may have delivered the secret to a readable destination.
   const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
   const known = secret ?? (text === undefined ? undefined : { secret: text });
   const tried = known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));
   if (isProven && typeof tried === "boolean") return;
   if (tried === true) return mark("token exchange");
   if (tried !== false) {
-    // No one answered: the new one exists and was delivered, so that something is left to do.
+    // Without a response from the service, the proof can be repeated, so the rotation stays unfinished.
     if (tried.kind !== "auth") {
       const kind = isInterruption(tried) ? tried.kind : "pending";
       const meaning = `The old ${noun} was not revoked; the new one's secret was delivered.`;
@@ -365,7 +379,7 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   if (lease.entry.detail.proven === refusedProof) throw refused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
   const { lacking = "" } = rotation;
-  // What was only printed cannot be tried later.
+  // A secret that was only printed cannot be proven later.
   const isReadable = lacking !== "" && (await rereadSecret(bench.secrets, child)) !== undefined;
   const then = isReadable
     ? `it: ${lacking}, then integ journal recover ${lease.entry.id}`
@@ -376,7 +390,7 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   });
 }
 
-/** A refused proof, now or before. */
+/** The service refused the proof now or in an earlier run. */
 function refused({ creation, oldId }: Rotation, id: string, error: Failure | undefined): Failure {
   const { noun } = creation;
   const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
@@ -392,7 +406,10 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
-/** A proof speaks of its own moment: since then someone may have revoked the new one, or the service disabled it. */
+/**
+ * A proof is only valid for its moment: since then someone may have revoked the new credential, or the service may have
+ * disabled it.
+ */
 async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   assertProfileHasIt(rotation, made.entry);
   const { detail } = rotation.lease.entry;
@@ -405,7 +422,7 @@ async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   return { id: idOf(current), proof: proofIn(detail), missing, gone: await goneFrom(rotation, child, isFresh) };
 }
 
-/** @throws Failure `pending` if the secret went elsewhere than to the profile whose credential it replaces */
+/** @throws Failure `pending` if the secret did not go to the profile whose credential it replaces */
 export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, child: Entry): void {
   const { account } = bench;
   const { noun } = creation;
@@ -423,7 +440,7 @@ export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, 
   });
 }
 
-/** Looks again at each destination of the new secret. @returns the destinations that no longer have it */
+/** @returns the destinations that had the new secret and no longer have it */
 async function goneFrom(
   { bench, lease, creation }: Rotation,
   child: Entry,
@@ -435,11 +452,12 @@ async function goneFrom(
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place, isActive);
-    // Another machine saw that its own place has lost the secret: this is true until it looks again.
+    // Another machine found that its own destination has lost the secret, which is valid until that machine checks
+    // again.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
   }
   if (names.gone.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: names.gone } });
-  // This process saw a fresh delivery accepted.
+  // This process saw that a fresh delivery was accepted.
   if (names.unverified.length > 0 && !isFresh)
     bench.tell.note(
       `Unverified: the secret of the new ${creation.noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
@@ -462,7 +480,7 @@ async function workingOne(rotation: Rotation, child: Entry): Promise<Entry> {
     return workingOne(rotation, next);
   }
   const after = later?.resource_id;
-  // A later rotation created a working successor: another one would be one too many.
+  // A later rotation created a working successor, so another rotation would create one too many.
   const meaning = after ? `It was rotated, and ${after} followed.` : `Another rotation makes another new ${noun}.`;
   const again =
     noun === "key"
@@ -484,11 +502,11 @@ function replacesEverywhere(later: Entry, earlier: Entry): boolean {
   );
 }
 
-/** Ends a rotation with the state of its creation. @param made the new credential, if its secret was delivered */
+/** The rotation gets the state of its creation. @param made the new credential, if its secret was delivered */
 async function unfinished({ bench, lease, creation }: Rotation, error: unknown, made?: Made): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
-  // A journal that cannot be read says nothing new: the outcome of the work does not change.
+  // If the journal cannot be read, the outcome of the work does not change.
   const childState = await currentChild(bench.journal, lease.entry).then(
     (child) => child?.state ?? "refused",
     onFailure(() => lease.entry.state),
@@ -500,10 +518,10 @@ async function unfinished({ bench, lease, creation }: Rotation, error: unknown, 
   await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
-  // The advice of the failed step comes first, as does a key that a person has to look for in the list.
+  // The advice of the failed step has priority, such as a key that a person must find in the list.
   const isNamed = recovers === entry.id || (noun === "key" && (hint ?? nextCommand) !== undefined);
   const isResumed = !isSettled(state) && !isNamed;
-  // A credential that is missing or refused comes first: the recovery alone would end the same way again.
+  // A missing or refused credential must be corrected first, because the recovery alone would fail again.
   const resumed =
     error.kind === "auth"
       ? recoveryAfter(error, entry.id)

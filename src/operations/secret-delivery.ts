@@ -1,6 +1,6 @@
-// Delivers a one-time secret in the order that loses least: keeps a copy on this machine, proves the secret if requested, delivers
-// it, records the delivery, and destroys the copy. After a crash, finds the secret at its destination, kept for `journal claim`, or
-// lost (§2.3, §2.4, §4.2).
+// Delivers a one-time secret in the order that loses least: keeps a copy on this machine, proves the secret if
+// requested, delivers it, records the delivery, and destroys the copy. After a crash, the secret is at its destination,
+// kept for `journal claim`, or lost (§2.3, §2.4, §4.2).
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import type { Salvage } from "../api/call/attempt.ts";
 import { readableIds } from "../api/oauth-client-creation.ts";
@@ -48,14 +48,13 @@ import type { SecretKeeping } from "../secrets/kept.ts";
 import { belonging } from "../secrets/secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
-/** An entry whose secret is to be delivered, and the destination. */
 export interface SecretDelivery {
   readonly bench: DeliveryBench;
   readonly lease: EntryLease;
   readonly destination: Destination;
-  /** Set if a kept secret is claimed now: by a person, or by the policy that it is for. */
+  /** Set if a person, or the policy of the item, claims a kept secret now. */
   readonly claimedBy?: "person" | "policy" | undefined;
-  /** Proves the secret before its delivery, if it replaces a credential in use. */
+  /** Proves the secret before its delivery. Set if the secret replaces a credential in use. */
   readonly prove?: ((secret: string) => Promise<void>) | undefined;
 }
 
@@ -64,17 +63,17 @@ export interface SecretWork extends SecretDelivery {
 }
 
 export interface DeliveryOptions {
-  /** Facts about the resource from the response, for the entry. */
+  /** Facts from the response that the entry records. */
   readonly learned: Partial<EntryProgress>;
-  /** Request id of the response with the secret, for failures of the delivery. */
+  /** The request id of the response with the secret, which failures of the delivery show. */
   readonly requestId?: string | undefined;
   /** An earlier process kept the secret. */
   readonly isKept?: boolean;
 }
 
 /**
- * Prepares a destination. Records it before reserving space there, and removes the reserve of an abandoned destination before
- * replacing its record, so that a crash leaves no unrecorded reserve.
+ * A destination is recorded before space is reserved there, and the reserve of an abandoned destination is removed
+ * before its record, so that a crash leaves no unrecorded reserve.
  * @param options.isKept the secret is safe elsewhere, so a complete copy in an abandoned reserve is removed too
  */
 export async function reserveDestination(
@@ -92,13 +91,13 @@ export async function reserveDestination(
   try {
     return await prepareOverwrite(bench, lease, destination, { before, isKept });
   } catch (error) {
-    // Restore the original destination, because the new one cannot take the secret.
+    // The new destination cannot take the secret, so the original one is restored.
     if (isMoved && before !== null && come.length === 0) await lease.record({ destination: before });
     throw error;
   }
 }
 
-/** The files among the destinations: only they have a reserve that must be removed. */
+/** Only files have a reserve that must be removed. */
 function filesOf(record: DestinationRecord | null): readonly SingleRecord[] {
   return placesOf(record).filter(({ kind }) => kind === "file");
 }
@@ -139,7 +138,7 @@ function needsCopy({ bench, lease }: SecretDelivery, { kind }: OneTimeSecret): b
   return destination.kind === "several" || !describeDestination(destination).leavesTrace;
 }
 
-/** Encrypts the secret into the team's journal. A failure is only a warning, because this machine delivers or keeps the secret. */
+/** A failure is only a warning, because this machine delivers or keeps the secret. */
 async function tryEscrow({ bench, lease }: SecretDelivery, secret: OneTimeSecret): Promise<boolean> {
   try {
     return await bench.secrets.escrow(lease.entry.id, secret);
@@ -171,7 +170,10 @@ async function whyNotKept({ secrets }: DeliveryBench, entry: string, secret: One
   }
 }
 
-/** Records the delivery and destroys the copy. @param evidence default: reads the destinations */
+/**
+ * The copy is destroyed only after the delivery is recorded.
+ * @param evidence if absent, the destinations are read
+ */
 export async function settleDelivered(
   { bench, lease, claimedBy }: Omit<SecretDelivery, "destination">,
   learned: Partial<EntryProgress>,
@@ -189,7 +191,7 @@ export async function settleDelivered(
   if (!isClaimed) assertAsAsked(lease.entry);
 }
 
-/** Records that the parent rotation continues, before the claim is recorded: after a crash it must not wait for another claim. */
+/** The parent rotation is recorded before the claim, because after a crash it must not wait for another claim. */
 async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<void> {
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
@@ -220,7 +222,7 @@ export function assertAsAsked(entry: Entry): void {
   });
 }
 
-/** Destroys the kept copy after the delivery was recorded, so that a crash leaves an unneeded copy rather than none. */
+/** The delivery was recorded before, so that a crash leaves an unneeded copy rather than none. */
 export async function destroyCopy(bench: Destroying, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
   const { id } = entry;
   try {
@@ -237,7 +239,7 @@ export async function destroyCopy(bench: Destroying, entry: Entry, evidence?: De
 
 type Destroying = Overwriting & { readonly tell: Pick<Tell, "warn"> };
 
-/** Reads each destination now. @returns undefined if one of them lacks the secret or cannot be read */
+/** @returns undefined if a destination lacks the secret or cannot be read now */
 export async function seenAtAll(bench: Overwriting, entry: Entry): Promise<AtDestination | undefined> {
   if (entry.destination === null) return undefined;
   const missing = new Failure("failed", "It is not there.");
@@ -246,7 +248,7 @@ export async function seenAtAll(bench: Overwriting, entry: Entry): Promise<AtDes
   }).catch(onFailure(() => undefined));
 }
 
-/** The failure if the secret is kept on this machine, or encrypted in the team's journal (exit 12). */
+/** The secret is kept on this machine, or encrypted in the team's journal (exit 12). */
 export function undelivered(
   entry: Entry,
   because: unknown,
@@ -263,7 +265,7 @@ export function undelivered(
   });
 }
 
-/** The command that claims the secret. It names the profile that a key is for; commands are typed again, because none is stored. */
+/** Names the profile that a key is for. Commands must be typed again, because the journal does not store them. */
 function claimStep({ id, destination, operation }: Entry): NextStep {
   const isKeyForProfile = destination?.kind === "profile" && operation.startsWith("access_key.");
   if (isKeyForProfile)
@@ -274,7 +276,7 @@ function claimStep({ id, destination, operation }: Entry): NextStep {
   return { hint: `Claim the entry ${id} and pass ${what} again: commands are not stored.` };
 }
 
-/** The failure if a client or key exists and its secret is lost (exit 9). */
+/** The client or key exists, and its secret is lost (exit 9). */
 export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
@@ -302,7 +304,10 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
-/** Keeps a secret from a response that was cut or invalid. @returns the id that it seems to belong to, and why it was not kept */
+/**
+ * A cut or invalid response may contain the only copy of the secret.
+ * @returns the id that the secret seems to belong to, and why the secret was not kept
+ */
 export async function keepStray(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,
@@ -321,7 +326,7 @@ export async function keepStray(
   }
 }
 
-/** Releases the reserved space after the work. After `secret_lost` the space stays, because it may have the whole secret. */
+/** After `secret_lost` the reserved space stays, because it may have the whole secret. */
 export async function releasing<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
   const { bench, lease, destination } = delivery;
   let mayHaveSecret = false;
@@ -335,7 +340,7 @@ export async function releasing<T>(delivery: SecretDelivery, work: () => Promise
   }
 }
 
-/** Releases the space reserved for a secret. If the disk fails, reports the remaining space; `recover` releases it later. */
+/** A failure is only a warning: `recover` releases the space later. */
 export async function releaseReserved(
   { secrets, disk, tell }: DeliveryBench,
   { id }: Pick<Entry, "id">,
@@ -353,7 +358,11 @@ export async function releaseReserved(
   }
 }
 
-/** @returns true if each recorded destination has the secret. Completes interrupted writes. @throws Failure if a check fails */
+/**
+ * Completes interrupted writes.
+ * @returns true if each recorded destination has the secret
+ * @throws Failure if a destination cannot be checked
+ */
 export async function completeDelivery(bench: Overwriting, lease: EntryLease): Promise<boolean> {
   const { destination } = lease.entry;
   if (destination === null) return false;
@@ -368,7 +377,7 @@ export async function completeDelivery(bench: Overwriting, lease: EntryLease): P
   return places.every(({ state }) => state === "delivered");
 }
 
-/** A delivery that this process completed; `secret` is set if this process delivered it. */
+/** A completed delivery. `secret` is set only if this process delivered it. */
 export interface ContinuedDelivery {
   readonly secret?: OneTimeSecret;
 }
@@ -378,13 +387,16 @@ interface Resumed extends SecretDelivery {
   readonly learned?: Partial<EntryProgress>;
 }
 
-/** Continues a delivery; undefined if the secret is neither there nor kept. @throws Failure `undelivered` if it must be claimed */
+/**
+ * @returns undefined if the secret is neither at its destination nor kept
+ * @throws Failure `undelivered` if it must be claimed
+ */
 export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
   const learnedFrom = async (kept?: OneTimeSecret): Promise<Partial<EntryProgress>> =>
     work.learned ?? (await learnedOfKept(bench, lease.entry, kept?.id ?? ""));
-  // If a process crashed before it recorded the id, the copy has the id. A damaged copy has none.
+  // If a process crashed before it recorded the id, only the copy has the id. A damaged copy has none.
   const learnedFromCopy = async () =>
     learnedFrom(bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined);
   try {
@@ -392,7 +404,8 @@ export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery
       await settleDelivered(work, await learnedFromCopy());
       return {};
     }
-    // A copy is removed only after `done` is recorded: if it is missing, its folder was removed, and no one can claim the secret.
+    // A copy is removed only after `done` is recorded. If it is missing, its folder was removed, and no one can claim
+    // the secret.
     assertNotElsewhere(bench, lease.entry);
     await keepDelivered(bench, lease);
     if (!bench.secrets.isKept(id)) {
@@ -426,14 +439,17 @@ function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: Se
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
-/** If a receipt has just shown the client and its destination cannot be checked, the outcome is unknown: the secret is not lost. */
+/**
+ * A receipt has just shown the client. If its destination cannot be checked, the secret may be there, so the outcome is
+ * unknown.
+ */
 async function mayBeThere({ bench, lease, learned }: Resumed, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordAfterwards(bench, lease, { ...learned, state: "unknown" });
   throw outcomeUnknown(lease.entry, error);
 }
 
-/** Why a kept secret needs a claim, as the end of a sentence; undefined if it needs none. A key for a profile needs none. */
+/** @returns why a kept secret needs a claim, as the end of a sentence; undefined if it needs none */
 function whyClaimed({ lease: { entry }, destination, claimedBy, learned }: Resumed): string | undefined {
   if (claimedBy !== undefined) return undefined;
   const { state, destination: at } = entry;
@@ -452,7 +468,7 @@ export function assertNotElsewhere({ secrets }: Pick<DeliveryBench, "secrets">, 
   if (elsewhere !== undefined) throw elsewhere;
 }
 
-/** The failure if the secret is kept on another machine, in another folder, or in a state folder that was replaced. */
+/** A secret may be kept on another machine, in another folder, or in a state folder that was replaced. */
 function keptElsewhere(entry: Entry, secrets: SecretKeeping): Failure | undefined {
   const { kept_at, attempted_at = [] } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || secrets.isKept(entry.id)) return undefined;
@@ -468,7 +484,7 @@ function keptElsewhere(entry: Entry, secrets: SecretKeeping): Failure | undefine
   });
 }
 
-/** Turns an unknown outcome into `undelivered` if the secret is kept here, although no receipt shows its client. */
+/** A kept secret makes an unknown outcome `undelivered`, although no receipt shows its client. */
 export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
   if (failure.kind !== "outcome_unknown") return failure;
   try {
@@ -482,14 +498,14 @@ export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Fai
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
-/** @returns true if the secret is at its destination. If only some of several have it, keeps a copy for the others. */
+/** Keeps a copy if only some of several destinations have the secret. @returns true if all of them have it */
 export async function seekSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);
   return false;
 }
 
-/** If only some of several destinations have the secret, reads it from one of them and keeps it for the others. */
+/** Reads the secret from a destination that has it, and keeps it for those that lack it. */
 async function keepDelivered({ secrets }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const { id, resource_id, detail } = entry;
   if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;
@@ -499,7 +515,7 @@ async function keepDelivered({ secrets }: DeliveryBench, { entry }: EntryLease):
   await secrets.keep(id, { secret, kind: kindOf(entry), ...known, receipt: "" });
 }
 
-/** The secret of an entry, if it is readable at one of its destinations. */
+/** @returns undefined if the secret is not readable at any of its destinations */
 export async function rereadSecret(secrets: SecretKeeping, { destination }: Entry): Promise<string | undefined> {
   for (const place of placesOf(destination)) {
     const secret = await secrets.reread(place);
@@ -508,7 +524,10 @@ export async function rereadSecret(secrets: SecretKeeping, { destination }: Entr
   return undefined;
 }
 
-/** Ids that the created credential cannot have: the replaced one, the one whose secret was lost, the key that sent the request. */
+/**
+ * @returns ids that the created credential cannot have: of the replaced one, of the one whose secret was lost, and of
+ * the key that sent the request
+ */
 export async function formerIds({ journal }: DeliveryBench, creation: Entry): Promise<readonly string[]> {
   const { parent, replaces, detail } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);
@@ -517,7 +536,7 @@ export async function formerIds({ journal }: DeliveryBench, creation: Entry): Pr
   return [detail.asking_key, ...known].filter((id) => typeof id === "string");
 }
 
-/** Facts about a key from its kept secret that the journal may lack; none for a client, which only its receipt identifies. */
+/** The kept secret of a key may have facts that the journal lacks. Only its receipt identifies a client. */
 export async function learnedOfKept(bench: DeliveryBench, entry: Entry, id: string): Promise<Partial<EntryProgress>> {
   if (kindOf(entry) === "oauth_client") return {};
   if (entry.operation !== "access_key.create") return learnedOfKey(entry, id);

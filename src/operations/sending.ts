@@ -27,16 +27,17 @@ interface Admitting extends AdmissionChoice {
 }
 
 /**
- * Admits work with the destination of its secret. A destination that can take none may have it from an earlier process: that
- * work is resumed. Only who holds the entry may look: looking can finish a delivery, and a running process is still at its own.
- * @returns without a place if no secret is to come
+ * Admits work with the destination of its secret. If the destination refuses, an earlier process may have delivered the
+ * secret there, and that work is resumed. Only the holder of the entry may check this, because the check can finish a
+ * delivery that a running process continues.
+ * @returns no `place` for resumed work, which needs no destination
  */
 export async function admitTo(
   { journal, secrets }: Workbench,
   intent: Intent,
   { destination, isThere, ...choice }: Admitting,
 ): Promise<Admission & { readonly place?: DestinationRecord }> {
-  // Without the machine's id in the record, another machine would take the path for its own.
+  // Without a machine id in the record, every machine would take the path for its own.
   secrets.machine.make();
   let place: DestinationRecord;
   try {
@@ -56,7 +57,10 @@ export async function admitTo(
   return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
 }
 
-/** Records an attempt before it is sent: after a crash its outcome is unknown, and this machine may have its secret. */
+/**
+ * The attempt is recorded before it is sent: after a crash its outcome is unknown, and this machine may have its
+ * secret.
+ */
 export async function recordAttempt(
   { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
   { state, place, detail }: Pick<Entry, "state" | "detail"> & { readonly place: DestinationRecord | undefined },
@@ -73,7 +77,7 @@ export async function recordAttempt(
   });
 }
 
-/** A read repeated until it has a response. @throws Failure of the last attempt */
+/** @throws Failure of the last attempt */
 export async function readUntilAnswered<T>(
   bench: Pick<Workbench, "clock" | "retryForMs">,
   read: () => Promise<Attempt<T>>,
@@ -84,7 +88,10 @@ export async function readUntilAnswered<T>(
   return (await retryRead(read, options)).value;
 }
 
-/** Milliseconds until the same request goes out again; null: it does not. @param at.attempt counts from 1 */
+/**
+ * @param at.attempt counts from 1
+ * @returns the ms until the same request is repeated; null if it must not be repeated
+ */
 export function delayBeforeNext(
   { clock, retryForMs }: Workbench,
   answer: Attempt<unknown>,
@@ -98,19 +105,21 @@ export function delayBeforeNext(
 
 type State = Entry["state"] | undefined;
 
-/** A request whose response brings a secret. It is sent until its outcome is known. */
 export interface Sending<A, R> {
-  /** The state of the entry if the next request changes nothing. An earlier request may already have changed something. */
+  /**
+   * The entry's state if the next request changes nothing; undefined unless an earlier request may have changed
+   * something.
+   */
   readonly before: () => State;
-  /** Puts in place what must be there before a request may leave; the attempt is on disk then. */
+  /** Prepares a request and records the attempt on disk. */
   readonly ready: (before: State, attempt: number) => Promise<void>;
   readonly send: () => Promise<Attempt<A>>;
-  /** Reads a response. @returns the end; a failure if the same request may be sent later; undefined: send it now */
+  /** @returns the end, a failure if the same request may be sent later, or undefined to send it now */
   readonly read: (answer: Attempt<A>, before: State) => Promise<{ readonly end: R } | Failure | undefined>;
   readonly again: string;
 }
 
-/** Sends within `retryForMs`. @throws Failure that fits the state of the entry */
+/** Repeats the request within `retryForMs`. @throws Failure that fits the entry's state */
 export async function sendUntilKnown<A, R>(
   bench: Workbench,
   lease: EntryLease,
@@ -139,19 +148,19 @@ export async function sendUntilKnown<A, R>(
   }
 }
 
-/** @throws Failure after a Ctrl-C, and after the disk failed: nothing more is sent */
+/** @throws Failure after Ctrl-C or a disk error, because nothing more may be sent */
 export function assertMayContinue({ clock, disk }: Workbench): void {
   if (clock.interruption.aborted) throw clock.interruption.reason;
   disk.assertHealthy();
 }
 
 interface Standing {
-  /** How an earlier request left the entry, if that may have changed something. */
+  /** The entry's state after an earlier request that may have changed something. */
   readonly before: State;
   readonly met?: Failure;
 }
 
-/** Does something on the way to a request. What stops it ends the work. */
+/** A failure of the step ends the work. */
 export async function orEndWithout<T>(
   bench: Workbench,
   lease: EntryLease,
@@ -165,7 +174,7 @@ export async function orEndWithout<T>(
   }
 }
 
-/** Ends work whose last request certainly changed nothing. @returns the failure that fits the state of the entry */
+/** The last request certainly changed nothing. @returns the failure that fits the entry's state */
 export async function endWithout(
   bench: Workbench,
   lease: EntryLease,
@@ -180,7 +189,7 @@ export async function endWithout(
   return entryFailure(lease.entry, failure.kind, failure.message, failure.details);
 }
 
-/** Waits, and says for what; Ctrl-C ends it with a Failure. */
+/** Shows the wait. Ctrl-C ends it with a Failure. */
 export async function wait(bench: Workbench, ms: number, label: string): Promise<void> {
   const done = bench.tell.waiting(label, ms);
   try {
@@ -190,22 +199,23 @@ export async function wait(bench: Workbench, ms: number, label: string): Promise
   }
 }
 
-/** True if the service itself refused the request as too early (429): nothing was changed, and the entry keeps the request. */
+/** True if the service refused the request with 429: nothing was changed, and the entry keeps the request. */
 export function isTooEarly({ kind, details }: Failure): boolean {
-  // A token endpoint that does leaves the request unsent.
+  // A 429 of a token endpoint leaves the request unsent.
   return kind === "rate_limited" && details.unsent !== true;
 }
 
-/** Waits as the service asked. @throws Failure `rate_limited` if that is longer than `--retry-for` allows */
+/** @throws Failure `rate_limited` if the wait that the service asked for is longer than `--retry-for` */
 export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   const { clock, account, retryForMs } = bench;
   const until = entry.detail.put_off_until;
-  // A clock that was set back does not say how long is left.
+  // A clock that was set back does not show how long to wait.
   if (until === undefined || clock.now() < Date.parse(entry.updated_at)) return;
   const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
   const leftMs = Date.parse(until) - now;
   if (leftMs <= 0) return;
-  // A step of larger work is resumed by the id of that work; with the time that the wait takes, or it ends here again.
+  // A step of larger work is resumed by the id of that work. The longer `--retry-for` covers the wait, so that the
+  // recovery does not end here again.
   const minutes = [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`];
   const step = recoveryStep(entry.parent ?? entry.id, leftMs > longestWaitMs ? [] : minutes);
   const hint: Advice | undefined = leftMs > longestWaitMs ? `Wait until ${until}, then run the command.` : undefined;
@@ -221,10 +231,13 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   await wait(bench, leftMs, "The service asked for this wait");
 }
 
-/** A command does not wait for days. */
+/** `--retry-for` is not suggested for a longer wait. */
 const longestWaitMs = 24 * 60 * 60_000;
 
-/** @throws Failure `outcome_unknown` while a holder who lost the entry may still send a request that must not be repeated */
+/**
+ * @throws Failure `outcome_unknown` while a process that lost its lease may still send a request that must not be
+ * repeated
+ */
 export function assertQuiet({ entry, quietUntil }: EntryLease): void {
   if (quietUntil === undefined || !mayHaveArrived(entry)) return;
   const message = `Another process may still be sending the request of ${entry.id}, until ${quietUntil} at the latest.`;
@@ -261,7 +274,10 @@ export async function untilNotPending(
   }
 }
 
-/** @param because what ended the wait: an interruption keeps its own exit code; what fixes a destination is said */
+/**
+ * @param because the failure that ended the wait. An interruption keeps its exit code, and a cause that a person must
+ * remove is shown.
+ */
 export function stillPending(entry: Entry, because?: unknown): Failure {
   const failure = because instanceof Failure ? because : undefined;
   const isMissing = failure !== undefined && standsUntilChanged(failure);

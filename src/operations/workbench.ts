@@ -11,7 +11,7 @@ import { type Advice, flags, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
-/** The account of a profile. `service` sends with this profile's credential only. */
+/** `service` sends only with this profile's credential. */
 export interface Account {
   readonly profile: string;
   readonly profileId: string;
@@ -24,11 +24,11 @@ export interface Account {
   readonly service: Service;
   /** An HMAC of a text under the /v1 credential, which differs for each credential. @throws Failure if there is none */
   readonly credentialDigest: (text: string) => Promise<string>;
-  /** Resource id of the profile's own access key, if it is known. */
+  /** The resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
-  /** How a new client of this account is proven; null: the profile has no token endpoint. */
+  /** Null if the profile has no token endpoint, which proves new clients. */
   readonly proof: ClientProof | null;
-  /** How the secret of a new key of this account is proven; null: the profile has no exchange. */
+  /** Null if the profile has no exchange, which proves the secrets of new keys. */
   readonly keyExchange: KeyExchange | null;
   /** Exchanges a key's secret for a token, once; undefined if the profile no longer has the command for it. */
   readonly exchangeKey: (secret: string, way: KeyExchange) => Promise<Attempt<unknown> | undefined>;
@@ -48,7 +48,7 @@ export interface Tell {
   busy(label: string): () => void;
 }
 
-/** Time and interruptions. When the user interrupts, `sleep` ends early with the interruption's `Failure`. */
+/** On an interruption, `sleep` ends early with the interruption's `Failure`. */
 export interface Clock extends ReadClock {
   /** Milliseconds since 1970, for dates. The clock may be set at any moment. */
   now(): number;
@@ -56,11 +56,14 @@ export interface Clock extends ReadClock {
   random(): number;
   /** Aborted by the first Ctrl-C or SIGTERM, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
-  /** Runs work whose response must not be lost: after one Ctrl-C it gets a few more seconds, after two none. */
+  /**
+   * Runs work whose response must not be lost: after the first Ctrl-C it gets a few more seconds, after the second
+   * none.
+   */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** The tools of a delivery, which sends no request. */
+/** A delivery sends no request to the service, so it needs no account. */
 export interface DeliveryBench {
   readonly journal: Journal;
   readonly secrets: SecretKeeping;
@@ -71,11 +74,11 @@ export interface DeliveryBench {
 
 export interface Workbench extends DeliveryBench {
   readonly account: Account;
-  /** Total time for retries, milliseconds; 0 means one attempt. */
+  /** The total time for retries in ms; 0 means one attempt. */
   readonly retryForMs: number;
 }
 
-/** The account fields of an intent. A step of larger work has those of the entry that it belongs to. */
+/** A step of larger work has the account of the entry that it belongs to. */
 export function madeFor(account: Account | Entry) {
   if ("base_url" in account) {
     const { profile, profile_id, principal, organization_id, region, base_url, service_version } = account;
@@ -97,7 +100,6 @@ export function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
 
-/** Notes that the profile's endpoint is used instead of the entry's. */
 export function tellOtherEndpoint({ account, tell }: Workbench, begun: string | undefined, now: string): void {
   if (begun === undefined || begun === now) return;
   tell.note(
@@ -109,7 +111,7 @@ export function serviceTime({ clock, account }: Workbench): number {
   return clock.now() + (account.service.clockOffset() ?? 0);
 }
 
-/** Describes how far the request's expiry misses the requested lifetime (`in 90d`), if this machine's clock was wrong. */
+/** With a wrong clock on this machine, the request's expiry misses the requested lifetime (`in 90d`). */
 export function lifetimeDifference(entry: Entry, expiresAt: string | undefined): string | undefined {
   const [, asked] = /^in (\d+) ms$/.exec(entry.detail.expiry ?? "") ?? [];
   const offset = entry.clock_offset_ms ?? 0;
@@ -119,7 +121,6 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   return `its lifetime is ${roundedDuration(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
 }
 
-/** Works on an entry, then releases its lease. */
 export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) => Promise<T>): Promise<T> {
   try {
     return await work(lease);
@@ -128,13 +129,13 @@ export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) =>
   }
 }
 
-/** Records a result. A failure is only a warning, so that the result still reaches the user. @returns true if it was recorded */
+/** A failure is only a warning, so that the result still reaches the user. @returns true if the result was recorded */
 export async function recordAfterwards(
   bench: DeliveryBench,
   lease: EntryLease,
   change: Partial<EntryProgress>,
 ): Promise<boolean> {
-  // Record where the secret is kept, for machines that cannot see it.
+  // Other machines cannot see where the secret is kept, so the entry records the place.
   const { detail = lease.entry.detail } = change;
   const where = change.state === "undelivered" ? { detail: { ...detail, kept_at: bench.secrets.place } } : {};
   try {
@@ -156,7 +157,7 @@ export async function recordAfterwards(
   }
 }
 
-/** A failure of an entry's work, with its profile, and with its request if an attempt may have been sent. */
+/** The failure names the profile, and the request if an attempt may have been sent. */
 export function entryFailure(entry: Entry, kind: FailureKind, message: string, details: FailureDetails = {}): Failure {
   const wasSent = details.unsent !== true && entry.attempts > 0;
   const request = wasSent ? `${entry.method} ${entry.path}` : undefined;
@@ -164,7 +165,7 @@ export function entryFailure(entry: Entry, kind: FailureKind, message: string, d
   return new Failure(kind, message, { ...details, ...(details.where === undefined ? here : {}), entry: entry.id });
 }
 
-/** The fix that this machine needs before any next step can help. */
+/** @returns the fix that this machine needs before any next step can help, or an empty text */
 export function prerequisite({ kind, details }: Failure): string {
   const isLocal = (kind === "usage" || kind === "failed") && details.problem === undefined;
   const { hint, nextCommand, recovers } = details;
@@ -173,26 +174,25 @@ export function prerequisite({ kind, details }: Failure): string {
   return typeof nextCommand === "string" ? ` First: ${nextCommand}` : "";
 }
 
-/** The next step that recovers an entry, and the id of that entry. */
+/** `recovers` is the id of the entry that the step recovers. */
 export type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
 
-/** The next step `journal recover`, with the flags that the recovery needs. */
+/** @param flags the flags that the recovery needs */
 export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {
   return { hint: undefined, nextCommand: shell`integ journal recover ${entry} ${flags}`, recovers: entry };
 }
 
-/** The recovery step that a failure contains, if any. */
 export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): RecoveryStep | undefined {
   return recovers === undefined ? undefined : { hint, nextCommand, recovers };
 }
 
-/** The failure of a change with an unknown outcome (exit 7). @param more replaces the standard details */
+/** The outcome is unknown (exit 7). @param more replaces the standard details */
 export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
   const message =
     because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`;
   return entryFailure(entry, "outcome_unknown", message, {
     ...because.details,
-    // An earlier attempt was sent.
+    // An earlier attempt was sent, even if `because` is about an unsent one.
     unsent: false,
     meaning: `${whatUnknownMeans(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
     ...(recoveryIn(because.details) ?? recoveryAfter(because, entry.id)),
@@ -200,7 +200,7 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
   });
 }
 
-/** The recovery step after a failure, with the fix or the consent without which the recovery would fail again. */
+/** The step includes the fix or the consent without which the recovery would fail again. */
 export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
   if (typeof nextCommand === "object" && nextCommand.add?.includes(flags.force))
