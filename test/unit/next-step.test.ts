@@ -1,4 +1,3 @@
-// Next steps of the typed command, with its profile and policy file.
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf } from "../../src/completion/tree.ts";
 import { commandAfter, flags, shell, shortFlags, withoutConsent } from "../../src/next-step.ts";

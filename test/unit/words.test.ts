@@ -1,4 +1,3 @@
-// The rules of scripts/words.mjs, and the sources that they apply to.
 import { describe, expect, it } from "vitest";
 import { proseOf, proseOfDocument, replacedWords } from "../../scripts/words.mjs";
 import { wholeTree } from "../../src/program.ts";
@@ -50,7 +49,7 @@ describe("the lint of words", () => {
     collect(tree.root);
     for (const { long, summary } of tree.globals) summaries.push(`${long}: ${summary}`);
     expect(summaries.length).toBeGreaterThan(100);
-    // A verb or a noun comes first, never a clause.
+    // A summary begins with a verb or a noun, never with a clause.
     expect(summaries.filter((summary) => !/: (?!What|Where|Which|Whether|Who)[A-Z/]/.test(summary))).toEqual([]);
     expect(does.length).toBeGreaterThan(80);
     expect(does.filter((words) => /\?$|^asks? /.test(words))).toEqual([]);

@@ -1,4 +1,4 @@
-// Access keys of the legacy contract. The API document shows little of it, so the secret may be anywhere in a response.
+// The API document shows little of the legacy contract's access keys, so the secret may be anywhere in a response.
 import { afterEach, describe, expect, test } from "vitest";
 import { accessKeyBody, type AccessKeyRequest, checkAccessKey } from "../../../src/api/access-keys.ts";
 import { Failure } from "../../../src/errors.ts";

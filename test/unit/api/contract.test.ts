@@ -1,4 +1,4 @@
-// Drift and additions (§9.3): each documented part that integ uses is removed once.
+// Drift and additions (§9.3): each documented part that integ uses is removed in one test.
 import { describe, expect, test } from "vitest";
 import { compareContract } from "../../../src/api/contract.ts";
 

@@ -1,4 +1,4 @@
-// Finding the key of a creation whose response was lost: which keys of a list match, and when their absence proves that no key was
+// After a lost response, these rules decide which keys of a list match, and when their absence proves that no key was
 // created.
 import { describe, expect, it } from "vitest";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
@@ -27,7 +27,7 @@ const orphan = {
   createdByUserId: "user_1",
   scopes: ["*"],
 };
-/** The key that sends the request. */
+/** This key sends the request. */
 const other = { ...orphan, id: "ak_own", name: "admin", createdAt: at(-1e9), lastUsedAt: at(0) };
 
 function sought(change: Partial<Sought> = {}): Sought {

@@ -1,4 +1,3 @@
-// Pagination: the order of requests and results, the end, and the guarantees.
 import { describe, expect, test } from "vitest";
 import {
   type FetchPage,
@@ -19,7 +18,7 @@ function idsOf({ rows }: Page): string[] {
   return rows.map(({ text }) => (JSON.parse(text) as { id: string }).id);
 }
 
-/** A service with this many rows whose tokens are offsets; `shorten` makes pages shorter than requested. */
+/** The page tokens are offsets. `shorten` makes pages shorter than requested. */
 function serviceOf(total: number, shorten: (limit: number) => number = (limit) => limit) {
   const requests: PageRequest[] = [];
   const fetchPage: FetchPage = async (request) => {

@@ -1,4 +1,4 @@
-// Real servers on loopback: one that speaks HTTP, and one that sends only the test's bytes.
+// Real servers on loopback: one speaks HTTP, and the other sends only the test's bytes.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { connect, type Service } from "../../../src/api/connect.ts";
@@ -15,14 +15,14 @@ export interface Received {
 export interface Peer {
   readonly origin: string;
   readonly received: Received[];
-  /** How many connections were accepted. */
+  /** The number of accepted connections. */
   readonly connections: () => number;
   readonly close: () => Promise<void>;
 }
 
 const open: Peer[] = [];
 
-/** Call in `afterEach` to stop all servers of the test. */
+/** Called in `afterEach`; stops all servers of the test. */
 export async function closePeers(): Promise<void> {
   for (const peer of open.splice(0)) await peer.close();
 }
@@ -85,7 +85,6 @@ export async function startRawPeer(onConnection: (socket: Socket) => void): Prom
   return peer;
 }
 
-/** A closed port of this machine. */
 export async function deadPort(): Promise<number> {
   const peer = await startRawPeer(() => {});
   await peer.close();
@@ -112,7 +111,7 @@ export function answerJson(
   response.end(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** A service that sends only this response; only the legacy contract has a credential. */
+/** Only the legacy contract has a credential here. */
 export async function serviceAnswering(
   status: number,
   body: unknown,

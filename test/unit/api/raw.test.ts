@@ -1,4 +1,3 @@
-// `integ api`: the addresses that may receive a credential, in any spelling.
 import { afterEach, describe, expect, test } from "vitest";
 import { connect } from "../../../src/api/connect.ts";
 import { checkRaw, type RawRequest } from "../../../src/api/raw.ts";

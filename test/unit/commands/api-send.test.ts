@@ -1,4 +1,4 @@
-// The request of `integ api`: typed values are not parsed, rounded or reformatted.
+// `integ api` does not parse, round or reformat typed values.
 import { describe, expect, it } from "vitest";
 import { type ApiFlags, requestOf, withParameters } from "../../../src/commands/api/send.ts";
 

@@ -1,4 +1,3 @@
-// The accounts of one recovery's entries: which entries share an account, and when an account is loaded again.
 import { describe, expect, it } from "vitest";
 import type { Account } from "../../../src/operations/workbench.ts";
 import { EntryAccounts } from "../../../src/commands/journal/entry-accounts.ts";
@@ -8,7 +7,7 @@ import type { Entry } from "../../../src/journal/entry.ts";
 import type { SecretOptions } from "../../../src/secrets/destination.ts";
 import { entry as anEntry } from "../policy/an-entry.ts";
 
-/** Accounts that are numbered in the order in which they are loaded. */
+/** The accounts are numbered in the order in which they are loaded. */
 function numbered(
   to: SecretOptions["to"] = [],
   fails: (number: number) => boolean = () => false,
@@ -104,7 +103,8 @@ describe("a creation that was refused (401)", () => {
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
     expect(await number(a)).toBe(2);
     expect(await number(creation("d"))).toBe(3);
-    // The second creation was in progress with the old account. It gets a separate account; the others keep the new account.
+    // The second creation was in progress with the old account, so it gets a separate account; the others keep the new
+    // one.
     expect(accounts.retryWithOwnAccount(refused(b))).toBe(true);
     expect(await number(b)).toBe(4);
     expect(await number(creation("e"))).toBe(3);

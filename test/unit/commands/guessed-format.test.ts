@@ -1,4 +1,4 @@
-// The format of errors that occur before the options are parsed.
+// An error may occur before the options are parsed, so its format is guessed from the words.
 import { expect, it } from "vitest";
 import { guessFormat } from "../../../src/commands/options/global.ts";
 
@@ -13,7 +13,7 @@ it.each([
   ["entities list", "json", "json"],
   ["entities list", "xml", "table"],
   ["entities list -o csv", "json", "csv"],
-  // The last format is invalid: the error uses the other requested format.
+  // The last format is invalid, so the error has the other requested format.
   ["journal export --json -o", undefined, "json"],
   ["entities list --json -o xml", undefined, "json"],
   ["entities list -o xml --json", undefined, "json"],

@@ -1,4 +1,4 @@
-// The rules that find risky keys, each at its limit; the audit lists missing data and does not guess it.
+// Each rule that finds risky keys is tested at its limit. The audit lists missing data and does not guess it.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { auditKeys as auditOf } from "../../../src/commands/keys/audit-all.ts";
@@ -19,7 +19,7 @@ function at(offsetMs: number): string {
   return new Date(now + offsetMs).toISOString();
 }
 
-/** A key without findings. */
+/** This key has no findings. */
 const sound = {
   id: "ak_1",
   name: "nightly",

@@ -1,4 +1,3 @@
-// Pure rules of the commands: expiries, required options of a replacement, displayed columns.
 import { describe, expect, it } from "vitest";
 import { oldKeyOf, refuseShortLife, replacementOf } from "../../../src/commands/keys/replacement.ts";
 import { expiryOf } from "../../../src/commands/keys/new-key.ts";

@@ -1,4 +1,3 @@
-// The files that completion reads on this machine, and those that it never reads.
 import { describe, expect, it } from "vitest";
 import { type KnownNames, namesFor } from "../../../src/commands/options/known-names.ts";
 import type { LiveNames } from "../../../src/completion/values.ts";

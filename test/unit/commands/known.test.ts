@@ -1,4 +1,3 @@
-// Clients, requests and keys of one address that integ offers from this machine's journal, and those that it leaves out.
 import { describe, expect, it } from "vitest";
 import { keysIn, keysListed } from "../../../src/commands/keys/pick-key.ts";
 import { clientsIn, requestsIn } from "../../../src/commands/oauth-clients/clients.ts";

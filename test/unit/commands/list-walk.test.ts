@@ -1,4 +1,3 @@
-// A list command and its pages: how the command continues, its report of a failure, and the pages that it requests again.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +19,7 @@ interface Run {
   readonly typedFormat?: "ndjson" | "table";
   readonly fields?: readonly string[];
   readonly profile?: Record<string, unknown>;
-  /** The number of the service's rows; its page tokens are offsets. */
+  /** The number of the service's rows. Its page tokens are offsets. */
   readonly rows?: number;
   /** The service responds with 500 from this row on. */
   readonly breaksAt?: number;
@@ -30,7 +29,6 @@ interface Run {
   readonly surplus?: number;
 }
 
-/** Runs a list command against a service with this many rows. */
 async function list(run: Run) {
   const {
     flags = {},

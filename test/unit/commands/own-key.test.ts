@@ -1,4 +1,3 @@
-// Finding the caller's own key in the list of keys.
 import { expect, it } from "vitest";
 import { type Ownership, ownershipOf } from "../../../src/commands/keys/own-key.ts";
 

@@ -1,4 +1,4 @@
-// The destination of a recovered secret: the entry's destination takes precedence over an option, unless the entry was named.
+// The destination of an entry takes precedence over an option, unless the entry was named.
 import { describe, expect, it } from "vitest";
 import {
   claimOptions,

@@ -1,4 +1,4 @@
-// The schemas of outputs, on which scripts rely: one line for each object. A missing key breaks a script.
+// Scripts rely on the schemas of outputs: a missing key breaks a script.
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { surfaceOf } from "../../../src/commands/commands/list.ts";
@@ -24,7 +24,7 @@ function typeOf(schema: Schema): string {
   return schema.enum?.join("|") ?? (schema.const === undefined ? (schema.type ?? "anything") : String(schema.const));
 }
 
-/** A line for each object with its keys; an optional key has a question mark. */
+/** Each object has one line with its keys; an optional key has a question mark. */
 function* keysOf(schema: Schema, path: string): Iterable<string> {
   const { properties = {}, required = [], items, anyOf = [] } = schema;
   const keys = Object.entries(properties);
@@ -35,7 +35,7 @@ function* keysOf(schema: Schema, path: string): Iterable<string> {
   for (const one of anyOf) yield* keysOf(one, path);
 }
 
-/** Commands that print text, nothing, a document of the service, or rows of other schemas. */
+/** These commands print text, nothing, a document of the service, or rows of other schemas. */
 const without = new Set(
   "api|completion|spec show|journal forget|profiles remove|sandbox reset|sandbox tour".split("|"),
 );

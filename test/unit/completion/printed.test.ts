@@ -32,7 +32,7 @@ describe("docs/", () => {
   it("agents/SKILL.md is up to date, and short", async () => {
     const text = skillText(surface);
     await expect(text).toMatchFileSnapshot(join(root, "docs", "agents", "SKILL.md"));
-    // Four characters a token.
+    // A token has about four characters.
     expect(text.length).toBeLessThan(4 * 5000);
   });
 

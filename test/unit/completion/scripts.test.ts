@@ -1,4 +1,4 @@
-// Shells interpret words of users and of the service: every completion is shown, never run.
+// Shells interpret words of users and of the service, so every completion must be shown and never run.
 import { Command } from "commander";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { isMissing } from "../../support/tools.mjs";
 
-/** Every character that a shell interprets in any kind of quotes. */
+/** Contains every character that a shell interprets in any kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
 
 function hostileTree(): ReturnType<typeof treeOf> {
@@ -41,7 +41,7 @@ function scriptFile(name: string, text: string): string {
   return file;
 }
 
-/** Installs a program `integ` whose completions and descriptions are hostile. */
+/** The completions and descriptions of this program are hostile. */
 function installProgram(kind: string): void {
   const answer = scriptFile("answer", `${kind} \n--plain\t${nasty}\n--${nasty}\n`);
   writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec cat '${answer}'\n`, { mode: 0o755 });
@@ -103,7 +103,7 @@ describe("every script", () => {
     const text = scripts[shell];
     expect(text.match(/__complete \S+ ":\$\w+" 2>/g)).toHaveLength(1);
     const named = root.nodes.map(({ path }) => path.at(-1)!).filter((name) => new RegExp(`\\b${name}\\b`).test(text));
-    // Words of the shells themselves.
+    // These are words of the shells themselves.
     expect(named.filter((name) => !["completion", "commands"].includes(name))).toEqual([]);
   });
 

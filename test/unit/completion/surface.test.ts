@@ -1,4 +1,4 @@
-// The documented interface for scripts is complete: every variable and every exit code.
+// Scripts rely on every variable and every exit code, so all of them are documented.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -8,7 +8,7 @@ import { exitCodes } from "../../../src/errors.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { root } from "../../support/program.ts";
 
-/** Variables of the platform, the terminal, Node and libpq, which src/ reads and the list need not document. */
+/** src/ reads these variables of the platform, the terminal, Node and libpq, which the list need not document. */
 const undocumented = new Set([
   "APPDATA",
   "LOCALAPPDATA",
@@ -20,15 +20,15 @@ const undocumented = new Set([
   "http_proxy",
   "https_proxy",
   "no_proxy",
-  // Node's own.
+  // Variables of Node.
   "NODE_COMPILE_CACHE",
   "NODE_V8_COVERAGE",
-  // Of libpq, and refused.
+  // Variables of libpq, which integ refuses.
   "PGOPTIONS",
   "PGSERVICE",
 ]);
 
-/** Every variable that a source file reads: `env.NAME`, and integ's names in quotes. */
+/** Finds `env.NAME`, and integ's names in quotes. */
 function variablesRead(): string[] {
   const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts"),

@@ -1,4 +1,3 @@
-// The command tree as data, from test declarations.
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { nodesBelow, treeOf } from "../../../src/completion/tree.ts";

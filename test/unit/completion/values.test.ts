@@ -9,7 +9,6 @@ async function realTree(): Promise<Tree> {
   return treeOf(root, verbOf);
 }
 
-/** Every value of the tree with its place. */
 async function values(): Promise<{ place: string; name: string; declared: boolean }[]> {
   const { root, globals } = await realTree();
   const flags = globals.map((flag) => ({ path: [] as readonly string[], flag }));

@@ -1,4 +1,3 @@
-// The meaning of the kernel's results for a lock.
 import { describe, expect, it } from "vitest";
 import { lockAnswer } from "../../../src/disk/error-words.ts";
 import { loadKernelLock } from "../../../src/disk/kernel-lock.ts";

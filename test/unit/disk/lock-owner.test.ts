@@ -1,4 +1,4 @@
-// The owner of a lock as other processes see it, and whether it has certainly ended.
+// Other processes read the owner of a lock, and decide whether it has certainly ended.
 import { spawnSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";

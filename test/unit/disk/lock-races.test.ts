@@ -1,5 +1,5 @@
-// Locks with simulated kernel results: file systems without locks, files that change during a check, and a person who removes a
-// lock.
+// The kernel's results are simulated: file systems without locks, files that change during a check, and a person who
+// removes a lock.
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { basename, dirname, join } from "node:path";
@@ -14,7 +14,7 @@ import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
 const self = identify(process.pid);
 type Answer = ReturnType<KernelLock["tryLock"]>;
 
-/** A kernel that gives these results in order; the last one repeats. */
+/** The results are returned in order, and the last one repeats. */
 function kernel(...answers: (Answer | (() => Answer))[]): KernelLock {
   return {
     tryLock: () => {
@@ -133,7 +133,7 @@ describe("a lock file that changes during a check", () => {
       plant(path, { random: "second" });
       return undefined;
     };
-    // The kernel's results: for the file, then for the lock of a takeover.
+    // The first result is for the file, and the others are for the lock of a takeover.
     expect(tryLock(path, means(undefined, taken, undefined))).toMatchObject({
       held: undefined,
       owner: { random: "second" },

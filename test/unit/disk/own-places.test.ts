@@ -1,4 +1,4 @@
-// No export and no secret may overwrite a file of the program itself, under any name.
+// No export or secret may overwrite a file of the program itself, under any name.
 import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// A lock between processes, with and without a kernel lock: a running owner keeps the lock, a certainly ended owner loses it.
+// A running owner keeps its lock, with and without a kernel lock. An owner that has certainly ended loses it.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -20,7 +20,7 @@ function lockPath(): string {
   return join(folder(), "journal.ndjson.lock");
 }
 
-/** The number of a process that has ended and was reaped. */
+/** The process with this number has ended and was reaped. */
 function deadPid(): number {
   return spawnSync("true").pid;
 }

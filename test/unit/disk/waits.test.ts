@@ -1,4 +1,4 @@
-// Writes in parts and the sync of a folder: each ends, and each error is reported.
+// Each write in parts and each sync of a folder ends and reports its error.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -88,7 +88,7 @@ describe("a folder's sync", () => {
     expect((await failing("ENOENT", { unlessDenied: true })).error).toMatchObject({ code: "ENOENT" });
   });
 
-  /** The state of the promise after a few turns. */
+  /** @returns the state of the promise after a few turns */
   const stateOf = async (promise: Promise<unknown>): Promise<unknown> => {
     let outcome: unknown = "nothing";
     promise.then(

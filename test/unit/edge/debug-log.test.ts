@@ -1,4 +1,3 @@
-// The output of `--debug` for exchanges.
 import { afterEach, describe, expect, test } from "vitest";
 import type { ExchangeRequest, Transport } from "../../../src/api/http/exchange.ts";
 import { type DebugEvent, logged } from "../../../src/edge/debug-log.ts";

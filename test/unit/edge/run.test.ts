@@ -1,4 +1,3 @@
-// From typed words to a verb: global options in any position, verbs with and without a noun, help, suggestions.
 import { describe, expect, it } from "vitest";
 import { environment } from "../../../src/commands/commands/list.ts";
 import { secretFormats } from "../../../src/secrets/secret-format.ts";

@@ -1,4 +1,3 @@
-// The journal's response to an intent: existing entries, refusals and their messages.
 import { describe, expect, it } from "vitest";
 import {
   assertNoSecretLost,

@@ -13,18 +13,18 @@ import { ada, intent } from "./intent.ts";
 
 const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1" };
 
-/** One journal, which several processes can open. */
+/** Several processes can open the journal. */
 export interface JournalStore {
-  /** @param options.waitMs how long to wait for a running holder; short by default */
+  /** @param options.waitMs the wait for a running holder; short by default */
   open(options?: {
     readonly waitMs?: number;
     readonly now?: () => number;
     readonly actor?: Actor;
     readonly keys?: Keys;
-    /** True if an admission moves finished entries to the archive of an engine that has one. */
+    /** An admission moves finished entries to the archive, if the engine has one. */
     readonly archives?: boolean;
   }): Journal;
-  /** Changes an entry's records as someone with access to the journal but without its key: every checksum is valid. */
+  /** Changes records like someone with access to the journal but without its key: every checksum is valid. */
   tamper(id: string, change: (records: Signed[]) => Signed[]): Promise<void>;
 }
 
@@ -33,9 +33,8 @@ export interface JournalEngine {
   /** The kind of error for an entry that another process holds. */
   readonly busy: FailureKind;
   readonly hasArchive?: boolean;
-  /** True if a plain run has only every third test, because another engine's tests cover the same code. */
+  /** A plain run has only every third test, because another engine's tests cover the same code. */
   readonly isSampled?: boolean;
-  /** A journal without any entry. */
   store(): Promise<JournalStore>;
 }
 
@@ -45,7 +44,7 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
   throw new Error(`no Failure: ${String(error)}`);
 }
 
-/** Adds an entry, and releases it in this state. @returns its id */
+/** @returns the id of the released entry */
 async function leave(
   open: Journal,
   state: Parameters<Admission["lease"]["record"]>[0]["state"],
@@ -506,7 +505,7 @@ function histories(engine: JournalEngine): void {
     expect(await ids({ all: true, serviceAccount: "sa_2" })).toEqual([adopted]);
     expect(await ids({ all: true, serviceAccount: "sa_1" })).toEqual([other, step, first]);
     expect(await ids({ all: true, serviceAccount: "sa" })).toEqual([]);
-    // Text that a service may return, and that not every database can store.
+    // A service may return such text, and not every database can store it.
     const strange = await made(
       { request_text: '{"service_account_id":"sa_3","scopes":["\\u0000","\\ud800"]}' },
       { last_error: { kind: "failed", message: "\0 \ud800" } },
@@ -727,7 +726,7 @@ function transfer(engine: JournalEngine): void {
 const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
 const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
 
-/** Repairs the chain of an entry's records after a change, which then only an HMAC reveals. */
+/** After this repair of the chain, only an HMAC reveals a change. */
 function relinked(records: Signed[]): Signed[] {
   let prev = "";
   return records.map(({ content: was, mac }) => {
@@ -741,7 +740,7 @@ const edited = ({ content, mac }: Signed): Signed => ({ content: content.replace
 const second = (change: (record: Signed) => Signed) => (records: Signed[]) => records.with(1, change(records[1]!));
 const [order, hmac, stranger] = ["edited, removed or moved since", "HMAC of its record 2 is wrong", "no key of this"];
 
-/** Changes to an entry of three records, the finding of `verify`, and true if the entry is still trusted. */
+/** Each change to an entry of three records has the finding of `verify`, and true if the entry is still trusted. */
 const faults: [what: string, change: (records: Signed[]) => Signed[], says: string, isTrusted: boolean][] = [
   ["edited", second(edited), order, false],
   ["edited, and its hash made to fit", (all) => relinked(second(edited)(all)), hmac, false],
@@ -840,7 +839,6 @@ function signing(engine: JournalEngine): void {
   });
 }
 
-/** Declares the tests that every journal engine must pass. */
 export function journalConformance(engine: JournalEngine): void {
   let number = 0;
   describe(engine.name, () => {

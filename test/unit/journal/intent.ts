@@ -1,4 +1,3 @@
-// A folder for each test, and an intent for a journal in it.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +7,6 @@ import { identify } from "../../../src/disk/lock-owner.ts";
 import { fileJournal } from "../../support/file-journal.ts";
 import type { Intent, Journal } from "../../../src/journal/journal.ts";
 
-/** The actor of a test's records. */
 export const ada = { user: "ada", host: "desk" } as const;
 
 export function folder(): string {
@@ -17,7 +15,7 @@ export function folder(): string {
   return made;
 }
 
-/** The path of a journal; neither the journal nor its folder exists yet. */
+/** Neither the journal nor its folder exists yet. */
 export function journalPath(): string {
   return join(folder(), "state", "journal.ndjson");
 }
@@ -40,13 +38,13 @@ export function intent(changes: Partial<Intent> = {}): Intent {
   };
 }
 
-/** A clock that advances by a second at each reading, from 2026-11-21. */
+/** The clock advances by a second at each reading. */
 export function clock(startMs = Date.UTC(2026, 10, 21)): () => number {
   let now = startMs;
   return () => (now += 1000);
 }
 
-/** A journal with its own clock and a short wait for locks, in place of ten seconds. */
+/** The journal waits for locks for a short time, instead of ten seconds. */
 export function journalAt(path: string, waitMs = 60): Journal {
   const means = () => ({ self: identify(process.pid), kernel: loadKernelLock() });
   return fileJournal(path, { now: clock(), actor: ada, locks: { means, waitMs } });

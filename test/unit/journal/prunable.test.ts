@@ -1,4 +1,3 @@
-// Which entries may be pruned, by the credential that an entry created and by its later state.
 import { describe, expect, test } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry } from "../../../src/journal/entry.ts";

@@ -31,9 +31,9 @@ function rotation(mode: Mode, about: Partial<Entry> = {}): Entry {
 
 interface Other extends Partial<Entry> {
   readonly mode?: Mode;
-  /** True if a process works on the rotation. */
+  /** A process works on the rotation. */
   readonly isHeld?: boolean;
-  /** The entry's changes after this process has waited once; null: the entry no longer exists. */
+  /** The changes to the entry after this process has waited once; null if the entry no longer exists. */
   readonly next?: Partial<Entry> | null;
 }
 
@@ -43,11 +43,11 @@ interface Meeting {
   readonly isShared?: boolean;
   readonly fresh?: boolean;
   readonly wasActive?: boolean;
-  /** True if the other rotation finished before this one started. */
+  /** The other rotation finished before this one started. */
   readonly before?: boolean;
 }
 
-/** @returns the end: that this rotation continues, or the reason why it does not; and how long it waited */
+/** @returns that this rotation continues, or why it does not; and how long it waited */
 async function outcomeOf({ mode = "in_place", other, isShared = false, ...about }: Meeting) {
   const { mode: otherMode = mode, isHeld = false, next, ...changes } = other;
   const first = rotation(otherMode, { id: below, ...changes });

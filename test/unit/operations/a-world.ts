@@ -18,7 +18,6 @@ type PlaceKind = "file" | "profile" | "command" | "stdout" | "store";
 /** `three`: a file, a store and a profile. */
 export type DestinationKind = PlaceKind | "three";
 
-/** How one process ended. */
 export interface Ended<T> {
   readonly kind: FailureKind | "done" | "crash";
   readonly value?: T;
@@ -29,9 +28,9 @@ export interface Setting {
   readonly destination?: DestinationKind;
   readonly fates?: Partial<Record<Request, Fate[]>>;
   readonly retryForMs?: number;
-  /** True if the profile has a token endpoint. */
+  /** The profile has a token endpoint. */
   readonly proves?: boolean;
-  /** Calls of the first process that fail, by name: `deliver`, `keep`, `record 3`, `prepare`, … */
+  /** The names of the first process's calls that fail, such as `deliver`, `keep` or `record 3`. */
   readonly failing?: readonly string[];
 }
 
@@ -48,7 +47,7 @@ export class AWorld {
   /** Every call of the current or last process, in order. */
   readonly calls: string[] = [];
   readonly messages: string[] = [];
-  /** Broken promises. */
+  /** Promises that the program broke. */
   readonly broken: string[] = [];
   /** Ids of the clients and keys that a change may revoke although their secret is in use. */
   readonly revocable = new Set<string>();
@@ -56,22 +55,21 @@ export class AWorld {
   elapsed = 0;
   /** Called during every wait. */
   onSleep: () => void = () => {};
-  /** The number of the point at which the process ends: points are before and after each call. */
+  /** The process ends at the point with this number. Points are before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
-  /** True if the journal can no longer be read or written. */
+  /** The journal can no longer be read or written. */
   journalIsGone = false;
-  /** The only addresses that may receive a new secret to prove it, whatever an entry says. */
+  /** Whatever an entry says, only these addresses may receive a new secret to prove it. */
   proofAddresses = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
-  /** Machine and folder of the current processes. */
+  /** `<machine>:<folder>` of the current processes. */
   place = "here:/state";
   /** Ids of the entries that another running process works on. */
   readonly running = new Set<string>();
   /** Called when recovery tries to take an entry, before it learns if another process works on it. */
   onTryLease: () => void = () => {};
-  /** True for a team's journal, which shows the holder of each entry. */
+  /** A team's journal shows the holder of each entry. */
   isTeam = false;
   readonly #setting: Setting;
-  /** The running process. */
   #process = {};
   #failing: readonly string[];
   #points = 0;
@@ -88,7 +86,6 @@ export class AWorld {
     this.account.onRequest = (what, about) => this.#audit(what, about);
   }
 
-  /** Runs one process to its end. */
   async run<T>(work: (bench: Workbench) => Promise<T>): Promise<Ended<T>> {
     this.#isDead = false;
     this.#points = 0;
@@ -110,7 +107,7 @@ export class AWorld {
     }
   }
 
-  /** Runs `journal recover` on every entry, with every consent; after a guess of the key, again with the key's id. */
+  /** Recovers every entry with every consent, and again with the key's id after a guess of the key. */
   async recover(
     answers: Partial<RecoveryOptions> = {},
     onBegin: (bench: Workbench) => void = () => {},
@@ -157,12 +154,11 @@ export class AWorld {
     return this.entries.find((entry) => entry.operation === operation);
   }
 
-  /** The secrets that the store received, oldest first. */
+  /** The oldest secret is first. */
   get stored(): readonly string[] {
     return this.#outside.stores.get("a") ?? [];
   }
 
-  /** True if a secret is at its destination, or kept here. */
   isSafe(secret: string): boolean {
     const isThere = isDelivered(secret, this.#outside, [this.#machine]) || this.stored.includes(secret);
     return isThere || isKept(secret, [this.#machine]);
@@ -188,7 +184,7 @@ export class AWorld {
     return result;
   }
 
-  /** Checks an arriving request: its entry must be on disk, and a revocation must not invalidate a secret in use. */
+  /** When a request arrives, its entry must be on disk, and a revocation must not invalidate a secret in use. */
   #audit(what: Request, { id, body, key }: { id?: string; body?: string; key?: string }): void {
     const isOnDisk = (entry: Entry): boolean =>
       entry.attempts > 0 &&
@@ -303,19 +299,17 @@ export class AWorld {
     });
   }
 
-  /** Creates the destination of a command: each process creates its own. */
+  /** Each process creates its own destination. */
   destination(kind: DestinationKind = this.#setting.destination ?? "file"): Destination {
     if (kind !== "three") return this.single(kind);
     return severalDestinations((["file", "store", "profile"] as const).map((one) => this.single(one)));
   }
 
-  /** True if the file, the store and the profile have the same secret. */
   allHaveSameSecret(): boolean {
     const secrets = [this.files.get("/secret")?.secret, this.stored.at(-1), this.profiles.get("target")?.secret];
     return secrets.every((secret) => secret !== undefined && secret === secrets[0]);
   }
 
-  /** Creates one destination: each process creates its own. */
   single(kind: PlaceKind): SingleDestinationPlace {
     const here = this.#here();
     return kind === "store" ? here.store("a") : kind === "file" ? here.file("/secret") : here.withoutReserve(kind);

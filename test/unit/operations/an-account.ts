@@ -7,16 +7,16 @@ import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import type { OAuthClient } from "../../../src/api/oauth-clients.ts";
 import type { Problem } from "../../../src/errors.ts";
 
-/** The outcome of one request. Without a fate, the service responds as the contract says. */
+/** Without a fate, the service responds as the contract says. */
 export type Fate =
   | "lost before" // The request never arrived.
-  | "lost after" // Done, and the response is lost.
-  | "cut" // Done, and the secret is in the received part.
-  | "broken after" // Done, with response 500.
-  | "silent" // Created, and the response has no secret.
+  | "lost after" // The change happened, and its response is lost.
+  | "cut" // The change happened, and the received part has the secret.
+  | "broken after" // The change happened, and the response is 500.
+  | "silent" // The change happened, and the response has no secret.
   | "pending"
   | "revoked"
-  | "disabled" // The created client's status.
+  | "disabled" // Like `pending` and `revoked`, the created client's status.
   | "not sent"
   | { readonly refused: number; readonly code?: string; readonly retryAfterSeconds?: number };
 
@@ -32,7 +32,7 @@ export interface Made {
   status: string;
   /** The credential of the request that created it (§4.2 rule 2). */
   readonly credential: string;
-  /** True if a response, arrived or lost, contained the one-time secret. */
+  /** A response, arrived or lost, contained the one-time secret. */
   isGiven: boolean;
   lastUsedAt: string | null;
 }
@@ -50,17 +50,16 @@ export class AnAccount {
   /** Called before a request takes effect, to check the disk. */
   onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
   now: () => number = () => 0;
-  /** The credential of the requests; each value stands for another service account. */
+  /** Each value is the credential of another service account. */
   credential = "first";
-  /** How far the service's clock is ahead of the machine's. */
+  /** The service's clock is ahead of the machine's by this many ms. */
   aheadMs = 0;
-  /** False fields of a POST's receipt. */
+  /** A POST's receipt has these false fields. */
   lies: Readonly<Record<string, unknown>> = {};
   /** If set, a DELETE revokes nothing, and its response has these fields. */
   revocationLies: Readonly<Record<string, unknown>> | undefined;
   step: <T>(name: string, effect: () => T, about?: string) => T = (_name, effect) => effect();
 
-  /** Adds a client or key that existed before the test. */
   addExisting(kind: "client" | "key", id: string, { name = "old", at }: { name?: string; at?: number } = {}): Made {
     const made = this.#make(kind, { body: kind === "key" ? JSON.stringify({ name }) : "{}", id, at });
     made.isGiven = true;
@@ -72,7 +71,7 @@ export class AnAccount {
   }
 
   get service(): Service {
-    // The offset of the service's clock, as far as this connection knows it.
+    // The connection knows the offset of the service's clock only after a response.
     let clockOffset: number | undefined;
     const answer = async <T>(
       what: Request,

@@ -1,4 +1,4 @@
-// Changes to the state folder, the journal or a destination between two processes, to which `--yes` is no consent.
+// The state folder, the journal or a destination changes between two processes, and `--yes` does not consent to that.
 import { describe, expect, it } from "vitest";
 import { clientRotationIntent } from "../../../src/operations/client-rotation.ts";
 import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";

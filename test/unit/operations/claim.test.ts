@@ -1,4 +1,3 @@
-// Claiming a kept secret: where it is delivered, the order of the journal's records, and when the copy is destroyed.
 import { describe, expect, it } from "vitest";
 import { client } from "../../../src/operations/client.ts";
 import {
@@ -17,7 +16,7 @@ import { perform, operations, worldFor } from "./every-operation.ts";
 
 const claims = ["a client's creation", "a key's creation", "a client's rotation", "a key's rotation in place"] as const;
 
-/** A world in which the operation ended with its secret kept on this machine. */
+/** The operation ended with its secret kept on this machine. */
 async function worldKeeping(what: (typeof claims)[number]): Promise<AWorld> {
   const world = worldFor(operations[what]!, { failing: ["write"], retryForMs: 0 });
   expect((await perform(world, operations[what]!)).kind).toBe("undelivered");
@@ -41,7 +40,6 @@ interface Claim {
   readonly by?: SecretDelivery["claimedBy"];
 }
 
-/** Claims the kept secret in one process. */
 function claim(
   world: AWorld,
   { to = "file", seen, id = entryWithSecret(world).id, by = "person" }: Claim = {},
@@ -167,7 +165,7 @@ describe("the rotation of a claimed secret", () => {
   });
 });
 
-/** Changes an entry that keeps a secret, runs `work` under its lease, and records which destinations were checked. */
+/** The entry keeps a secret. `checked` are the destinations that `work` checked. */
 async function runUnderLease(
   change: Partial<Entry>,
   work: (bench: Workbench, lease: EntryLease) => Promise<unknown>,

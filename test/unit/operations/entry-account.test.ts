@@ -1,4 +1,3 @@
-// The account of an entry, and the message if the profile or environment is of another account.
 import { describe, expect, it } from "vitest";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { otherAccount, setEnvironment } from "../../../src/operations/entry-account.ts";

@@ -1,4 +1,4 @@
-// Every operation with its options, in a world where it can succeed, for tables of tests.
+// Each operation has its options and a world where it can succeed.
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
@@ -17,7 +17,7 @@ export interface TypedOptions {
 export interface Operation {
   /** The first request that changes the account. */
   readonly sends: Request;
-  /** The account's contents before the operation. */
+  /** Adds the account's contents before the operation. */
   readonly before?: (world: AWorld) => void;
   readonly work: (bench: Workbench, world: AWorld, options: TypedOptions) => Promise<unknown>;
 }
@@ -101,7 +101,6 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-/** A world in which the operation can run. */
 export function worldFor({ before }: Operation, setting: Setting = {}): AWorld {
   const world = new AWorld(setting);
   world.account.addExisting("key", "ak_own");

@@ -1,4 +1,4 @@
-// The evidence that the act `send` needs: if a piece is missing, nothing is sent.
+// The act `send` sends nothing if a piece of its evidence is missing.
 import { describe, expect, it } from "vitest";
 import { send } from "../../../src/operations/acts/send.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
@@ -7,7 +7,7 @@ import type { Workbench } from "../../../src/operations/workbench.ts";
 import { intent } from "../journal/intent.ts";
 import { AWorld } from "./a-world.ts";
 
-/** A creation whose attempt is on disk. */
+/** The attempt is on disk. */
 async function admitted(bench: Workbench, changes: Partial<Entry> = {}): Promise<EntryLease> {
   const { baseUrl: base_url } = bench.account;
   const { lease } = await bench.journal.admit(intent({ operation: "oauth_client.create", base_url }), { fresh: true });

@@ -1,5 +1,4 @@
-// A creation that is refused because the service account has its maximum of clients: the message names clients to revoke, from
-// the journal and the service.
+// If a service account has its maximum of clients, the message of the refused creation names clients to revoke.
 import { expect, it } from "vitest";
 import { createOAuthClient } from "../../../src/operations/client.ts";
 import { AWorld, type Ended } from "./a-world.ts";
@@ -12,7 +11,6 @@ function create(world: AWorld, scope: string, account = "sa_1"): Promise<Ended<u
   return world.run((bench) => createOAuthClient(bench, request, { ...options, mayReplace: async () => false }));
 }
 
-/** A world whose journal knows clients of that account. */
 async function worldWith(scopes: readonly string[], account = "sa_1"): Promise<AWorld> {
   const world = new AWorld();
   for (const scope of scopes) expect(await create(world, scope, account)).toMatchObject({ kind: "done" });

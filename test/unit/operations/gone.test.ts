@@ -1,4 +1,5 @@
-// The destinations are checked again right before the old credential is revoked: after the proof, an overlap, and each wait.
+// The destinations are checked again immediately before the old credential is revoked: after the proof, an overlap, and
+// each wait.
 import { describe, expect, it } from "vitest";
 import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
@@ -8,7 +9,7 @@ import { perform, operations, worldFor } from "./every-operation.ts";
 
 const rotations = ["a client's rotation with an overlap", "a key's replacement with an overlap"] as const;
 
-/** A loss at each kind of destination during the overlap, and its repair. */
+/** Each loss happens during the overlap, and returns its repair. */
 const losses: Readonly<Partial<Record<DestinationKind, (world: AWorld) => () => void>>> = {
   file: (world) => removeFrom(world.files, "/secret"),
   profile: (world) => removeFrom(world.profiles, "target"),
@@ -17,7 +18,7 @@ const losses: Readonly<Partial<Record<DestinationKind, (world: AWorld) => () => 
     stored.push("another's");
     return () => void stored.pop();
   },
-  // The secret is missing from only one of the three destinations.
+  // Only one of the three destinations loses the secret.
   three: (world) => removeFrom(world.files, "/secret"),
 };
 
@@ -109,7 +110,7 @@ describe.each(["a client's rotation", "a key's replacement"])("%s without an ove
         if (moment === "wait") world.onSleep = lose;
         expect([(await perform(world, operation)).kind, statusOfOld(world)]).toEqual(["pending", "active"]);
         expect(account.requests.filter((one) => one === "revoke old")).toHaveLength(moment === "wait" ? 1 : 0);
-        // The secret is back, or a person revokes the old one.
+        // Either the secret is back, or a person revokes the old one.
         if (moment === "wait") undo!();
         else oldOf(world)!.status = "revoked";
         expect([await endOverlap(world), statusOfOld(world)]).toEqual(["done", "revoked"]);

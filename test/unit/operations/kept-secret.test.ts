@@ -1,4 +1,4 @@
-// The ids of a kept secret, where the entry's take precedence over the copy's, and its receipt.
+// The entry's ids take precedence over those of its kept secret.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
 import { belonging } from "../../../src/secrets/secret-format.ts";

@@ -1,5 +1,5 @@
-// The next step of an entry's work, in every state with every relevant fact; also the next command in `journal list`, and the
-// exit code of a command that leaves the entry in this state.
+// `next` decides the next step of an entry in every state with every relevant fact. The state also decides the next
+// command in `journal list`, and the exit code of a command that leaves the entry in it.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import {
@@ -31,7 +31,7 @@ const [sent, inFlight, guess] = [
 
 /**
  * `steps`: of a client's creation, a key's creation, a key's rotation in place, and a revocation. `command`: without
- * `integ journal`. `exits`: if a refusal, a lost connection or Ctrl-C leaves the entry in this state.
+ * `integ journal`. `exits`: after a refusal, a lost connection, or Ctrl-C that leaves the entry in this state.
  */
 type Row = readonly [EntryState, title: string, changes: Partial<Entry>, steps: string, command: string, exits: string];
 const rows: readonly Row[] = [
@@ -80,7 +80,7 @@ describe("an operation that is sent once", () => {
   });
 });
 
-/** The facts of a rotation, and its next step once the new secret is delivered. */
+/** The facts of a rotation decide its next step once the new secret is delivered. */
 const rotations: readonly (readonly [
   proven: string | undefined,
   keepOld: boolean,

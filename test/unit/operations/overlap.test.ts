@@ -1,5 +1,3 @@
-// Rotations of clients and keys: the overlaps that a command waits for, and the refusal of options that differ from the
-// original options.
 import { describe, expect, it } from "vitest";
 import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -11,7 +9,7 @@ import { intent } from "../journal/intent.ts";
 
 const minutes = 60_000;
 
-/** A rotation in the journal, and its finished creation. @param changes of the creation's entry */
+/** The rotation has a finished creation. @param changes of the creation's entry */
 async function rotation(bench: Workbench, changes: Partial<Entry> = {}): Promise<EntryLease> {
   const admit = async (intended: object): Promise<EntryLease> =>
     (await bench.journal.admit(intent({ ...intended }), { fresh: true })).lease;

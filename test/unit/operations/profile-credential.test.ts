@@ -1,4 +1,4 @@
-// Rotating the credential of the profile in use: the old credential stays until the profile has the new credential.
+// The old credential of the profile in use stays until the profile has the new one.
 import { describe, expect, it } from "vitest";
 import { assertProfileHasIt, type Rotation } from "../../../src/operations/rotation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";

@@ -1,4 +1,3 @@
-// The error of a recovery of several entries.
 import { describe, expect, it } from "vitest";
 import type { Recovered } from "../../../src/operations/recovery.ts";
 import { Failure, type FailureKind, worstOf } from "../../../src/errors.ts";

@@ -1,4 +1,3 @@
-// Recovery: the entries that it finishes, their accounts, and its exit code.
 import { describe, expect, it } from "vitest";
 import type { Recovered } from "../../../src/operations/recovery.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
@@ -120,7 +119,7 @@ describe("concurrent recovery", () => {
   const file = (path: string) => ({ kind: "file", path, format: { kind: "raw" } }) as unknown as Entry["destination"];
   const profile = { kind: "profile", name: "p", profileId: "p1" } as unknown as Entry["destination"];
 
-  /** Recovers entries with these changes, each for 5 ms, with a failure. @returns groups of concurrent entries, oldest first */
+  /** Each recovery takes 5 ms and fails. @returns groups of concurrent entries, the oldest first */
   async function together(about: readonly Partial<Entry>[], atOnce: number | undefined): Promise<string[]> {
     const { world, act } = leftUnknown();
     await act();
@@ -253,7 +252,7 @@ describe("a secret that is kept on another machine", () => {
   });
 });
 
-/** Starts the operation, and ends the process once its entry is on disk. */
+/** The process ends once its entry is on disk. */
 async function leftOpen(operation: Operation): Promise<AWorld> {
   for (let crashAt = 1; ; crashAt += 1) {
     const world = worldFor(operation);
@@ -276,7 +275,7 @@ describe.each(Object.entries(operations))("%s, whose journal is deleted during t
     const ended = how === "recovered" ? await world.recover() : await perform(world, operation);
     const [recovered] = how === "recovered" ? (ended.value as Recovered[]) : [];
     const kind = recovered?.failure?.kind ?? ended.kind;
-    // A rotation keeps the old credential: without a journal it sends no further request.
+    // Without a journal, a rotation sends no further request and keeps the old credential.
     expect(kind).toBe(/rotation(?: with an overlap)?$|replacement/.test(name) ? "pending" : "done");
     const made = [...world.account.live("client"), ...world.account.live("key")];
     for (const { id, secret } of made) if (!/own|old/.test(id)) expect(world.isSafe(secret)).toBe(true);

@@ -1,4 +1,3 @@
-// Revocations of clients and keys: their evidence, their retries until they are confirmed, and their records.
 import { describe, expect, it } from "vitest";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
@@ -24,7 +23,7 @@ type Ending = readonly [ends: FailureKind | "done", state: EntryState];
 const revoked: Ending = ["done", "done"];
 const unknown: Ending = ["outcome_unknown", "unknown"];
 
-/** The outcomes of the requests, and how the command and its entry end: for a client, and for a key. */
+/** Each row has the outcomes of the requests, then the end of the command and its entry, for a client and for a key. */
 type Row = [name: string, setting: Setting, client: Ending, key?: Ending];
 const rows: readonly Row[] = [
   ["revoked", {}, revoked],

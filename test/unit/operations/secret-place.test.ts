@@ -1,4 +1,4 @@
-// The order of changing a destination: a crash between any two steps loses no information.
+// A crash between any two steps of changing a destination loses no information.
 import { expect, it } from "vitest";
 import { reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";

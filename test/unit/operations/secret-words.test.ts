@@ -1,4 +1,3 @@
-// Secrets in broken responses, the space reserved for secrets, a key's marker and proof, and receipts.
 import { describe, expect, it } from "vitest";
 import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import { keyReceipt, leavesSpaceForMark, markedName } from "../../../src/api/access-keys.ts";
@@ -31,7 +30,6 @@ const entryOf = (changes: Partial<Entry>): Entry =>
     ...changes,
   }) as Entry;
 
-/** Runs `work` on an entry in its own world. */
 async function at<T>(
   { operation = "oauth_client.create", ...progress }: Partial<EntryProgress> & { operation?: Entry["operation"] },
   work: (bench: Workbench, lease: EntryLease, world: AWorld) => Promise<T>,

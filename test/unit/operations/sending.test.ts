@@ -1,4 +1,3 @@
-// When a request is retried, how an entry records a 429, and how long a wait may be.
 import { DiskHealth } from "../../../src/disk/disk-health.ts";
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
@@ -19,7 +18,6 @@ function entry(changes: Partial<Entry> = {}): Entry {
   return { ...newEntry(intent(), { id: "1rs6y1ys1e", key: "k", at: at(0) }), ...changes };
 }
 
-/** A workbench, its waits and its messages. */
 function benchAt({ now = start, elapsed = 0, retryForMs = 60_000, offset = undefined as number | undefined } = {}) {
   const [slept, said] = [[] as number[], [] as string[]];
   const clock = {
@@ -93,7 +91,7 @@ describe("a request that was too early", () => {
     const lease = { entry: kept, isTrusted: async () => false } as unknown as EntryLease;
     const refused = await send(bench, lease, { change: "create client" }).catch((error: unknown) => error as Failure);
     expect(refused).toMatchObject({ kind: "auth" });
-    // Alone, a recovery would end the same way.
+    // A recovery alone would fail again.
     const { nextCommand } = outcomeUnknown(kept, refused as Failure).details;
     expect(nextCommand).toBe(`integ journal trust ${kept.id}`);
   });

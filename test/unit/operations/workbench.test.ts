@@ -1,4 +1,3 @@
-// Rules that all changes share: clock differences, and the places that sent an entry's requests.
 import { expect, it } from "vitest";
 import {
   lifetimeDifference,

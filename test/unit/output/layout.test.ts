@@ -1,4 +1,3 @@
-// Pure rules: table layouts, relative times.
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { gap, layoutOf } from "../../../src/output/formats/layout.ts";

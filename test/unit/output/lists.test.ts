@@ -1,4 +1,3 @@
-// Every list format: on a pipe, on a terminal, with fields, empty, interrupted.
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { accessKeyColumns } from "../../../src/commands/keys/keys.ts";
@@ -22,7 +21,7 @@ const rows = [
   '{"id":"e2","status":"odd","created_at":null,"display_name":"Bo, \\"x\\"","2":1,"1":2,"__proto__":{"a":1.10}}',
 ];
 
-/** Rows at their offsets in a response. */
+/** The rows keep their offsets in the response. */
 function rowsOf(body: string): readonly JsonText[] {
   return JsonText.of(body).parts().get("data")?.items() ?? [];
 }

@@ -1,4 +1,3 @@
-// Rules of --out: obstacles, resuming, and files that are never changed.
 import {
   existsSync,
   linkSync,
@@ -45,7 +44,7 @@ function refusal(make: () => unknown): Failure {
   throw new Error("not refused");
 }
 
-/** Leaves the files of a killed listing: two pages were written and noted, and a part of a third without a note. */
+/** Two pages were written and noted, and a part of a third was written without a note. */
 async function killed(): Promise<void> {
   const file = open();
   await file.write("a\n");
@@ -139,7 +138,7 @@ describe("a new file", () => {
   });
 });
 
-/** Creates a file where a path needs a folder. */
+/** A path below this file cannot exist. */
 function fileFor(name: string): string {
   const file = join(folder, `${name}-${files}`);
   writeFileSync(file, "");

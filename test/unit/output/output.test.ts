@@ -1,4 +1,3 @@
-// Streams, verbosity and questions.
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
@@ -189,7 +188,7 @@ const idle = async (stderr: KeptStream): Promise<void> => {
   for (let turn = 0; turn < 5 || stderr.writableLength > 0; turn += 1) await new Promise((go) => setImmediate(go));
 };
 
-/** A terminal that can be drawn on. */
+/** Questions and spinners are drawn on this terminal. */
 const drawn = { tty: true, columns: 80, env: { NO_COLOR: "" } };
 
 describe("a spinner, with a test clock", () => {
@@ -389,7 +388,7 @@ describe("questions", () => {
     stdin.write(text);
   };
 
-  /** Types keys once a confirmation is shown: earlier keys do not answer it. */
+  /** Keys that are typed before the confirmation is shown do not answer it. */
   const keysAt = async (
     { stdin, stderr }: { stdin: NodeJS.WritableStream; stderr: { text: string } },
     text: string,
@@ -397,7 +396,6 @@ describe("questions", () => {
     await vi.waitFor(() => expect(stderr.text).toContain("Revoke"), { timeout: 10_000 });
     await keys(stdin, text);
   };
-  /** A terminal that can draw questions. */
   const tty = (options: StageOptions = {}): Stage =>
     stage({ ...options, tty: true, env: { NO_COLOR: "", ...options.env } });
   const cancelled = { kind: "interrupted", message: expect.stringContaining("Cancelled") as string };

@@ -4,7 +4,7 @@ import { JsonText } from "../../../src/api/json/json-text.ts";
 import { joinedRows, pageOf, type RowPage, UniqueRows } from "../../../src/output/row-page.ts";
 import { sampled } from "../../support/sample.ts";
 
-/** Rows with text that looks like structure: quotes, backslashes, commas and spaces inside strings. */
+/** The text looks like structure: quotes, backslashes, commas and spaces inside strings. */
 const row = fc
   .dictionary(
     fc.string({ maxLength: 3 }),
@@ -17,7 +17,6 @@ const laidOut = fc.tuple(row, fc.constantFrom("", " ", "\n", "\t", "\r", "indent
   return json === "{}" ? json : `{${how}${json.slice(1)}`;
 });
 
-/** The rows as a service might format them. */
 function response(rows: readonly string[], between: string): RowPage {
   return (
     JsonText.of(`{"data":[${rows.join(between)}],"has_more":false}`)

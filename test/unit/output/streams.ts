@@ -1,11 +1,11 @@
-// Streams with Node's interface that record the written data.
+// These streams have Node's interface and record the written data.
 import { PassThrough, Writable } from "node:stream";
 import { vi } from "vitest";
 import type { Format } from "../../../src/output/formats/format.ts";
 import { type Output, createOutput } from "../../../src/output/output.ts";
 import { Terminal } from "../../../src/output/terminal.ts";
 
-/** 2026-11-21, the time of every test. */
+/** Every test runs at this time. */
 export const now = Date.parse("2026-11-21T12:00:00.000Z");
 
 export class KeptStream extends Writable {
@@ -14,7 +14,7 @@ export class KeptStream extends Writable {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     if (this.fails === undefined) this.chunks.push(Buffer.from(chunk));
-    // Calls back later, as a slow pipe does.
+    // A slow pipe calls back later too.
     setImmediate(() => done(this.fails));
   }
 
@@ -23,7 +23,7 @@ export class KeptStream extends Writable {
   }
 }
 
-/** An output stream that is a terminal: it can move its cursor. */
+/** A terminal can move its cursor. */
 export class TerminalStream extends KeptStream {
   readonly isTTY = true;
   columns = 80;
@@ -42,7 +42,7 @@ export class TerminalStream extends KeptStream {
   }
 }
 
-/** An input stream that is a terminal: it has a raw mode. */
+/** A terminal has a raw mode. */
 class TerminalInput extends PassThrough {
   readonly isTTY = true;
   isRaw = false;
@@ -62,7 +62,7 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  /** True if all streams are terminals. */
+  /** All streams are terminals. */
   readonly tty?: boolean;
   readonly format?: Format;
   readonly typedFormat?: Format;
@@ -73,11 +73,11 @@ export interface StageOptions {
   readonly columns?: number;
   readonly env?: Record<string, string>;
   readonly interruption?: AbortSignal;
-  /** Time and timers under the test's control. */
+  /** The test controls time and timers. */
   readonly clock?: HandClock;
 }
 
-/** A stopped clock that runs due timers when it is advanced. End it with `vi.useRealTimers`. */
+/** The clock is stopped, and runs due timers when it is advanced. `vi.useRealTimers` ends it. */
 export class HandClock {
   constructor() {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"], now });
@@ -87,7 +87,6 @@ export class HandClock {
     return Date.now();
   }
 
-  /** Advances the time, and runs due timers in order. */
   pass(ms: number): void {
     vi.advanceTimersByTime(ms);
   }

@@ -5,7 +5,7 @@ import { shortened, visibleJson, visibleLines, visibleText, visibleYaml } from "
 import { parse } from "yaml";
 import { sampled } from "../../support/sample.ts";
 
-/** Every character that is invisible or controls a terminal, from the standards. */
+/** The standards define these characters as invisible, or as controls of a terminal. */
 const invisible: readonly (readonly [first: number, last: number])[] = [
   [0x00, 0x1f],
   [0x7f, 0x9f],

@@ -1,4 +1,4 @@
-// YAML that every reader parses to the same JSON value.
+// Every YAML reader must parse the output to the same JSON value.
 import { spawnSync } from "node:child_process";
 import * as fc from "fast-check";
 import { anyCharacter } from "../../support/any-text.ts";
@@ -26,7 +26,7 @@ function yamlText(json: string): string {
   return yaml.resource(json, { view: { columns: [] }, target }).slice(0, -1);
 }
 
-/** Texts that some readers misinterpret without quotes. */
+/** Some readers misinterpret these texts without quotes. */
 const mistakable = [
   ["", "~", "null", "Null", "NULL", "true", "True", "false", "yes", "Yes", "no", "NO", "on", "On", "off", "y", "n"],
   ["0", "-0", "007", "0o7", "0x1F", "0b101", "1_000", "1,000", "12:30", "190:20:30", "1.", ".5", "1e3", "+1", "1e400"],

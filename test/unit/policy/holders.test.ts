@@ -1,5 +1,5 @@
-// Another credential's secret at an item's destination: no plan overwrites a working secret, for any holder, destination and
-// action.
+// Another credential's secret may be at an item's destination. No plan overwrites a working secret, for any holder,
+// destination and action.
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
@@ -13,7 +13,7 @@ import { entry as anEntry, now, own, scope } from "./an-entry.ts";
 
 const longAgo = new Date(now - 100 * 86_400_000).toISOString();
 
-/** A destination as written in a policy and in the journal. */
+/** Each destination as written in a policy and in the journal. */
 const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDestination]>> = {
   file: [
     { file: "/s/a", format: "json" },
@@ -58,7 +58,7 @@ interface Holder {
   readonly seen?: Partial<SeenCredential>;
   /** Further entries about the same client. */
   readonly more?: (of: Entry) => readonly Partial<Entry>[];
-  /** The plan for a new item, and for an item that is due. */
+  /** The plans for a new item and for a due item. */
   readonly create: "adopt" | "occupied" | "free";
   readonly rotate: "occupied" | "free";
 }

@@ -1,5 +1,3 @@
-// The plan of a policy from observed facts: an action and a reason for each state of an item, slots, and the work that a later
-// run does.
 import { describe, expect, it } from "vitest";
 import type { SingleDestination } from "../../../src/journal/entry-destination.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
@@ -92,7 +90,7 @@ interface World {
   readonly keys?: readonly SeenCredential[];
   /** Items whose destinations are searched for other credentials' secrets. */
   readonly of?: readonly PolicyItem[];
-  /** Empty destinations, and destinations on another machine. */
+  /** `missing` destinations are empty, and `elsewhere` destinations are on another machine. */
   readonly missing?: readonly string[];
   readonly elsewhere?: readonly string[];
   readonly untrusted?: readonly string[];
@@ -210,7 +208,7 @@ describe("a new item", () => {
   it("that exists twice is neither adopted nor created", () => {
     const world = { keys: [existing("ak_1"), existing("ak_2")] };
     expect(adopted([key("k")], world)).toEqual([["k", "not_adopted"]]);
-    // The names that policy init gives.
+    // `policy init` gives these names.
     const both = ["k", "k-2"].map((name) => [name, "not_adopted"]);
     expect(adopted([key("k", unknown), key("k-2", unknown)], world)).toEqual(both);
   });
@@ -267,7 +265,7 @@ describe("a new item", () => {
 });
 
 describe("a secret that is not at the policy's destination", () => {
-  /** Each kind of destination, in the policy and in the journal, and another destination of that kind. */
+  /** Each kind of destination in the policy and in the journal, and another destination of that kind. */
   const kinds: Readonly<Record<string, readonly [ItemDestination, SingleDestination, ItemDestination]>> = {
     file: [{ file: "/s/a" }, { kind: "file", path: "/s/a", as: "raw" }, { file: "/s/copy/a" }],
     profile: [{ profile: "ci" }, { kind: "profile", name: "ci", profileId: "p1" }, { profile: "other" }],

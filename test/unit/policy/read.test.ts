@@ -1,4 +1,4 @@
-// Reading a policy file: its values, and every defect with its line, column and value, and the allowed values.
+// Every defect is reported with its line, column and value, and with the allowed values.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { Policy } from "../../../src/policy/policy.ts";
@@ -6,7 +6,7 @@ import { readPolicy } from "../../../src/policy/read.ts";
 
 const now = Date.parse("2026-11-22T03:00:00.000Z");
 
-/** The text with an id appended, unless its version line is wrong. */
+/** Appends an id, unless the version line is wrong. */
 function withId(text: string): string {
   return /^\uFEFF?version: 1\r?\n/.test(text) && !text.includes("\nid:")
     ? `${text.trimEnd()}\nid: pol_of_this_test\n`
@@ -17,7 +17,6 @@ function read(text: string): Policy {
   return readPolicy({ text: withId(text), file: "integ.yaml", folder: "/srv/policy", nowMs: now });
 }
 
-/** The complete message for a refused file. */
 function refusal(text: string): string {
   try {
     read(text);

@@ -1,4 +1,3 @@
-// Profiles for tests.
 import { randomUUID } from "node:crypto";
 import { Failure } from "../../../src/errors.ts";
 import type { Profile } from "../../../src/profiles/profile.ts";
@@ -14,7 +13,7 @@ export function aProfile(settings: Partial<Profile> & { name: string }): Profile
   };
 }
 
-/** Runs `work`, and returns the failure with which it must end. */
+/** @returns the failure with which `work` must end */
 export async function failureOf(
   work: () => unknown,
 ): Promise<{ kind: string; message: string; details: Record<string, unknown> }> {

@@ -17,7 +17,7 @@ interface Setup {
   readonly credential?: NewCredential;
   readonly legacy?: LegacyAccess;
   readonly organization?: boolean;
-  /** Edits profiles.json by hand. */
+  /** Edits profiles.json as a person could. */
   readonly tamper?: (text: string) => string;
 }
 

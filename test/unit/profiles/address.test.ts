@@ -29,11 +29,11 @@ describe("checkBaseUrl", () => {
     ["http://api.example.com", "http://localhost.example.com", "http://localhost.", "http://127.0.0.1.example.com"],
     ["http://127.0.0.1@example.com", "http://128.0.0.1", "http://0.0.0.0", "http://[::]"],
     ["http://[::ffff:127.0.0.1]", "http://2130706433.example.com"],
-    // A user, a query, a fragment.
+    // These have a user, a query or a fragment.
     ["https://user@api.example.com", "https://user:pw@api.example.com", "https://@api.example.com"],
     ["https://:@api.example.com", "https://api.example.com?x=1", "https://api.example.com?"],
     ["https://api.example.com/#", "https://api.example.com#a"],
-    // Not the address of a service.
+    // These are not addresses of a service.
     ["https:api.example.com", "https:/api.example.com", "https:///api.example.com", "https:\\\\api.example.com"],
     ["https://api.example.com\\@evil.example", "https://api.exa\tmple.com", " https://api.example.com"],
     ["https://api.example.com\n", "https://", "https://api.example.com:99999", "ftp://api.example.com"],

@@ -96,14 +96,14 @@ it("docs/design/destinations.md lists every variable that a command gets", () =>
   expect(Object.fromEntries(rows)).toEqual(passedVariables);
 });
 
-/** A command's environment, one variable per line, without the variables that the shell adds. */
+/** Omits the variables that the shell adds. */
 async function environmentOf(env: Environment): Promise<string[]> {
   const { stdout } = await runShell("cat >&2; env", { ...options, env });
   const lines = stdout.toString().trimEnd().split("\n");
   return lines.filter((line) => !/^(?:_|PWD|OLDPWD|SHLVL)=/.test(line)).toSorted();
 }
 
-/** The part of a command's output that the user sees. */
+/** @returns the output that the user sees */
 async function shownOf(command: string, more: Partial<ShellOptions>): Promise<string> {
   const shown: Buffer[] = [];
   const onStderr = (chunk: Buffer): void => void shown.push(chunk);

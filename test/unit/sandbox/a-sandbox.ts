@@ -1,4 +1,3 @@
-// A sandbox for one test, in its own folder, and raw requests to it.
 import { request as httpRequest } from "node:http";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,13 +28,12 @@ export function folder(): string {
   return made;
 }
 
-/** Stops the clock at this time until the test ends. */
+/** The clock is stopped until the test ends. */
 export function setTime(ms: number): void {
   const spy = vi.spyOn(Date, "now").mockReturnValue(ms);
   onTestFinished(() => spy.mockRestore());
 }
 
-/** A started sandbox that stops with the test. */
 export async function aSandbox(
   settings: Partial<SandboxSettings> = {},
 ): Promise<RunningSandbox & { us: RegionDescription }> {
@@ -48,7 +46,7 @@ export function basic(key: string): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`apikey:${key}`).toString("base64")}` };
 }
 
-/** One request on a new connection. Rejects if no part of a response arrives. */
+/** Uses a new connection. Rejects if no part of a response arrives. */
 export function send(url: string, options: RequestOptions = {}): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const length = options.body === undefined ? {} : { "content-length": String(Buffer.byteLength(options.body)) };

@@ -1,10 +1,10 @@
-// Bundles a program of these tests, so that Node can run it as a process.
+// Node runs a bundled program of these tests as a process.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { onTestFinished } from "vitest";
 
-/** @returns path of the bundle; it is removed after the test */
+/** @returns the path of the bundle, which is removed after the test */
 export async function bundled(file: string): Promise<string> {
   const cache = resolve("node_modules/.cache");
   mkdirSync(cache, { recursive: true });

@@ -1,4 +1,4 @@
-// A second organization and a second management principal: the sandbox refuses each the resources of the other.
+// With a second organization and a second management principal, the sandbox refuses each the resources of the other.
 import { expect, it } from "vitest";
 import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
 import { aSandbox, send, basic, type RawResponse, create, list } from "./a-sandbox.ts";

@@ -1,4 +1,3 @@
-// One-time secrets for tests.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../../../src/errors.ts";
@@ -21,14 +20,14 @@ export const key: OneTimeSecret = {
   receipt: `{"id":"key_1","secret":"${canary}"}`,
 };
 
-/** A delivery whose records are discarded. */
+/** The records of this delivery are discarded. */
 export const delivery: Delivery = {
   origin: { entry: "6k2f9", profile: "prod", region: "eu", serviceAccount: "sa_1" },
   may: async () => {},
   record: async () => {},
 };
 
-/** Allows only these texts to be replaced. */
+/** Only these texts may be replaced. */
 export function mayReplace(...texts: readonly string[]): MayReplace {
   return async (_at, found) => {
     if (found.is !== "absent" && !(found.is === "text" && texts.includes(found.text)))
@@ -36,10 +35,9 @@ export function mayReplace(...texts: readonly string[]): MayReplace {
   };
 }
 
-/** Allows no existing content to be replaced. */
+/** No existing content may be replaced. */
 export const onlyNew = mayReplace();
 
-/** Every file under a folder that contains the secret. */
 export function filesWithCanary(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())

@@ -1,4 +1,4 @@
-// A store as a command uses it: prepared, delivered to, and checked again by its record.
+// A test uses a store as a command does: it prepares, delivers, and checks again by the record.
 import type { Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
 import { type Destination, type MayReplace, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";
@@ -15,7 +15,6 @@ export interface StoreSetup {
 
 const opened: Transport[] = [];
 
-/** Closes every connection that a test opened. */
 export function closeConnections(): void {
   for (const transport of opened.splice(0)) transport.close();
 }
@@ -44,7 +43,7 @@ export function setUp(
   return { tools, record: undefined };
 }
 
-/** @param may decides if existing content may be replaced; without it, that content is not read */
+/** @param may decides if existing content may be replaced; without it, the content is not read */
 export async function prepared(at: StoreSetup, to: string, may?: MayReplace): Promise<Destination> {
   const destination = await destinationFor({ to: [{ kind: "store", to }] }, at.tools);
   at.record = placesOf(await destination.check())[0];
@@ -57,14 +56,14 @@ export async function deliver(at: StoreSetup, destination: Destination, may = de
   await destination.deliver(client, { ...delivery, may, record });
 }
 
-/** True if a later process finds the secret in the store. */
+/** A later process looks for the secret by its record. */
 export async function isFound(at: StoreSetup): Promise<boolean> {
   if (at.record === undefined) return false;
   const profiles = () => Promise.reject(new Error("no profile is needed"));
   return (await rememberedDestination(at.record, { ...at.tools, profiles })).completeDelivery(async () => {});
 }
 
-/** The outcome: `delivered`, or the failure's kind and message, which must not contain the secret. */
+/** @returns `delivered`, or the failure's kind and message, which must not contain the secret */
 export async function endOf(work: () => Promise<unknown>): Promise<string> {
   try {
     await work();

@@ -1,4 +1,4 @@
-// A check after a command must print exactly the secret, in the format that the command received.
+// A check after a command must print the raw secret, in whatever format the command received it.
 import { describe, expect, it } from "vitest";
 import { commandDestination } from "../../../src/secrets/command.ts";
 import type { SecretFormat } from "../../../src/secrets/destination.ts";
@@ -8,7 +8,7 @@ import { endOf } from "./a-store.ts";
 
 const formats: readonly SecretFormat[] = ["raw", "json", "env:TOKEN=secret"];
 
-/** Delivers to a command whose check prints this text. @param printed an argument of `printf` */
+/** @param printed the check's output, as an argument of `printf '%b'` */
 function checked(as: SecretFormat, printed: string, secret = client): Promise<string> {
   const command = "cat > /dev/null";
   const check = { command: `printf '%b' "$PRINTED"`, by: "output" } as const;

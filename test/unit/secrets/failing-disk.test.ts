@@ -1,5 +1,5 @@
-// Disk calls of secret files and kept secrets, with each call failing once. A secret is written to a private file, synced, named,
-// and the name synced; no copy of the secret stays elsewhere.
+// Each disk call fails once. A secret is written to a private file, synced, named, and the name synced; no copy of the
+// secret stays elsewhere.
 import fs, { chmodSync, constants, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
@@ -49,7 +49,7 @@ function wrongIn(calls: readonly DiskCall[]): string[] {
   return wrong;
 }
 
-/** True if the last write is zeros, which overwrite the secret on the disk. */
+/** The last write must be zeros, which overwrite the secret on the disk. */
 function isZeroed(calls: readonly DiskCall[]): boolean {
   const last = calls.findLast(({ call }) => call === "write")?.args[1];
   return Buffer.isBuffer(last) && last.every((byte) => byte === 0);
@@ -84,7 +84,7 @@ const text = (as: "line" | "raw" | "json"): RegExp =>
 interface Setting {
   readonly force?: boolean;
   readonly as?: "line" | "raw" | "json";
-  /** True if the process ends without freeing its reserve. */
+  /** The process ends without freeing its reserve. */
   readonly ends?: boolean;
 }
 
@@ -263,7 +263,7 @@ describe("a target", () => {
     expect(calls.find(({ call }) => call === "access")?.args).toEqual([folder, 3]);
   });
 
-  /** The calls before `onDisk` replaces them. */
+  /** `onDisk` replaces these calls. */
   const original = { stat: fs.statSync, lstat: fs.lstatSync };
 
   onLinux.each([

@@ -40,7 +40,7 @@ function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}):
   return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/", known);
 }
 
-/** The destination as the journal records it before the secret is written. */
+/** The journal records this destination before the secret is written. */
 function remembered(record: SingleRecord, digests = known.digests): RememberedDestination {
   const file = record as RecordOf<"file">;
   const text = renderSecret(client, file.as, delivery.origin);
@@ -347,7 +347,7 @@ describe("after a crash", () => {
     unlinkSync(join(folder, ".s.integ-6k2f9"));
     writeFileSync(join(folder, "s"), "another file");
     const { ino, dev } = statSync(join(folder, "s"), { bigint: true });
-    // A file system that reuses inode numbers: same device and inode, created later.
+    // A file system may reuse inode numbers: this file has the same device and inode, and was created later.
     if (mine.born === undefined) return;
     expect(await delivered({ ...mine, device: String(dev), inode: String(ino) })).toBe(false);
     expect(await delivered({ ...mine, inode: undefined })).toBe(false);
@@ -386,7 +386,7 @@ describe("a delivered file is recognized by its content", () => {
   });
 });
 
-/** Restores the file like a backup: the same bytes in another file. */
+/** A backup restores the same bytes in another file. */
 function restore(path: string): void {
   const text = readFileSync(path);
   writeFileSync(`${path}.restored`, text, { mode: 0o600 });

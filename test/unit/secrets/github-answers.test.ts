@@ -1,4 +1,4 @@
-// The meaning of each GitHub response: the error's kind, its message, and the next step.
+// Each GitHub response has its kind of error, its message and its next step.
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { open } from "../../../src/secrets/github-store.ts";

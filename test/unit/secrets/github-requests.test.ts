@@ -1,4 +1,4 @@
-// The requests to GitHub and the result of each response, with responses from the test.
+// The test provides GitHub's responses.
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { open } from "../../../src/secrets/github-store.ts";
@@ -98,7 +98,7 @@ describe("GitHub's address", () => {
     expect(await failureOf(() => github({}, more).store.check())).toEqual({ kind, message, details });
   });
 
-  /** As in gh: https://cli.github.com/manual/gh_help_environment. */
+  /** gh chooses its token in the same way: https://cli.github.com/manual/gh_help_environment. */
   it.each<[string, Readonly<Record<string, string | undefined>>, string]>([
     ["github.com", {}, "ghp_token"],
     ["github.com", { GH_TOKEN: undefined, GITHUB_TOKEN: "ghs_other" }, "ghs_other"],
@@ -196,7 +196,7 @@ describe("preparing", () => {
   });
 });
 
-/** The existing secret that the first response shows. */
+/** The first response shows this secret. */
 function foundIn(answers: Answers): Found {
   const [first] = answers[gets] ?? [absent];
   const { updated_at: version } = typeof first === "object" ? ((first.body ?? {}) as { updated_at?: string }) : {};

@@ -25,7 +25,7 @@ afterEach(() => {
 const to = "github:my-org/my-repo#CLIENT_SECRET";
 const write = /^PUT /;
 
-/** GitHub's response to too many requests, with the time at which it ends the limit. */
+/** GitHub's response to too many requests has the time at which the limit ends. */
 function limitedFor(seconds: number) {
   const reset = String(Math.floor(Date.now() / 1000) + seconds);
   return { status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset } };
@@ -110,7 +110,7 @@ describe.skipIf(isMissing("libsodium")).each([
 describe("a lost response", () => {
   const metadata = "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
   const put = "PUT /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
-  /** Requests from the first write on. */
+  /** The requests from the first write on. */
   const sentSinceWrite = (): string[] => github.log.slice(github.log.indexOf(put));
   const started = async (isThere: boolean): Promise<() => Promise<string>> => {
     const here = at();
@@ -144,7 +144,7 @@ describe("a lost response", () => {
   });
 });
 
-// PUT /orgs/{org}/actions/secrets/{secret_name} needs the visibility with each write.
+// GitHub's PUT /orgs/{org}/actions/secrets/{secret_name} needs the visibility with each write.
 describe.skipIf(isMissing("libsodium"))("a secret of an organization", () => {
   const secret = "github:org/Acme#client_secret";
   const delivered = async (address: string): Promise<unknown> => {

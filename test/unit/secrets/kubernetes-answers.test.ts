@@ -1,5 +1,5 @@
-// The calls to kubectl and the meaning of each result, with a simulated program, because the real kubectl starts slowly
-// (kubernetes-store.test.ts uses the real kubectl).
+// The real kubectl starts slowly, so a simulated program gives the results here. kubernetes-store.test.ts uses the real
+// one.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -21,7 +21,7 @@ interface FakeKubectl {
   readonly calls: () => readonly (readonly [words: string, input: string, locale: string])[];
 }
 
-/** A store whose kubectl returns these results in order, and repeats the last result. */
+/** The results are returned in order, and the last one repeats. */
 function fakeKubectl(answers: readonly Answer[], { to = "apps/my-app#client-secret", env = {} } = {}): FakeKubectl {
   const folder = temporaryFolder();
   for (const [number, { status = 0, out = "", err = "" }] of answers.entries()) {

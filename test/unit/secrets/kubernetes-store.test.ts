@@ -1,4 +1,4 @@
-// A key of a Kubernetes Secret: the real kubectl with the test server of test/support/kubernetes-server.ts.
+// The real kubectl runs with the server of test/support/kubernetes-server.ts.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,13 +18,13 @@ const write = /^PATCH .*secrets\/my-app\?fieldManager/;
 
 const path = process.env.PATH ?? "";
 
-/** Creates a kubectl that runs `lines` of shell before the real kubectl. */
+/** The lines of shell run before the real kubectl. */
 function putTool(folder: string, lines: string): void {
   const real = spawnSync("sh", ["-c", "command -v kubectl"], { encoding: "utf8" }).stdout.trim();
   writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
 }
 
-/** A shell line that prints the cluster of `config` in place of the slow kubectl, because every step requests it. */
+/** Every step requests the cluster of `config`, so this line prints it in place of the slow kubectl. */
 function cachedCluster(config: string): string {
   const words = ["config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}"];
   const env = { PATH: path, KUBECONFIG: config };
@@ -32,7 +32,7 @@ function cachedCluster(config: string): string {
   return `if [ "$KUBECONFIG $*" = '${config} ${words.join(" ")}' ]; then echo '${stdout}'; exit; fi`;
 }
 
-/** Cuts after each byte; a sample has the middle and the last byte of the response, because kubectl starts slowly. */
+/** A plain run cuts only after the middle and the last byte of the response, because kubectl starts slowly. */
 function cutsIn(length: number): PlannedCut[] {
   const all = cutsOf("response", { whole: length, sample: undefined });
   return isFull ? all : all.filter(({ after }, index) => index % 2 === 0 && [length >> 1, length - 1].includes(after));
@@ -41,7 +41,7 @@ function cutsIn(length: number): PlannedCut[] {
 describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
   let cluster: KubernetesServer;
   let folder: string;
-  /** The folder of most tests' kubectl. */
+  /** Most tests use the kubectl in this folder. */
   let tools: string;
   beforeAll(async () => {
     cluster = await startKubernetes();

@@ -1,4 +1,3 @@
-// The exact messages of destinations that refuse a secret, and the results of later checks.
 import fs, { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";

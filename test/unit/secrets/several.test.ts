@@ -1,4 +1,3 @@
-// One secret for several destinations: which destinations get it, which are tried again, and the messages if some refuse.
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +22,7 @@ const profile = (name: string): SingleRecord => ({ kind: "profile", name, profil
 const command = (mark: string): SingleRecord => ({ kind: "command", mark });
 const store = (to: string): SingleRecord => ({ kind: "store", to, facts: {} });
 
-/** A destination that records its calls; `fails` is the error of each step. */
+/** `fails` has the error of each step. */
 function place(
   record: SingleRecord,
   fails: Readonly<Record<string, unknown>> = {},

@@ -1,4 +1,4 @@
-// Standard output as a destination, with every kind of descriptor in this process. (With a shell: stdout.test.ts.)
+// These descriptors are in this process; stdout.test.ts uses a shell.
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { Failure } from "../../../src/errors.ts";
 import { checkMask, outputDestination, type OutputTools } from "../../../src/secrets/stdout.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
 
-/** Opens a file, and closes it only once, at the end of the test: other code may reuse its number after that. */
+/** Closes the descriptor only once, at the end of the test, because other code may reuse its number after that. */
 function opened(path: string, flags: string | number): number {
   const fd = openSync(path, flags);
   onTestFinished(() => closeSync(fd));
@@ -20,10 +20,10 @@ function fileFor(flags: string): number {
   return opened(path, flags);
 }
 
-/** A descriptor number above any limit for open files. */
+/** This number is above any limit for open files. */
 const notOpen = 1_000_000;
 
-/** A named pipe that is open for writing; its reader keeps reading, or has exited. */
+/** The named pipe is open for writing; its reader keeps reading, or has exited. */
 function pipe(reader: "reads" | "has exited"): number {
   const path = join(temporaryFolder(), "pipe");
   execFileSync("mkfifo", [path]);

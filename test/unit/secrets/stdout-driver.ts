@@ -1,4 +1,4 @@
-// A process whose standard output the test sets up: checks or delivers, and reports on standard error.
+// The test sets up the standard output of this process, which checks or delivers, and reports on standard error.
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../src/errors.ts";

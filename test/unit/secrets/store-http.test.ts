@@ -1,4 +1,3 @@
-// Requests to a secret store: which requests are repeated, after which waits, and which bytes count as a response.
 import { describe, expect, it } from "vitest";
 import type { ExchangeRequest, Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";

@@ -18,7 +18,6 @@ export interface Script {
   readonly requests: ExchangeRequest[];
   /** `METHOD /path` of each request. */
   readonly lines: readonly string[];
-  /** The body of each request. */
   readonly bodies: readonly unknown[];
   readonly slept: readonly number[];
   /** The authorities that each connection trusts. */

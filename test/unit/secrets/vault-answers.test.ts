@@ -1,4 +1,4 @@
-// The meaning of each Vault response: the error's kind, its message, and the next step; and which token is used.
+// Each Vault response has its kind of error, its message and its next step.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -22,7 +22,6 @@ const write = /^(?:PATCH|POST) \/v1\/secret\/data/;
 const get = /^GET \/v1\/secret\/data/;
 const allWritten = Object.fromEntries(fields.map((field) => [field, canary]));
 
-/** A process that delivers, and the journal's records of its work. */
 interface Work {
   readonly at: StoreSetup;
   record: DestinationRecord;
@@ -72,7 +71,7 @@ const severalIn = ({ record }: Work): RecordOf<"several"> => {
   return record;
 };
 
-/** The first step of a recovery: records the secrets that are at their destinations as delivered. */
+/** A recovery first records the secrets that are at their destinations as delivered. */
 async function checkDelivered(work: Work): Promise<DestinationRecord> {
   const profiles = () => Promise.reject(new Error("no profile is needed"));
   const places = [];
@@ -87,7 +86,7 @@ async function checkDelivered(work: Work): Promise<DestinationRecord> {
 const at = (capabilities: readonly string[]): StoreSetup =>
   setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
 
-/** Another process on the same machine, with the same keys and no memory of the first process. */
+/** The next process has the same keys and no memory of the first process. */
 function nextProcess(before: StoreSetup): StoreSetup {
   return { record: undefined, tools: { ...before.tools, http: (choice) => before.tools.http(choice) } };
 }

@@ -1,4 +1,4 @@
-// The requests to Vault and the result of each response, with responses from the test.
+// The test provides Vault's responses.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

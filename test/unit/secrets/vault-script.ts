@@ -1,4 +1,4 @@
-// A Vault with one secret, simulated by a list of responses.
+// A list of responses simulates a Vault with one secret.
 import type { Store, StoreFacts } from "../../../src/secrets/store.ts";
 import { open } from "../../../src/secrets/vault-store.ts";
 import { type Answer, type Answers, type Script, scripted } from "./store-script.ts";

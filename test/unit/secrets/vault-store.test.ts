@@ -1,5 +1,5 @@
-// A field of a Vault secret: written once and only over the version that was read, read back, and resolved by a read after a
-// lost response. The server is test/support/vault-server.ts.
+// A field is written once, only over the version that was read, and read back; after a lost response a read decides.
+// The server is test/support/vault-server.ts.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ function at(token = vault.token(...all), env: Readonly<Record<string, string>> =
   return setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: token, ...env });
 }
 
-/** The ways to write, each with the existing content. */
+/** Each way to write has its existing content. */
 const ways: readonly [string, readonly string[], () => void][] = [
   ["patched", all, () => vault.put(path, { client_secret: "old", other: "kept" })],
   ["replaced", ["create", "read", "update"], () => vault.put(path, { client_secret: "old", other: "kept" })],

@@ -1,4 +1,3 @@
-// The Vault store: retries of a write, the read after a failed one, the version that guards it, and what `look` returns.
 import { describe, expect, it } from "vitest";
 import type { Found } from "../../../src/secrets/destination.ts";
 import type { StoreFacts } from "../../../src/secrets/store.ts";
@@ -7,7 +6,6 @@ import { canary } from "./a-secret.ts";
 import type { Answer, Answers } from "./store-script.ts";
 import { absent, address, at, gets, name, ok, patch, patches, posts, replace, server, vault } from "./vault-script.ts";
 
-/** The content before the write. */
 const found = { is: "text", text: "old", version: "3" } as const;
 const busy: Answer = { status: 500, body: {} };
 const old = at(3, { key: "old", other: "kept" });

@@ -1,4 +1,3 @@
-// The credential of each request: two forms of Basic, OAuth bearer, legacy bearer; and where each credential is sent.
 import { afterEach, describe, expect, test } from "vitest";
 import { basicHeader } from "../../../../src/api/auth/authorization.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";
@@ -38,7 +37,7 @@ describe("Basic (§5.1)", () => {
   });
 });
 
-/** Starts a token endpoint and the API, on two origins. */
+/** The token endpoint and the API have different origins. */
 async function startBoth(token: (request: Received, n: number) => { status?: number; body: unknown }) {
   let count = 0;
   const tokens = await startPeer((request, response) => {
@@ -76,12 +75,12 @@ function pagesOf(entities: Service["entities"]): FetchPage {
   };
 }
 
-/** The number of the requested page, from 0. */
+/** @returns the number of the requested page, from 0 */
 function pageIn(url: string): number {
   return Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
 }
 
-/** A page of one row. @param last the number of the last page */
+/** The page has one row. @param last the number of the last page */
 function listOf(page: number, last: number): object {
   const hasMore = page < last;
   const token = hasMore ? String(page + 1) : null;
@@ -143,7 +142,7 @@ describe("OAuth client credentials (§5.2, RFC 6749 §4.4)", () => {
     const last = 12;
     const api = await startPeer(({ url }, response) => {
       const page = pageIn(url);
-      // A third of a token's life.
+      // A third of a token's life passes.
       nowMs += 300_000;
       answerJson(response, 200, listOf(page, last));
     });

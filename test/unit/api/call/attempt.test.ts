@@ -1,4 +1,4 @@
-// The advice for a refusal depends on the request: a field of the attempt, not the text of the failure.
+// The advice for a refusal depends on the attempt's resource, never on the words of the failure.
 import { describe, expect, test } from "vitest";
 import { failureOf, type Resource } from "../../../../src/api/call/attempt.ts";
 

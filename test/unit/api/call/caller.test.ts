@@ -1,4 +1,3 @@
-// One attempt: every status with every body, and the headers that identify integ.
 import { afterEach, describe, expect, test } from "vitest";
 import { type Attempt, failureOf } from "../../../../src/api/call/attempt.ts";
 import { connect, type ConnectOptions, type Service } from "../../../../src/api/connect.ts";

@@ -1,4 +1,3 @@
-// Contract versions that can be requested (§9), and the effect of `none`.
 import { expect, it } from "vitest";
 import { versionFault, versionHeader } from "../../../../src/api/call/request.ts";
 

@@ -72,7 +72,6 @@ const notSent = (reason: "dns" | "refused" | "tls" | "proxy" | "timeout" | "unse
   detail: "no connection",
 });
 
-/** A clock that each sleep advances. */
 function clockOf(waits: number[]): RetryReadOptions["clock"] {
   let time = 0;
   return {

@@ -1,10 +1,10 @@
-// Valid and malformed responses of every framing, each with its result: a status with a body, or no response.
+// Each response, valid or malformed, has its result: a status with a body, or no response.
 const json = "Content-Type: application/json\r\n";
 const ok = `HTTP/1.1 200 OK\r\n${json}`;
 const long = "x".repeat(9000);
 const inChunks = `${ok}Transfer-Encoding: chunked\r\n\r\n`;
 
-/** Valid responses, complete whether the connection stays open or closes. */
+/** Each response is complete whether the connection stays open or closes. */
 export const valid: Readonly<Record<string, readonly [text: string, outcome: string]>> = {
   "a length": [`${ok}Content-Length: 9\r\n\r\n{"a":"é"}`, '200 {"a":"é"}'],
   "no body": [`${ok}Content-Length: 0\r\n\r\n`, "200"],
@@ -110,7 +110,7 @@ export const malformed: Readonly<Record<string, readonly [text: string, outcome:
   "a head that is too large": [`${ok}X-Large: ${long.repeat(4)}\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
 };
 
-/** The first bytes of invalid responses, from a peer that then stays silent. */
+/** The peer stays silent after these first bytes of an invalid response. */
 export const starts: Readonly<Record<string, string>> = {
   "another protocol's greeting": "SSH-2.0-OpenSSH_9.6\r\n",
   "a mail server's greeting": "220 mail ESMTP\r\n",

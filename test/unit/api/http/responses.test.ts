@@ -1,5 +1,5 @@
-// Every response of the table over real sockets, whole and byte by byte: never a wrong body, a wait beyond the deadline, or a
-// repeated change.
+// Each response arrives whole and byte by byte over a real socket, and never causes a wrong body, a wait beyond the
+// deadline, or a repeated change.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Exchange } from "../../../../src/api/http/exchange.ts";
@@ -12,13 +12,13 @@ interface Case {
   readonly name: string;
   readonly text: string;
   readonly outcome: string;
-  /** True if the peer closes the connection after the text. */
+  /** The peer closes the connection after the text. */
   readonly ends: boolean;
-  /** True if only the deadline ends the exchange. */
+  /** Only the deadline ends the exchange. */
   readonly waits: boolean;
 }
 
-/** Responses that end with the connection: until then they are incomplete. */
+/** These responses are incomplete until the connection ends. */
 const untilEnd = ["nothing", "half", "no last chunk", "a body up to the end"];
 
 function openEnd(name: string, outcome: string): Pick<Case, "outcome" | "waits"> {

@@ -1,4 +1,5 @@
-// Broken exchanges, cut at every byte and by every failure to connect, and whether their request may have arrived.
+// Exchanges are cut at every byte and fail in every way to connect. The result says whether the request may have
+// arrived.
 import dns from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -121,7 +122,7 @@ describe("without a connection, the request was certainly not sent", () => {
     const hanging = await startRawPeer((socket) => socket.on("close", () => (closed = true)).resume());
     const exchange = await transportTo({ timeoutMs: 150 }).exchange(post(`https://127.0.0.1:${hanging.port}`));
     expect(exchange).toMatchObject({ sent: false, reason: "timeout", detail: "no connection within 0.15 s" });
-    // The connection ends with its exchange; otherwise it would keep the process running.
+    // A connection that outlives its exchange would keep the process running.
     await expect.poll(() => closed).toBe(true);
   });
 
@@ -182,7 +183,7 @@ describe("leases", () => {
   });
 });
 
-/** An address of this machine that others can reach. */
+/** Other machines can reach this address. */
 const outside = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;
@@ -273,7 +274,7 @@ describe("interruption", () => {
 });
 
 describe("a proxy", () => {
-  /** @param answer the proxy's response to CONNECT; `null`: it opens the tunnel */
+  /** @param answer the proxy's response to CONNECT; with `null` it opens the tunnel */
   async function startProxy(answer: string | null) {
     const calls: string[] = [];
     const peer = await startRawPeer((socket) => {
@@ -388,7 +389,6 @@ describe("a proxy", () => {
   });
 });
 
-/** A TLS server that counts decrypted bytes. */
 async function listenTls(options: TlsOptions): Promise<{ port: number; bytes: () => number; close: () => void }> {
   let bytes = 0;
   const tls = createTlsServer(options, (socket) => {

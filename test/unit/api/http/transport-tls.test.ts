@@ -1,5 +1,4 @@
-// Successful TLS, directly and through a proxy. Node reads NODE_EXTRA_CA_CERTS only at start, so the transport runs in its own
-// process.
+// Node reads NODE_EXTRA_CA_CERTS only at start, so the transport runs in its own process.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:https";
@@ -32,7 +31,6 @@ const proxy = createTcpServer((near) => {
   });
 });
 
-/** Sends GET, GET and POST with one transport, and prints the results. */
 const driver = `
 import { createTransport } from ${JSON.stringify(join(import.meta.dirname, "../../../../src/api/http/transport.ts"))};
 const { origin, proxy } = JSON.parse(process.argv[2]);

@@ -1,4 +1,3 @@
-// The HTTP transport over real sockets: requests, connection reuse, responses and deadlines.
 import type { Socket } from "node:net";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -33,7 +32,7 @@ async function refusal(work: Promise<unknown>): Promise<Failure> {
   return error as Failure;
 }
 
-/** A server that responds while this thread is blocked. @param size the bytes of each body */
+/** Responds even while this thread is blocked. @param size the bytes of each body */
 async function startPeerInThread(size: number) {
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads");
@@ -350,7 +349,7 @@ describe("a response", () => {
     const peer = await startPeer((_, response) => {
       response.on("close", () => (closed = true));
       const more = (): void => {
-        // Not immediately: a write to a closed connection calls back before the close is known (Node 26).
+        // Not immediately, because Node 26 calls back after a write to a closed connection before the close is known.
         if (!closed) response.write(Buffer.alloc(64 * 1024), () => setImmediate(more));
       };
       more();
@@ -414,7 +413,7 @@ describe("the deadline", () => {
     expect(["timeout", "malformed"]).toContain(answer.reason);
   });
 
-  // A laptop after sleep, or a stopped process: received data waits in the socket.
+  // After a laptop's sleep, or in a stopped process, received data waits in the socket.
   test.each([100, 500_000])("keeps a response of %i bytes that arrived while the process was stopped", async (size) => {
     const peer = await startPeerInThread(size);
     try {

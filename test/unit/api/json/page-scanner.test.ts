@@ -1,5 +1,5 @@
-// Compares the scanner with a full parse: it rejects everything that JSON.parse or the envelope rule rejects, and finds the
-// same rows.
+// The scanner must reject everything that JSON.parse or the envelope rule rejects, and find the same rows as a full
+// parse.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BrokenBody, maxNesting } from "../../../../src/api/json/json-text.ts";
@@ -30,7 +30,7 @@ function reference(body: Buffer): unknown {
   }
 }
 
-/** Expects that the scanner and the full parse agree, except that only the scanner rejects a repeated key. */
+/** The scanner and the full parse must agree, except that only the scanner rejects a repeated key. */
 function agree(body: Buffer): boolean {
   const value = reference(body);
   try {

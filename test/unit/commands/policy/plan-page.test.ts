@@ -1,4 +1,4 @@
-// The page of a plan: `plan-page.txt` shows each screen at three widths for readers.
+// `plan-page.txt` shows each screen of a plan at three widths, for readers.
 import { afterEach, expect, it, vi } from "vitest";
 import { planPage } from "../../../../src/commands/policy/plan-page.ts";
 import { reportPlanNotes } from "../../../../src/commands/policy/rows.ts";

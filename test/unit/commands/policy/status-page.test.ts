@@ -1,4 +1,4 @@
-// The page of a status: `status-page.txt` shows it at each width for readers.
+// `status-page.txt` shows a status at each width, for readers.
 import { expect, it } from "vitest";
 import { type Status, statusPage } from "../../../../src/commands/policy/status-page.ts";
 import { stage } from "../../output/streams.ts";

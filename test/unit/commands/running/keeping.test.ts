@@ -1,4 +1,3 @@
-// Where the secrets of unfinished work are: on this machine, in the team's journal, or in both.
 import { expect, test, vi } from "vitest";
 import { keepingOf } from "../../../../src/commands/running/change.ts";
 import type { Context } from "../../../../src/context.ts";

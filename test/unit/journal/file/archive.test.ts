@@ -1,4 +1,4 @@
-// Finished entries move from the journal to the archive next to it, in which the journal still finds them.
+// Finished entries move to an archive next to the journal, which still finds them.
 import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -23,7 +23,7 @@ async function add(journal: Journal, changes: Partial<Intent>, ...steps: Partial
   return lease.entry.id;
 }
 
-/** Adds entries that created no client, with enough bytes to be moved to the archive. */
+/** The entries created no client, and have enough bytes to be moved to the archive. */
 async function addRefused(journal: Journal, count = 6): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1)
@@ -173,7 +173,7 @@ test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", a
   const [id] = await addRefused(at(path));
   await add(at(path), { fingerprint: "next" });
   await add(other, { fingerprint: "of another" });
-  // Damage: an invalid record in the journal, or a missing record in the archive.
+  // The damage is an invalid record in the journal, or a missing record in the archive.
   const file = which === "journal" ? path : archiveOf(path);
   const lines = readFileSync(file, "utf8").split("\n");
   writeFileSync(file, lines.toSpliced(1, which === "journal" ? 0 : 1).join("\n"));

@@ -1,4 +1,4 @@
-// A journal whose disk fails at any one call: each failure is reported, the file stays valid, and no lock or open file is left.
+// Each call to the disk fails once: the failure is reported, the file stays valid, and no lock or open file is left.
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it, test } from "vitest";
@@ -13,7 +13,7 @@ import { ada, clock, intent, journalPath } from "../intent.ts";
 
 const locks = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 20 };
 const at = (path: string): Journal => fileJournal(path, { now: clock(), actor: ada, locks });
-/** Runs `work`, then closes the journal: no file may stay open. */
+/** No file may stay open after the journal is closed. */
 async function thenClosed<T>(journal: Journal, work: (journal: Journal) => T): Promise<Awaited<T>> {
   try {
     return await work(journal);
@@ -64,11 +64,11 @@ async function resumed(journal: Journal): Promise<void> {
 interface Scene {
   readonly before?: (path: string) => Promise<void>;
   readonly work: (journal: Journal) => Promise<unknown>;
-  /** Calls that make a change survive a power cut. */
+  /** These calls make a change survive a power cut. */
   readonly lasting: readonly string[];
 }
 
-/** Calls on the journal's file that must not fail silently: an unreadable journal is not an empty journal. */
+/** These calls on the journal's file must not fail silently, because an unreadable journal is not an empty one. */
 const needed = ["open", "read", "write", "fsync", "ftruncate", "fstat"];
 const appending = ["write journal.ndjson", "fsync journal.ndjson"];
 const named = ["fsync state", "fsync integ-journal-*"];
@@ -111,7 +111,7 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a check": { before: damaged, work: (journal) => journal.verify(), lasting: ["write", "fsync", "fsync state"] },
 };
 
-/** The writes, syncs and renames, without the calls of locks, and without random and timed parts of names. */
+/** Omits the calls of locks, and the random and timed parts of names. */
 function lasting(calls: readonly DiskCall[]): string[] {
   return wordsOf(
     calls.filter(({ file }) => !/\.lock/.test(file)),

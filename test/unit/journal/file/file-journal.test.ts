@@ -1,4 +1,3 @@
-// The journal's file: which files are accepted, how records are appended, and how invalid bytes are handled.
 import {
   appendFileSync,
   chmodSync,
@@ -33,7 +32,7 @@ async function admitted(path: string, count = 1): Promise<string[]> {
   return ids;
 }
 
-/** The line of a record, which a test appends without the journal's locks. */
+/** A test appends the line without the journal's locks. */
 function recordLine(entry: Entry): string {
   return lineOf({ content: recordContent(entry, { by: ada }), mac: "" });
 }

@@ -1,4 +1,3 @@
-// Waiting for the holder of a lock: for how long, and how messages describe the holder.
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -24,7 +23,6 @@ const refused = async (work: () => unknown): Promise<unknown> => {
   }
 };
 
-/** The message about the process that has the lock. */
 const busyOf = (path: string, entry?: string): Busy => {
   const locks = locksAt(path);
   const attempt = entry === undefined ? locks.tryLock() : locks.tryLock(entry);
@@ -32,7 +30,7 @@ const busyOf = (path: string, entry?: string): Busy => {
   return attempt;
 };
 
-/** The message about a journal whose own lock, or an entry's lock, has this content. */
+/** The journal's own lock, or an entry's lock, has this content. */
 function lockedBy(text: string, entry?: string): Busy {
   const path = join(folder(), "journal.ndjson");
   writeFileSync(entry === undefined ? `${path}.lock` : `${path}.entry-${entry}.lock`, text);
@@ -124,7 +122,7 @@ describe("an entry's lock that is taken over", () => {
     meaning: "Nothing changed: a request may be under way.",
     hint: "Wait ten minutes after its last step.",
   });
-  /** The lock of a process on another machine, with this age in milliseconds. */
+  /** The lock belongs to a process on another machine, and has this age in ms. */
   const locked = (which: "file" | "entry", ageMs: number): { path: string; lock: string } => {
     const path = join(folder(), "journal.ndjson");
     const lock = which === "file" ? `${path}.lock` : `${path}.entry-${id}.lock`;

@@ -1,5 +1,5 @@
-// A lock whose process this machine cannot check: the message says so, and a person who says that the process has ended can take
-// the lock over.
+// If this machine cannot check a lock's process, the message says so, and a person who knows that the process has ended
+// can take over the lock.
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ interface Opened {
   readonly lockOf: (id: string) => string;
 }
 
-/** A journal without kernel locks, as in a container of another system, with a clock an hour ahead by default. */
+/** The journal has no kernel locks, as in a container of another system. By default its clock is an hour ahead. */
 function opened(path?: string, aheadMs = hour): Opened {
   const folder = mkdtempSync(join(tmpdir(), "integ-release-"));
   folders.push(folder);
@@ -35,7 +35,7 @@ function opened(path?: string, aheadMs = hour): Opened {
   return { path: at, journal, lockOf: (id) => `${at}.entry-${id}.lock` };
 }
 
-/** An entry whose lock another process has. @param owner the content of its file, if any */
+/** Another process has the entry's lock. @param owner the content of the lock's file, if any */
 async function heldBy(owner: Partial<ProcessIdentity> | undefined): Promise<Opened & { id: string }> {
   const first = opened(undefined, -hour);
   const { lease } = await first.journal.admit(intent(), {});
@@ -91,7 +91,7 @@ describe("the lock of a process that cannot be checked from here", () => {
     const { id } = lease.entry;
     expect(journal.holdsLeases()).toBe(true);
     const other = opened(path);
-    // Make its owner a process that this machine cannot check.
+    // The owner becomes a process that this machine cannot check.
     const owner = JSON.parse(readFileSync(lockOf(id), "utf8")) as ProcessIdentity;
     writeFileSync(lockOf(id), JSON.stringify({ ...owner, host: "far", boot: null }));
     await other.journal.takeAway(id, undefined);

@@ -43,7 +43,6 @@ test("other errors pass unchanged", () => {
   expect(journalFailure(bug, "read the journal", { path: "/j" })).toBe(bug);
 });
 
-/** Overrides fields of fstat's result. */
 function withStat(changed: object): (call: DiskCall) => unknown {
   const { fstatSync } = fs;
   return ({ call }) =>

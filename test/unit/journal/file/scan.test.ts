@@ -1,4 +1,3 @@
-// How a file is split into valid records and damage.
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
@@ -29,7 +28,7 @@ describe("bytes are split into records and damage", () => {
     "an incomplete append",
   ];
 
-  /** Each part: a valid record, or the reason why it is invalid. */
+  /** Each part is a valid record, or has the reason why it is invalid. */
   it.each<[string, (lines: string[]) => (readonly [text: string, is: string])[]]>([
     [
       "sound lines",

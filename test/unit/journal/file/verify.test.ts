@@ -1,4 +1,3 @@
-// The findings of `journal verify` in a journal's file and its records.
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -94,7 +93,7 @@ describe("valid records", () => {
   const id = "01bmzff600";
   const first = newEntry(intent(), { id, key: "k", at: "2026-11-21T00:00:00.000Z" });
 
-  /** A journal of these records, each with the checksum of the line before it. */
+  /** Each record has the checksum of the line before it. */
   function journalOf(...contents: readonly string[]): string {
     const path = journalPath();
     const lines = [headerLine({ file: "x", createdAt: "2026-11-21" })];

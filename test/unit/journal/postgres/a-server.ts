@@ -1,20 +1,20 @@
-// A server on a socket of this process: it speaks the part of the protocol that a session needs, with responses from the test.
+// A server on a socket of this process. It speaks the part of the protocol that a session needs, and the test chooses
+// its responses.
 import { createServer, type AddressInfo, type Server as Listener, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Server } from "../../../../src/journal/postgres/connect.ts";
 import type { Row } from "../../../../src/journal/postgres/session.ts";
 import type { Statement } from "./a-session.ts";
 
-/** Rows, a refusal with its SQLSTATE, a closed connection, or no response. */
+/** `refuses` is a SQLSTATE, `cut` closes the connection, and `silence` sends nothing. */
 export type Answer = readonly Row[] | { readonly refuses: string } | "cut" | "silence";
 
 export interface AServerParts {
   readonly about?: Partial<Server>;
-  /** The response to the query with which each connection starts; by default the server's own description. */
+  /** The response to the first query of each connection. The default is the server's own description. */
   readonly greets?: () => Answer;
-  /** Responses to later statements; no rows by default. */
+  /** Responds to later statements. By default the result is empty. */
   readonly answers?: (statement: Statement) => Answer;
-  /** True if the server requires a password. */
   readonly wantsPassword?: boolean;
 }
 
@@ -96,7 +96,7 @@ export class AServer {
     return `127.0.0.1:${(this.#listener!.address() as AddressInfo).port}`;
   }
 
-  /** Waits, for a second at most, until all connections are closed. */
+  /** @throws Error if a connection is still open after a second */
   async allClosed(): Promise<void> {
     const end = Date.now() + 1000;
     while (this.#open.size > 0) {
@@ -163,7 +163,7 @@ function pairs(words: readonly string[]): Record<string, string> {
   return found;
 }
 
-/** The values of a Bind without formats: two empty names, then the values as texts. */
+/** Reads a Bind without formats: two empty names, then the values as texts. */
 function valuesOf(body: Buffer): unknown[] {
   let at = 2;
   at += 2 + 2 * body.readInt16BE(at);

@@ -9,17 +9,16 @@ export interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** Rows, or an error to throw, for each statement in order; then no rows. */
+/** Each statement gets the next rows or error; later statements get no rows. */
 export type Responses = (readonly Row[] | Error)[];
 
-/** More statements than any test sends. */
+/** No test sends more statements. */
 const maxStatements = 200;
 
 export class ASession {
   readonly statements: Statement[] = [];
   /** The queries that the writes would send after a lost response. */
   readonly outcomeQueries: Write["findOutcome"][] = [];
-  /** How many transactions were started, and how many completed. */
   readonly transactions = { begun: 0, done: 0 };
   readonly #responses: Responses;
 

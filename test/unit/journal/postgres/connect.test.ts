@@ -1,4 +1,4 @@
-// Which of several servers a connection uses, and when it is tried again. Time is simulated.
+// These tests simulate time.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -21,7 +21,7 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
 
 const fine: Server = { isReadOnly: false, encoding: "UTF8" };
 const refused = "no server accepts connections there (connection refused)";
-/** A closed port. */
+/** No server listens on this port. */
 const nobody = "127.0.0.1:1";
 
 describe("a server that accepts a connection", () => {

@@ -1,4 +1,4 @@
-// A session's reaction to each response, and its repetition of statements. Time is simulated.
+// These tests simulate time.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -20,7 +20,7 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** A server that sends these responses in order, then no rows. */
+/** The responses are sent in order; later statements get no rows. */
 function respondingWith(...answers: readonly Answer[]): AServerParts {
   const left = [...answers];
   return { answers: () => left.shift() ?? [] };
@@ -29,7 +29,7 @@ function respondingWith(...answers: readonly Answer[]): AServerParts {
 const one = [{ one: 1 }];
 const never = async (): Promise<undefined> => undefined;
 
-/** Pauses: doubled up to a second, until less than half a second of the ten seconds is left. */
+/** The pauses double up to a second, until less than half a second of the ten seconds is left. */
 const everyWait = [50, 100, 200, 400, 800, ...Array.from({ length: 8 }, () => 1000)];
 
 describe("a statement", () => {

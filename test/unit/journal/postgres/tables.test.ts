@@ -1,4 +1,3 @@
-// A journal's requirements on its server, and the findings of `journal verify`.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { assertUsable, checkTables, makeTables, tablesIn } from "../../../../src/journal/postgres/schema.ts";

@@ -1,4 +1,4 @@
-// A key's creation is sent once: integ looks for its result on this machine, then in the list.
+// A key's creation is sent once. integ looks for its result on this machine, then in the list.
 import { describe, expect, it } from "vitest";
 import { markedName } from "../../../../src/api/access-keys.ts";
 import { createAccessKey, keyCreationIntent } from "../../../../src/operations/key.ts";
@@ -182,7 +182,7 @@ describe("two creations with one name, one of them on another machine", () => {
       ),
     );
     const [first, second] = world.entries;
-    // The state after a crash before the journal recorded that the secret is kept.
+    // This is the state after a crash before the journal recorded that the secret is kept.
     world.entries[1] = { ...second!, state: "open", resource_id: null, detail: { ...second!.detail, in_flight: true } };
     expect([first!.state, world.kept.size]).toEqual(["unknown", 1]);
     return world;

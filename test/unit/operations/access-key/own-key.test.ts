@@ -1,5 +1,4 @@
-// The profile's own key, rotated in place: the proof before the profile stores the new secret, and the error after an unknown
-// outcome.
+// A new secret of the profile's own key is proven before the profile stores it.
 import { describe, expect, it } from "vitest";
 import { isCredentialRefused } from "../../../../src/api/call/attempt.ts";
 import { rotateAccessKey } from "../../../../src/operations/in-place.ts";

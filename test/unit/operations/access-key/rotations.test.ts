@@ -1,5 +1,5 @@
-// Rotations of keys: in place, where a lost response can leave no working secret, and by replacement, where one of the two keys
-// always works.
+// A lost response to a rotation in place can leave no working secret. In a replacement, one of the two keys always
+// works.
 import { describe, expect, it } from "vitest";
 import { replaceAccessKey } from "../../../../src/operations/key-rotation.ts";
 import { rotateAccessKey } from "../../../../src/operations/in-place.ts";
@@ -22,7 +22,7 @@ interface Row {
   readonly ends: FailureKind | "done";
   readonly state: EntryState;
   readonly recovered: EntryState;
-  /** How often the key was rotated, recovery included. */
+  /** The number of rotations of the key, recovery included. */
   readonly rotations: number;
 }
 

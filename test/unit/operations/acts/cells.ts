@@ -45,7 +45,7 @@ function recordOf(kind: Kind, more: Partial<RecordOf<"file">> = {}): SingleRecor
   };
 }
 
-/** A text as a destination of this kind shows it, and the proof that an entry records when it delivers the text. */
+/** The entry that delivers the text records `proof`. */
 function contentOf(kind: Kind, text: string): { readonly found: Found; readonly proof: string } {
   return kind === "unreadable store"
     ? { found: { is: "hidden", version: text }, proof: `version ${text}` }
@@ -109,7 +109,6 @@ async function endOf(work: () => Promise<unknown>): Promise<string> {
   }
 }
 
-/** @returns a run that asks the act whether a delivery may replace this content of a destination */
 function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => Promise<string> {
   const { bench, lease } = benchOf(world);
   return ({ overwrite }) => endOf(() => overwrite.permission(bench, lease)(at, found));
@@ -117,7 +116,7 @@ function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => 
 
 const done = { state: "done" } satisfies Partial<EntryProgress>;
 
-/** Worlds with an earlier entry, by its link to the current one: `otherItems` are links to another item. */
+/** Each world has an earlier entry with this link to the current one; `otherItems` are links to another item. */
 const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry: Entry; others: readonly Entry[] }>> = {
   "the client that a rotation replaces": (earlier) => {
     const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_old", ...earlier });
@@ -259,7 +258,7 @@ function contentCells(kind: Kind): Cell[] {
   return cells;
 }
 
-/** Conditions on the entry, its destination and the caller, which apply before the content is read. */
+/** These conditions on the entry, its destination and the caller apply before the content is read. */
 function entryCells(): Cell[] {
   const cells: Cell[] = [];
   const add = (name: string, expected: string, world: World, at: SingleRecord): void => {
@@ -332,7 +331,7 @@ function entryCells(): Cell[] {
   return cells;
 }
 
-/** Weaker evidence for unreadable content: the entry started to write the content, which changed afterwards. */
+/** The evidence for unreadable content is weaker: the entry started to write the content, which changed afterwards. */
 function unreadableCells(): Cell[] {
   const at = recordOf("unreadable store");
   const began = {
@@ -350,7 +349,7 @@ function unreadableCells(): Cell[] {
   ];
 }
 
-/** Cells in which the profile has the credential that this change replaces, which stops working anyway. */
+/** The profile has the credential that this change replaces, which stops working anyway. */
 function credentialCells(): Cell[] {
   const at = recordOf("profile");
   const found = (of: string): Found => ({ is: "text", text: "typed by hand", of });
@@ -373,7 +372,6 @@ function credentialCells(): Cell[] {
   ];
 }
 
-/** The evidence for deleting a kept copy. */
 function destroyCells(): Cell[] {
   const entry = entryOf("access_key.create", { ...done, resource_id: "ak_1" });
   const inPlace = (more: Partial<Entry> = {}): Entry =>

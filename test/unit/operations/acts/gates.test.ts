@@ -1,4 +1,4 @@
-// The conditions of the acts overwrite and destroy: every cell of their table, and each condition decides at least one cell.
+// Every cell of the table has its expected result, and each condition of the acts decides at least one cell.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -18,14 +18,13 @@ it.each(cells.map((cell) => [cell.name, cell] as const))("%s", async (_name, cel
   expect(await cell.run({ overwrite, destroy })).toBe(cell.expected);
 });
 
-/** The names of the cells whose outcome differs from the expected outcome. */
 async function changedCells(acts: Acts): Promise<string[]> {
   const found: string[] = [];
   for (const cell of cells) if ((await cell.run(acts).catch(() => "an error")) !== cell.expected) found.push(cell.name);
   return found;
 }
 
-/** The acts, with the act of `file` loaded from a copy in which `from` is replaced by `to`. */
+/** Loads the act of `file` from a copy in which `from` is replaced by `to`. */
 async function without(file: string, [from, to]: readonly [string, string], name: string): Promise<Acts> {
   const text = readFileSync(join(source, "operations/acts", file), "utf8");
   expect(text.split(from).length, `${file} has it once: ${from}`).toBe(2);

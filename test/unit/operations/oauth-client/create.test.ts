@@ -1,5 +1,5 @@
-// A creation step by step: the decision table of §4.2, the records on disk before a request, and the result if a step fails or
-// the process ends.
+// A creation follows the decision table of §4.2. These tests check the records on disk before a request, and the result
+// if a step fails or the process ends.
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
 import type { Destination, RecordOf } from "../../../../src/secrets/destination.ts";

@@ -1,11 +1,11 @@
-// Replacing a lost secret: the client is revoked, confirmed revoked, and another one is created under a new key.
+// A client whose secret is lost is revoked, confirmed as revoked, and replaced under a new key.
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
 import type { Made } from "../../../../src/operations/creation.ts";
 import { AWorld, type Ended, type Setting } from "../a-world.ts";
 import type { Fate } from "../an-account.ts";
 
-/** A creation whose secret is lost, and its replacement in the same process. */
+/** The creation and its replacement run in the same process. */
 function replace(world: AWorld): Promise<Ended<Made["kind"]>> {
   const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
   return world.run(async (bench) => {
@@ -105,7 +105,7 @@ describe("a client with a lost secret that was revoked meanwhile", () => {
   it.each(["revoked", "disabled", "expired"])("%s by someone else is not replaced", async (status) => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
-    // Remove the replacement from the journal.
+    // The journal loses the replacement.
     world.entries.pop();
     world.entries[0] = { ...world.entries[0]!, detail: {} };
     world.account.clients[0]!.status = status;
