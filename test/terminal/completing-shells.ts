@@ -1,5 +1,5 @@
-// Completion in real shells: bash and zsh at a pseudo-terminal with a Tab key, fish and PowerShell through their own completion
-// query. Each shell reads the script that the built program prints.
+// bash and zsh run at a pseudo-terminal with a Tab key, fish and PowerShell through their own completion query. Each
+// shell reads the script that the built program prints.
 import { spawn as spawnPty, type IPty } from "@lydell/node-pty";
 import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ export const shellNames = ["bash", "zsh", "fish", "powershell"] as const;
 export type ShellName = (typeof shellNames)[number];
 
 export interface CompletingShell {
-  /** The completions at the end of a line: whole words, sorted, unquoted by the shell. */
+  /** The words are whole, sorted and unquoted by the shell. */
   offered(line: string): Promise<string[]>;
   close(): void;
 }
@@ -22,7 +22,6 @@ export function isShellMissing(shell: ShellName): boolean {
   return isMissing(shell === "powershell" ? "PowerShell" : shell);
 }
 
-/** A home with `integ` on its PATH, and the script of a shell in a file. */
 export async function homeFor(shell: ShellName): Promise<{ home: Home; file: string }> {
   const home = new Home();
   home.addToPath();
@@ -46,12 +45,12 @@ export async function openShell(
   return typed;
 }
 
-/** Prints its arguments between marks that are not in the echoed command line. */
+/** The echoed command line does not contain the marks, so they delimit the printed arguments. */
 const show = "show() { printf '\\n@@'; printf '\\037%s' \"$@\"; printf '@@\\n'; }";
 
 /**
- * A shell at a terminal. It inserts every completion into the line, and runs the line with `show`, so that the results have
- * passed its own quoting.
+ * Inserts every completion into the line and runs the line with `show`, so that the results have passed the shell's own
+ * quoting.
  */
 class TypedShell implements CompletingShell {
   readonly #pty: IPty;
@@ -107,17 +106,17 @@ class TypedShell implements CompletingShell {
   }
 }
 
-/** The word at the cursor; no line here ends within quotes. */
+/** No line here ends within quotes. */
 function currentWord(line: string): string {
   return /\S*$/.exec(line)![0];
 }
 
-/** The number of complete words before the cursor; a quoted word may contain spaces. */
+/** A quoted word may contain spaces. */
 function wordsBefore(line: string): number {
   return line.slice(0, line.length - currentWord(line).length).match(/(?:'[^']*'|[^\s'])+/g)!.length;
 }
 
-/** Removes the flag from a completion such as `--output=json`, which a shell offers for an attached value. */
+/** For an attached value, a shell offers a completion with the flag, such as `--output=json`. */
 function withoutFlag(word: string, current: string): string {
   const prefix = /^--[^=]+=/.exec(current)?.[0] ?? "";
   return word.startsWith(prefix) ? word.slice(prefix.length) : word;

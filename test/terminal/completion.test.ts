@@ -1,4 +1,3 @@
-// Tab in the real shells: commands, aliases, flags in any position, values, names on this machine, files.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { candidatesAt } from "../../src/completion/candidates.ts";
@@ -15,7 +14,7 @@ import {
 } from "./completing-shells.ts";
 import { isFull } from "../support/sample.ts";
 
-/** A line, and the completions at its end. */
+/** Each line has the completions at its end. */
 const cases: Readonly<Record<string, readonly string[]>> = {
   "integ ent": ["entities"],
   "integ entity": ["entity"],
@@ -61,12 +60,12 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ cohorts members -- --": [],
 };
 
-/** Words that a shell itself interprets: quotes, `=`, `:`, a `--` alone, a word after a value. */
+/** A shell itself interprets quotes, `=`, `:`, a `--` alone, and a word after a value. */
 const isReadByShell = /['=:]| -- |\* ?$/;
 
 /**
- * The lines to try in a shell. The program offers the same completions to all shells: a sample tries each line in one shell,
- * and the lines that shells interpret in all of them.
+ * The program offers the same completions to all shells, so a sample tries each line in one shell, and only the lines
+ * that shells interpret in all of them.
  */
 function linesFor(name: ShellName): [string, readonly string[]][] {
   const installed = shellNames.filter((one) => !isShellMissing(one));
@@ -76,7 +75,7 @@ function linesFor(name: ShellName): [string, readonly string[]][] {
   );
 }
 
-/** Ids on this machine: of all entries, of the entry with an undelivered secret, of clients and of a key. */
+/** `entries` are all entries, and `undelivered` is the one with an undelivered secret. */
 interface LocalIds {
   readonly entries: readonly string[];
   readonly undelivered: string;

@@ -19,7 +19,7 @@ let stringCount = 0;
 let effects = 0;
 afterAll(() => recordFigure("hostile text", { strings: stringCount, effects }));
 
-/** Sends output with `count` hostile strings to a terminal, which must show only text. */
+/** @param count of the hostile strings in the output */
 async function onlyText(output: string, count: number): Promise<readonly string[]> {
   const screen = await shown(output, { columns: 100 });
   stringCount += count;
@@ -58,7 +58,7 @@ describe("the test's terminal", () => {
   });
 });
 
-/** A third of the corpus, a different one for each `first`; all of it in a full run. */
+/** A plain run tries a third of the corpus, a different one for each `first`. */
 function everyThird(first: number): readonly string[] {
   return isFull ? corpus : corpus.filter((_, index) => index % 3 === first % 3);
 }

@@ -1,4 +1,4 @@
-// Ctrl-C at a keyboard: the terminal sends the signal to the program and to every command that it runs.
+// At a keyboard, the terminal sends Ctrl-C to the program and to every command that it runs.
 import { spawn } from "@lydell/node-pty";
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

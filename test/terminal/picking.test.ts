@@ -1,5 +1,4 @@
-// Choices at a terminal: a person picks known values with the arrows and types others; cancelling sends no request, and the
-// service gets the picked value.
+// A person picks known values with the arrows and types others. Cancelling sends no request.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
@@ -33,7 +32,7 @@ afterEach(async () => {
   home.remove();
 });
 
-/** Starts a service for each describe block, because an account has at most 20 clients (§8). */
+/** Each describe block has its own service, because an account has at most 20 clients (§8). */
 function withService(): void {
   beforeAll(async () => {
     service = await startService();
@@ -52,7 +51,7 @@ async function newest(): Promise<Client> {
   return (await clients()).find(({ id }) => id === resource_id)!;
 }
 
-/** Creates a client, which this machine's journal then knows. */
+/** This machine's journal then knows the client. */
 async function createClient(account: string, ...scopes: string[]): Promise<string> {
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--new", "--json"];
   const { stdout, stderr, code } = await home.integ(["oauth-clients", "create", ...flags]);
@@ -60,7 +59,7 @@ async function createClient(account: string, ...scopes: string[]): Promise<strin
   return (JSON.parse(stdout) as Client).id;
 }
 
-/** Starts a creation of unknown outcome, whose names this machine's journal then knows. @returns its entry */
+/** Leaves an unknown outcome, whose names this machine's journal then knows. @returns the entry's id */
 async function attemptCreation(account: string, ...scopes: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients status=500 times=1");
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--retry-for", "0"];
@@ -108,7 +107,7 @@ describe("a creation", () => {
     await dialog.answer(/● sa_elsewhere/, up);
     await dialog.answer(/● another…/, "\r");
     await dialog.answer(/◆ {2}Service account/, `${service.us.service_account_id}\r`);
-    // This account never got a scope: no scope is selected, and an empty selection is not accepted.
+    // This account never got a scope, so no scope is selected. An empty selection is not accepted.
     await dialog.answer(/◻ entity:read/, "\r");
     await dialog.answer(/select at least one/, " ");
     await dialog.answer(/◼ entity:read/, `${down} `);

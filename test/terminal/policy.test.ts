@@ -1,5 +1,5 @@
-// `integ apply` at a terminal: it shows the plan, asks once, and shows each item's progress. Credentials without an item need a
-// separate yes each.
+// At a terminal `integ apply` shows the plan, asks once, and shows each item's progress. Credentials without an item
+// need a separate yes each.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-// At a terminal: questions for missing values, hidden secrets, a confirmation before anything is sent, and EOF is not a yes.
+// At a terminal nothing is sent before a confirmation, and the end of the input is not a yes.
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { creationWords, homeOfFile, serviceOfFile } from "../support/service.ts";
@@ -100,13 +100,13 @@ describe("questions", () => {
     const dialog = session(["profiles", "add", "a", "--region", "us", "--base-url", service.us.base_url], env);
     await dialog.seen(/API key/);
     dialog.close();
-    // A signal would be 0 here.
+    // After a signal the code would be 0 here.
     expect([130, 143]).toContain(await dialog.ended);
     expect(existsSync(at.path("closed"))).toBe(false);
   });
 
   let activeClient: string | undefined;
-  /** One client for all tests of a refused revocation, because an account has at most 20 clients (§8). */
+  /** All tests of a refused revocation share one client, because an account has at most 20 clients (§8). */
   const sharedClient = async (): Promise<string> => (activeClient ??= await createClient());
   const statusOf = async (id: string): Promise<string> => {
     const { stdout } = await at.integ(["oauth-clients", "get", id, "--json"]);

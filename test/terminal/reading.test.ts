@@ -1,4 +1,4 @@
-// Results on a terminal: relative times, and no information by colour alone.
+// A terminal shows relative times, and no information by colour alone.
 import { beforeAll, describe, expect, it } from "vitest";
 import { homeOfFile, serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
@@ -35,7 +35,7 @@ describe("a status", () => {
   ])("is a word, and its colour adds no information: %s", async (_what, command, expected) => {
     const { stdout } = await home.integ(["journal", "list", "--json"]);
     const [last] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
-    // Quiet: on a busy machine a spinner could appear in between.
+    // With `--quiet`, because on a busy machine a spinner could appear in between.
     const words = [...command.map((word) => (word === "LAST" ? last!.id : word)), "--quiet"];
     const coloured = await outputOf(words);
     const plain = await outputOf(words, { NO_COLOR: "1" });

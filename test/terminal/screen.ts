@@ -1,26 +1,23 @@
-// A headless terminal: shows the displayed text, and every other effect of the output.
+// A headless terminal shows the displayed text and every other effect of the output.
 import xterm, { type Terminal } from "@xterm/headless";
 
-/** A terminal after output, and the output's effects beyond text. */
 export interface Screen {
-  /** The displayed lines, with wrapped lines joined and trailing spaces removed. */
+  /** Wrapped lines are joined, and trailing spaces are removed. */
   readonly lines: readonly string[];
-  /** All effects other than text: title, bell, responses, modes, colours, other buffer. Must be empty. */
+  /** Effects other than text: title, bell, responses, modes, colours, other buffer. */
   readonly effects: readonly string[];
   readonly cursor: { readonly x: number; readonly y: number };
 }
 
 /**
- * Sends output to a terminal and inspects it.
  * @param output the program's output, with its own newlines
- * @param columns the terminal's width
  * @param mayStyle true if colours and other attributes are expected, and not an effect
  */
 export async function shown(output: string, { columns = 80, mayStyle = false } = {}): Promise<Screen> {
   const terminal = new xterm.Terminal({
     cols: columns,
     rows: 50,
-    // The highest possible number of lines, because a tab takes up to eight columns. A larger buffer would be slow.
+    // A tab takes up to eight columns, so this is the highest possible number of lines. A larger buffer would be slow.
     scrollback: output.split("\n").length + Math.ceil((8 * output.length) / columns),
     convertEol: true,
     allowProposedApi: true,

@@ -1,4 +1,4 @@
-// At a terminal a command that yields a secret asks for its destination; the screen is one of the answers, and a rotation to the
+// At a terminal a command asks for the destination of its secret. The screen is one of the answers; a rotation to the
 // screen keeps the old credential during an overlap.
 import { readFileSync, writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
@@ -29,7 +29,6 @@ function home(): Home {
 
 const creation = (): string[] => creationWords(service);
 const question = /Where does the secret go\?[^]*file[^]*command[^]*vault[^]*github[^]*k8s[^]*keychain[^]*screen/;
-/** The output without control sequences and terminal line breaks. */
 const wordsOf = ({ written }: Session): string => stripVTControlCharacters(written).replaceAll(/[\s│]+/g, " ");
 const down = "\u001b[B";
 const secret = /sbx_us_\w*cs_\w+/;

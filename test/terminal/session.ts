@@ -1,4 +1,4 @@
-// A program at a terminal: a test waits for its output, types, and reads its exit code and its screen.
+// A test waits for a program's output at a terminal, types, and reads its exit code and its screen.
 import { spawn } from "@lydell/node-pty";
 import { type Home, program } from "../support/program.ts";
 import { shown, type Screen } from "./screen.ts";
@@ -7,11 +7,10 @@ export interface SessionOptions {
   readonly home: Home;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
-  /** True to keep the terminal open until all output is read, because a busy machine might close the terminal earlier. */
+  /** Keeps the terminal open until all output is read, because a busy machine might close it earlier. */
   readonly isReadWhole?: boolean;
 }
 
-/** Marks the end of a program's output. */
 const lastWords = "-- all written --";
 
 const colour = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
@@ -19,7 +18,6 @@ const colour = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 export class Session {
   /** The program's output since the last typed answer, without colours. */
   shown = "";
-  /** All output of the program. */
   written = "";
   readonly ended: Promise<number>;
   readonly #pty: ReturnType<typeof spawn>;
@@ -56,7 +54,7 @@ export class Session {
     return code;
   }
 
-  /** Waits until no more output arrives: some may arrive after the exit. */
+  /** Some output may arrive after the exit. */
   async #allRead(): Promise<void> {
     for (let before = -1; before < this.written.length; ) {
       before = this.written.length;
@@ -64,19 +62,16 @@ export class Session {
     }
   }
 
-  /** Types once the question is shown. */
   async answer(question: RegExp, keys: string): Promise<void> {
     await this.seen(question);
     this.shown = "";
     this.#pty.write(keys);
   }
 
-  /** Types immediately. */
   type(keys: string): void {
     this.#pty.write(keys);
   }
 
-  /** Closes the terminal. */
   close(): void {
     (this.#pty as unknown as { destroy(): void }).destroy();
   }
@@ -89,7 +84,6 @@ export class Session {
     }
   }
 
-  /** The current screen. */
   screen(): Promise<Screen> {
     return shown(this.written, { columns: this.#columns, mayStyle: true });
   }

@@ -1,6 +1,6 @@
-// Every table at every width: ids and commands are whole, because people copy them, and so are values from a fixed set, because
-// they share prefixes (`oauth_client.create`, `oauth_client.revoke`). Every command is in `tables`, or in `others` with the
-// reason: the test fails for a new command in neither.
+// People copy ids and commands from tables, so these are whole at every width. So are values of a fixed set, because
+// they share prefixes (`oauth_client.create`, `oauth_client.revoke`). Every command is in `tables`, or in `others` with
+// the reason.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,7 +25,7 @@ interface Table {
   readonly notShown?: readonly string[];
 }
 
-/** `<…>` stands for an id that is known once the service runs. */
+/** `<…>` is an id that is known once the service runs. */
 const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "entities list": { words: ["--limit", "5"] },
   "cohorts members": { words: ["<cohort>", "--limit", "5"] },
@@ -108,7 +108,7 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   commands: { words: ["--ndjson"], copied: ["command"] },
 };
 
-/** Commands that print no rows. */
+/** These commands print no rows. */
 const others: Readonly<Record<string, string>> = {
   "oauth-clients token": "prints a token response: a heading and a value on each line, nothing cut",
   adopt: "prints what apply does",
@@ -205,24 +205,23 @@ function sentencesOf(row: Rows[number]): string[] {
   return sentences.flatMap((name) => (typeof row[name] === "string" && row[name] !== "" ? [row[name]] : []));
 }
 
-/** True if the sentence's words appear in order, even if the sentence is wrapped and other cells are between its lines. */
+/** The sentence may be wrapped, with other cells between its lines. */
 function hasInOrder(shown: string, sentence: string): boolean {
   const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "si").test(shown);
 }
 
-/** The visible text. */
 function plain(text: string): string {
   return text.replaceAll(/\u001b\[[\d;?]*[a-zA-Z]/g, "").replaceAll("\r", "");
 }
 
-/** Fields with a sentence: it may wrap, and is never truncated. */
+/** These fields have a sentence, which may wrap and is never truncated. */
 const sentences = ["message", "detail", "reason", "summary", "hint"];
 
-/** Fields with a value from a fixed set, by which readers distinguish rows. */
+/** These fields have a value of a fixed set, by which readers distinguish rows. */
 const wordName = /^(?:operation|kind|type|keyType|state|status|action|result|severity|rule|topic|role)$/;
 
-/** How often each word must appear. */
+/** @returns how often each word must appear */
 function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   const counts = new Map<string, number>();
   for (const row of rows)
@@ -243,7 +242,6 @@ function timesIn(shown: string, word: string): number {
   return shown.match(new RegExp(`(?<![\\w.…-])${text}(?![\\w.…-])`, "g"))?.length ?? 0;
 }
 
-/** The copied values of a row: every id, and the fields named above. */
 function copiedOf(row: Rows[number], { copied = [], notShown = [] }: Table): string[] {
   // A finding's id consists of its rule and its key, which have columns.
   const hidden = [
@@ -281,7 +279,7 @@ const cases = Object.entries(tables).flatMap(([name, some]) =>
 
 describe("ids, commands and fixed words are whole at every width", () => {
   it.each(cases)("%s", async (title, table) => {
-    // A sample has a real terminal for every sixth table, at one width, and three widths in this process.
+    // A plain run has a real terminal for every sixth table, at one width, and three widths in this process.
     const number = cases.findIndex(([name]) => name === title);
     const typed = isFull ? widths : [widths[number % 5]!].filter(() => number % 6 === 0);
     const { words: pattern, env } = table;

@@ -1,5 +1,4 @@
-// Waiting at a terminal: a countdown and a spinner, which are erased before the result, and never precede another program's
-// rows.
+// A countdown or spinner is erased before the result, and never precedes another program's rows.
 import { spawn } from "@lydell/node-pty";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Answer, entity, envelope, startListServer } from "../e2e/list-server.ts";
