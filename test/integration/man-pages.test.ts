@@ -1,4 +1,3 @@
-// The man pages, read by the programs that display them.
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +28,7 @@ describe.each(Object.entries(linters))("the man pages, checked by %s", (name, [p
       const files = pages.map(({ file }) => file);
       const { stdout, stderr, status } = spawnSync(program, [...words, ...files], { cwd: folder, encoding: "utf8" });
       expect([status, name === "mandoc" ? `${stdout}${stderr}` : stderr]).toEqual([0, ""]);
-      // groff prints `x init` once per page, so man has read all pages.
+      // groff prints `x init` once per page, which shows that man has read all pages.
       if (name === "man") expect(stdout.match(/^x init$/gm)).toHaveLength(files.length);
     } finally {
       rmSync(folder, { recursive: true });

@@ -16,7 +16,6 @@ import { isMissing } from "../support/tools.mjs";
 const env = { PGPASSWORD: role.password };
 let schemas = 0;
 
-/** Replaces the records of an entry, and numbers the new records in their order. */
 async function tamper(address: string, id: string, change: (records: Signed[]) => Signed[]): Promise<void> {
   const url = new URL(address);
   const schema = /search_path=(\w+)/.exec(decodeURIComponent(url.search))![1]!;
@@ -215,7 +214,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       for (let row; row?.count !== count; ) [row] = (await client.query(text)).rows;
     };
     try {
-      // The steps of `markMoved`, with other operations that start between its lock and its mark.
+      // These are the steps of `markMoved`; other operations start between its lock and its mark.
       await client.query("BEGIN");
       await client.query(`LOCK TABLE ${schema}.integ_entries IN SHARE ROW EXCLUSIVE MODE`);
       const started = [open().admit(intent({ fingerprint: "3" })), open().lease(released.entry.id)];

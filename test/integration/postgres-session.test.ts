@@ -1,5 +1,5 @@
-// Connections and statements on a real server: the order of the hosts, the messages for hosts that fail, and the
-// outcome of statements whose connection is lost.
+// A real server shows the order of the hosts, the messages for hosts that fail, and the outcome of statements whose
+// connection is lost.
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -158,7 +158,7 @@ describe.skipIf(isSkipped)("a server", () => {
     };
     const mine = `FROM pg_stat_activity WHERE usename = '${role.name}'`;
     const endAll = (): Promise<unknown> => server.sql(`SELECT pg_terminate_backend(pid) ${mine}`);
-    /** A query whose first call waits until the test ends the connection. */
+    /** The first call waits until the test ends the connection. */
     const slow = "SELECT pg_sleep(CASE WHEN nextval('calls') = 1 THEN 30 ELSE 0 END)::text AS slept";
     const endSlow = async (): Promise<void> => {
       for (;;) {
