@@ -1,7 +1,7 @@
 // Creates journals of any length: runs one operation, exports it, copies it under other names, and imports the copies.
 import { hash, randomUUID } from "node:crypto";
 
-/** The number in the names of the copied operation: its service account, client and policy item. */
+/** The names of the copied operation's service account, client and policy item contain this number. */
 export const templateNumber = 1_000_000;
 
 /** @returns variables for an empty journal of the benchmark's account, with its own state folder */
@@ -13,7 +13,7 @@ export function emptyJournal(workplace, name) {
   };
 }
 
-/** @param live number of working clients in the journal, one creation each */
+/** @param live the number of working clients in the journal, each with one creation */
 export function liveJournal(workplace, live) {
   const env = emptyJournal(workplace, `live-${live}`);
   create(workplace, env);
@@ -21,7 +21,7 @@ export function liveJournal(workplace, live) {
   return env;
 }
 
-/** @param entries number of finished entries: half creations, half their revocations */
+/** @param entries the number of finished entries: half creations, half their revocations */
 export function finishedJournal(workplace, entries) {
   const env = emptyJournal(workplace, `finished-${entries}`);
   workplace.run(["oauth-clients", "revoke", create(workplace, env), "--yes"], env);
@@ -34,7 +34,6 @@ function create(workplace, env) {
   return JSON.parse(workplace.run([...words, "--json", "--secret-file", `${env.INTEG_STATE_DIR}.secret`], env)).id;
 }
 
-/** Imports `count` copies of all entries in the journal. */
 export function addCopies(workplace, { env, count }) {
   const before = entriesOf(workplace, env);
   const exported = workplace.run(["journal", "export", "--quiet"], env);

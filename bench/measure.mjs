@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
-/** Runs a command and discards its output. @returns seconds */
+/** The output is discarded. @returns seconds */
 export function timed({ command: [program, ...words], env }) {
   const output = openSync("/dev/null", "w");
   return new Promise((resolve, reject) => {
@@ -41,7 +41,6 @@ export async function sideBySide(commands, { rounds, isWarm = false }) {
   };
 }
 
-/** The median and the quartiles. */
 export function spread(values) {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share) => {

@@ -8,7 +8,7 @@ import { pageRows } from "./workplace.mjs";
 
 export const measurements = { starts, create, slowList, list, memory, finished, live, planned, rotations };
 
-/** Sizes of a full run, which takes at most ten minutes. */
+/** A full run with these sizes takes at most ten minutes. */
 export const full = {
   startRounds: 21,
   createRounds: 15,
@@ -28,7 +28,7 @@ export const full = {
   rotationRounds: 3,
 };
 
-/** Sizes of a smoke test, without meaningful figures or goals. */
+/** A smoke test with these sizes has no meaningful figures and no goals. */
 export const quick = {
   startRounds: 1,
   createRounds: 1,
@@ -82,7 +82,7 @@ async function starts({ workplace, plan }) {
   ];
 }
 
-/** Creates a client with a secret file. A change syncs the disk; reading a page does not. */
+/** A change syncs the disk, and reading a page does not. */
 async function create({ workplace, plan }) {
   const results = await sideBySide(
     {
@@ -112,7 +112,7 @@ async function slowList({ workplace, plan }) {
   return [{ what, against: "one curl", ratio, seconds: results.seconds("integ"), goal: { most: 1.08 } }];
 }
 
-/** A list without latency, in every format, compared with other tools. */
+/** The service adds no latency. */
 async function list({ workplace, plan }) {
   const all = { rows: plan.rows };
   const forms = {
@@ -143,7 +143,7 @@ async function list({ workplace, plan }) {
   ];
 }
 
-/** Measures YAML with fewer rows, because the YAML package is slow. */
+/** The YAML package is slow, so this list has fewer rows. */
 async function yaml({ workplace, plan }) {
   const few = { rows: plan.yamlRows };
   const commands = { ndjson: workplace.allRows(few, ["--ndjson"]), yaml: workplace.allRows(few, ["-o", "yaml"]) };

@@ -1,9 +1,8 @@
-// Policies: a plan of many items, and concurrent rotations compared with sequential ones.
+// Measures a plan of many items, and concurrent rotations against sequential ones.
 import { addCopies, emptyJournal, templateNumber } from "./journals.mjs";
 import { sideBySide, spread, timed } from "./measure.mjs";
 import { startProcess } from "./workplace.mjs";
 
-/** @returns the path of a policy with these items */
 function policyFile(workplace, { name, items }) {
   const texts = items.map(
     ({ name: item, account, scopes }) => `  ${item}:
@@ -51,11 +50,11 @@ export async function planned({ workplace, plan }) {
 
 const together = 20;
 
-/** Rotates a policy's items with 50 ms latency per request, as in a network. */
+/** Each request has 50 ms of latency, as in a network. */
 export async function rotations({ workplace, plan }) {
   const service = await sandbox(workplace);
   let turn = 0;
-  /** Rotates every item, because each run requests other scopes than the run before. */
+  /** Each run requests other scopes than the run before, so that every item is rotated. */
   const apply = (parallel) => {
     const scopes = turn % 2 === 0 ? ["entity:read"] : ["entity:read", "organization:read"];
     turn += 1;
@@ -92,7 +91,7 @@ export async function rotations({ workplace, plan }) {
   }
 }
 
-/** Starts a sandbox as the service, because a rotation proves the new secret with a token. */
+/** The service is a sandbox, because a rotation proves the new secret with a token. */
 async function sandbox(workplace) {
   const words = ["sandbox", "start", "-o", "json", "--fault", "* /* latency=50ms"];
   const { command, env } = workplace.integ(words, { INTEG_STATE_DIR: workplace.path("sandbox") });

@@ -32,13 +32,12 @@ for (const node of flags.node) runs.push({ version: versionOf(node), lines: awai
 console.log(`${machine()}\n\n${table(runs)}`);
 if (runs.some(({ lines }) => lines.some(isMissed))) process.exitCode = 1;
 
-/** Builds the current sources, so that the benchmark does not measure an older build. */
+/** The benchmark must not measure an older build. */
 function build() {
   const { status, stderr } = spawnSync("npm", ["run", "--silent", "build"], { cwd: root, encoding: "utf8" });
   if (status !== 0) throw new Error(`the build failed: ${stderr}`);
 }
 
-/** @returns the lines of all chosen measurements with one Node */
 async function measureAll(node) {
   const service = await startProcess([process.execPath, join(root, "bench", "service.mjs")], {
     env: { PATH: process.env.PATH },
@@ -52,7 +51,7 @@ async function measureAll(node) {
       try {
         lines.push(...(await measurements[name]({ workplace, plan: flags.quick ? quick : full })));
       } catch (error) {
-        // Keep the earlier results.
+        // A failed measurement must not lose the earlier results.
         console.error(error);
         process.exitCode = 1;
       }
@@ -71,7 +70,6 @@ function versionOf(node) {
   return stdout.trim();
 }
 
-/** Describes the measured version, the machine and its other load. */
 function machine() {
   const git = (...words) => spawnSync("git", words, { cwd: root, encoding: "utf8" }).stdout.trim();
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -84,7 +82,7 @@ function machine() {
   return `integ ${version} (${commit}) on ${when}, ${where}, ${load}, ${minutes} minutes`;
 }
 
-/** The load average of the last minute. The benchmark itself adds one or two. */
+/** The benchmark itself adds one or two to the load average of the last minute. */
 function loadOf() {
   return loadavg()[0].toFixed(1);
 }

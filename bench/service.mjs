@@ -8,10 +8,10 @@ import { createServer } from "node:http";
 const day = 86_400_000;
 const yesterday = new Date(Date.now() - day).toISOString();
 
-/** Fixed number of digits in a page token, so that all pages have the same size. */
+/** A page token has a fixed number of digits, so that all pages have the same size. */
 const tokenDigits = 8;
 
-/** The token of a page, counted from 0. The curl baseline knows all tokens in advance. */
+/** The curl baseline knows all tokens in advance. @param page counts from 0 */
 export function tokenOf(page) {
   return `bench-page-${String(page).padStart(tokenDigits, "0")}`;
 }
@@ -24,7 +24,7 @@ function row(index) {
 
 const rowsOfPages = new Map();
 
-/** The start of a page with this many rows: all pages of a list have the same rows. */
+/** All pages of a list with this many rows have the same rows. */
 function rowsOfPage(count) {
   if (!rowsOfPages.has(count)) {
     const data = Array.from({ length: count }, (_, index) => row(index)).join(",");
@@ -65,7 +65,7 @@ function client(id, more = {}) {
   };
 }
 
-/** @returns the response's body; undefined if there is no such resource */
+/** @returns undefined if there is no such resource */
 function answerAccount({ method, path, body }) {
   const id = /^\/v1\/oauth_clients\/(oac_\w+)$/.exec(path)?.[1];
   if (id !== undefined) return client(id, method === "DELETE" ? { status: "revoked" } : {});

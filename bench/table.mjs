@@ -1,4 +1,4 @@
-// Prints the results: a row per figure, a column per Node.
+// Prints a row per figure and a column per Node.
 
 /** @param runs the Node version and lines of each run */
 export function table(runs) {
@@ -23,7 +23,6 @@ export function isMissed({ ratio, seconds, megabytes, goal = {} }) {
 
 const digits = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
 
-/** Medians, the quartiles of the ratio, and a mark for a missed goal. */
 function figure(line) {
   const { ratio, seconds, megabytes } = line;
   const parts = [

@@ -1,4 +1,4 @@
-// The measured commands: `integ` as users run it, and the alternatives.
+// Builds the measured commands: `integ` as users run it, and the alternatives.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,10 +8,10 @@ import { tokenOf } from "./service.mjs";
 export const root = dirname(import.meta.dirname);
 const key = "bench-key";
 
-/** Rows per page: the API's maximum (§8). */
+/** The API's maximum of rows per page (§8). */
 export const pageRows = 500;
 
-/** Starts a process, and waits until its output is complete. @returns that output, and a function that stops the process */
+/** @returns the complete output, and a function that stops the process */
 export async function startProcess(command, { env, isComplete }) {
   const child = spawn(command[0], command.slice(1), { env, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
@@ -30,14 +30,14 @@ export async function startProcess(command, { env, isComplete }) {
   return { text, stop };
 }
 
-/** A temporary folder: a home without configuration, and the files of the measurements. */
+/** A temporary folder with a home without configuration, and with the files of the measurements. */
 export class Workplace {
   /** @param node the Node binary to measure @param port the service's port */
   constructor({ node, port }) {
     this.node = node;
     this.port = port;
     this.folder = mkdtempSync(join(tmpdir(), "integ-bench-"));
-    // No other variables: NODE_EXTRA_CA_CERTS slows down every start of Node.
+    // Other variables are omitted, because NODE_EXTRA_CA_CERTS slows down every start of Node.
     this.env = { PATH: process.env.PATH, LANG: process.env.LANG ?? "C.UTF-8", HOME: this.folder };
   }
 
@@ -65,7 +65,7 @@ export class Workplace {
     return { command: [this.node, join(root, "bin", "integ.js"), ...words], env: { ...this.env, ...env } };
   }
 
-  /** Runs `integ` once to prepare a measurement. @returns its stdout */
+  /** Prepares a measurement. @returns the standard output */
   run(words, env) {
     const { command, env: all } = this.integ(words, env);
     const how = { env: all, encoding: "utf8", maxBuffer: 2 ** 30 };
@@ -78,13 +78,13 @@ export class Workplace {
     return { INTEG_REGION: "us", INTEG_BASE_URL: `http://127.0.0.1:${this.port}${path}`, INTEG_API_KEY: key };
   }
 
-  /** Variables for the account where every creation succeeds. */
+  /** Every creation succeeds in this account. */
   account() {
     const organization = "7d4f7a2e-2d9c-4c1c-9b53-0a3c3f1f0b11";
     return { ...this.#service("/account"), INTEG_ACCESS_TOKEN: "bench", INTEG_ORGANIZATION_ID: organization };
   }
 
-  /** Variables for a list. @param list its number of `rows`, and `delayMs` of each page */
+  /** @param list the number of `rows`, and `delayMs` of each page */
   list({ rows, delayMs = 0 }) {
     return this.#service(`/lists/${rows}/${delayMs}`);
   }
@@ -93,7 +93,7 @@ export class Workplace {
     return this.integ(["entities", "list", "--all", "--limit", String(pageRows), ...words], this.list(list));
   }
 
-  /** A command that creates a client in each run, and writes its secret to a new file. */
+  /** Each run creates a client, and writes its secret to a new file. */
   creation(env) {
     const words = ["oauth-clients", "create", "--service-account", "sa_1", "--scope", "entity:read", "--new", "--json"];
     const contender = this.integ(words, { ...this.account(), ...env });
@@ -108,7 +108,7 @@ export class Workplace {
     };
   }
 
-  /** The baseline of a list: curl fetches the pages over one connection, with all URLs known in advance. */
+  /** As a baseline, curl fetches the pages over one connection, with all URLs known in advance. */
   curl(list) {
     return { command: ["curl", "-sS", "-K", this.#urls(list)], env: this.env };
   }

@@ -9,22 +9,21 @@ export interface BundledPackage {
   readonly license: string;
 }
 
-/** A part of the bundle with its modules; assets have none. */
+/** Assets have no modules. */
 type Part =
   | { readonly type: "asset" }
   | { readonly type: "chunk"; readonly modules: Readonly<Record<string, unknown>> };
 
-/** @returns the modules in the bundle */
 export function modulesIn(bundle: Readonly<Record<string, Part>>): string[] {
   return Object.values(bundle).flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
 }
 
-/** @returns the folder of the module's package, or undefined */
+/** @returns the folder of the module's package; undefined for a file of this repository */
 export function packageFolder(module: string): string | undefined {
   return /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(module.replace(/^\0/, ""))?.[1];
 }
 
-/** @returns the packages of modules, without duplicates, by name and version */
+/** @returns the packages without duplicates, sorted by name and version */
 export function packagesOf(modules: readonly string[]): BundledPackage[] {
   const folders = new Set(modules.map(packageFolder).filter((folder) => folder !== undefined));
   return [...folders].map(packageAt).sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));

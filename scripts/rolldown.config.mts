@@ -2,7 +2,7 @@ import type { InputOptions, OutputOptions } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
 import { sbom } from "./sbom.mts";
 
-/** The program with the licences and the SBOM of its packages. */
+/** The bundle includes the licences and the SBOM of its packages. */
 export function bundle(input: Record<string, string>, output: OutputOptions): InputOptions & { output: OutputOptions } {
   return {
     input,
@@ -24,5 +24,5 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   };
 }
 
-/** The npm package, split at each `import()`. */
+/** The npm package is split at each `import()`. */
 export default bundle({ main: "src/main.ts" }, { dir: "dist" });

@@ -74,7 +74,7 @@ function licensesOf(license: string): object[] {
   return / (OR|AND|WITH) /.test(license) ? [{ expression: license }] : [{ license: { id: license } }];
 }
 
-/** https://github.com/package-url/purl-spec: the scope is a namespace, its `@` is escaped. */
+/** The scope is a namespace whose `@` is escaped: https://github.com/package-url/purl-spec. */
 export function purlOf({ name, version }: Pick<BundledPackage, "name" | "version">): string {
   return `pkg:npm/${name.replace("@", "%40")}@${version}`;
 }
@@ -83,7 +83,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly integrity?: string }>>;
 }
 
-/** Checksums of packages in the lock file, in hexadecimal, by package URL. */
+/** @returns checksums in hexadecimal, by package URL */
 function lockedChecksums(): Map<string, string> {
   const { packages } = readJson(join(root, "package-lock.json")) as Lock;
   const checksums = Object.entries(packages).flatMap(([path, { version, integrity }]) => {
@@ -102,7 +102,7 @@ interface Graph {
   readonly own: string;
 }
 
-/** @returns the packages that each package imports, integ first */
+/** @returns the packages that each package imports; integ is first */
 function dependenciesOf({ modules, importsOf, packages, own }: Graph): object[] {
   const names = new Map(packages.map((one) => [one.folder, purlOf(one)]));
   const ownerOf = (module: string): string => names.get(packageFolder(module) ?? "") ?? own;

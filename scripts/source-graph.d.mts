@@ -1,5 +1,5 @@
 export interface Import {
-  /** Path below the source folder. */
+  /** The path below the source folder. */
   readonly from: string;
   /** The specifier as written. */
   readonly to: string;

@@ -2,14 +2,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
-/** @returns every TypeScript file below a folder */
 export function filesBelow(folder) {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => join(folder, name));
 }
 
-/** @returns static and dynamic imports and re-exports of a file, except in comments; `from` is relative to `source` */
+/** Imports in comments are ignored. `from` is relative to `source`. */
 export function importsOf(file, source) {
   const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
   const from = relative(source, file).split(sep).join("/");
@@ -29,7 +28,7 @@ function namesOnlyTypes(names) {
   return /^\{(\s*type\s+[\w$]+(\s+as\s+[\w$]+)?\s*,?)+\}$/.test(names.replaceAll("\n", " "));
 }
 
-/** @returns the imported file below `source`; undefined for a package */
+/** @returns the imported file relative to `source`; undefined for a package */
 export function targetOf({ from, to }, source) {
   if (!to.startsWith(".")) return undefined;
   return relative(source, resolve(source, dirname(from), to))
@@ -37,7 +36,7 @@ export function targetOf({ from, to }, source) {
     .join("/");
 }
 
-/** @returns import cycles: strongly connected components (Tarjan), and files that import themselves */
+/** Finds strongly connected components (Tarjan), and files that import themselves. */
 export function importCycles(imports, source) {
   const edges = new Map();
   for (const one of imports) {

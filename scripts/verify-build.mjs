@@ -28,7 +28,6 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** @returns the path of the rebuilt package */
 function rebuilt() {
   const [dist, out] = [join(folder, "dist"), join(folder, "out")];
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");

@@ -1,4 +1,3 @@
-/** A string, a comment, or a line of a document. */
 export interface Prose {
   readonly kind: "strings" | "comments" | "documents";
   readonly text: string;
@@ -14,14 +13,10 @@ export interface Hit {
   readonly text: string;
 }
 
-/** Hits of the glossary in these texts. */
 export function replacedWords(texts: readonly Prose[]): readonly Omit<Hit, "file">[];
 
-/** Strings and comments of a source file. */
 export function proseOf(file: string, text: string): readonly Prose[];
 
-/** Lines of a document, with comments of code blocks but no other code. */
 export function proseOfDocument(text: string): readonly Prose[];
 
-/** Hits in src/, scripts/, bench/, bin/ and all documents, except in test/. */
 export function hitsIn(root: string): readonly Hit[];

@@ -6,10 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseSync, Visitor } from "rolldown/utils";
 
-/**
- * Words to avoid and their replacements. `strings` are texts with a space; a rule without `only` applies to strings,
- * comments and documents.
- */
+/** `strings` are texts with a space. A rule without `only` applies to strings, comments and documents. */
 export const glossary = [
   { not: /\b(go(es)? on( with)?|went on|t[ao]kes? up|took up)\b/i, say: "resume, continue" },
   { not: /\b(tells?|told|telling|said aloud)\b/i, say: "report, print, show, say" },
@@ -86,10 +83,9 @@ export const glossary = [
   },
 ];
 
-/** Pages generated from test titles. */
+/** These pages are generated from test titles. */
 const generatedPages = new Set(["docs/design/contract-coverage.md"]);
 
-/** @returns strings and comments of a source file with their lines */
 export function proseOf(file, text) {
   const { program, comments, errors } = parseSync(file, text);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
@@ -111,7 +107,7 @@ export function proseOf(file, text) {
   return prose;
 }
 
-/** @returns the block with everything but its comments blank */
+/** Everything except comments becomes blank, so that positions stay the same. */
 function notesOf(block) {
   const keep = (line) => {
     const at = line.search(/(?<=^|\s)# /);
@@ -120,14 +116,13 @@ function notesOf(block) {
   return block.split("\n").map(keep).join("\n");
 }
 
-/** @returns the lines of a document, with comments of code blocks but no other code */
+/** Includes comments of code blocks, but no other code. */
 export function proseOfDocument(text) {
   const blank = (code) => code.replaceAll(/[^\n]/g, " ");
   const prose = text.replace(/^```[\s\S]*?^```/gm, notesOf).replace(/`[^`\n]*`/g, blank);
   return prose.split("\n").map((line, index) => ({ kind: "documents", text: line, line: index + 1 }));
 }
 
-/** @returns hits of the glossary in these texts */
 export function replacedWords(texts) {
   return texts.flatMap(({ kind, text, line }) =>
     glossary

