@@ -4,7 +4,6 @@ import { hash, randomUUID } from "node:crypto";
 /** The names of the copied operation's service account, client and policy item contain this number. */
 export const templateNumber = 1_000_000;
 
-/** @returns variables for an empty journal of the benchmark's account, with its own state folder */
 export function emptyJournal(workplace, name) {
   return {
     ...workplace.account(),
@@ -13,7 +12,6 @@ export function emptyJournal(workplace, name) {
   };
 }
 
-/** @param live the number of working clients in the journal, each with one creation */
 export function liveJournal(workplace, live) {
   const env = emptyJournal(workplace, `live-${live}`);
   create(workplace, env);

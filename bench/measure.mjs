@@ -3,7 +3,6 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 
-/** The output is discarded. @returns seconds */
 export function timed({ command: [program, ...words], env }) {
   const output = openSync("/dev/null", "w");
   return new Promise((resolve, reject) => {

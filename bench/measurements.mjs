@@ -112,7 +112,6 @@ async function slowList({ workplace, plan }) {
   return [{ what, against: "one curl", ratio, seconds: results.seconds("integ"), goal: { most: 1.08 } }];
 }
 
-/** The service adds no latency. */
 async function list({ workplace, plan }) {
   const all = { rows: plan.rows };
   const forms = {

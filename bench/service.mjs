@@ -65,7 +65,6 @@ function client(id, more = {}) {
   };
 }
 
-/** @returns undefined if there is no such resource */
 function answerAccount({ method, path, body }) {
   const id = /^\/v1\/oauth_clients\/(oac_\w+)$/.exec(path)?.[1];
   if (id !== undefined) return client(id, method === "DELETE" ? { status: "revoked" } : {});

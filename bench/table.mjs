@@ -1,6 +1,5 @@
 // Prints a row per figure and a column per Node.
 
-/** @param runs the Node version and lines of each run */
 export function table(runs) {
   const head = ["", "against", ...runs.map(({ version }) => `Node ${version}`), "goal"];
   const keyOf = ({ what, against = "" }) => `${what}\n${against}`;

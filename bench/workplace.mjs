@@ -11,7 +11,6 @@ const key = "bench-key";
 /** The API's maximum of rows per page (§8). */
 export const pageRows = 500;
 
-/** @returns the complete output, and a function that stops the process */
 export async function startProcess(command, { env, isComplete }) {
   const child = spawn(command[0], command.slice(1), { env, stdio: ["pipe", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.once("close", resolve));
@@ -32,7 +31,6 @@ export async function startProcess(command, { env, isComplete }) {
 
 /** A temporary folder with a home without configuration, and with the files of the measurements. */
 export class Workplace {
-  /** @param node the Node binary to measure @param port the service's port */
   constructor({ node, port }) {
     this.node = node;
     this.port = port;
@@ -65,7 +63,6 @@ export class Workplace {
     return { command: [this.node, join(root, "bin", "integ.js"), ...words], env: { ...this.env, ...env } };
   }
 
-  /** Prepares a measurement. @returns the standard output */
   run(words, env) {
     const { command, env: all } = this.integ(words, env);
     const how = { env: all, encoding: "utf8", maxBuffer: 2 ** 30 };
@@ -84,7 +81,6 @@ export class Workplace {
     return { ...this.#service("/account"), INTEG_ACCESS_TOKEN: "bench", INTEG_ORGANIZATION_ID: organization };
   }
 
-  /** @param list the number of `rows`, and `delayMs` of each page */
   list({ rows, delayMs = 0 }) {
     return this.#service(`/lists/${rows}/${delayMs}`);
   }

@@ -9,7 +9,6 @@ export interface BundledPackage {
   readonly license: string;
 }
 
-/** Assets have no modules. */
 type Part =
   | { readonly type: "asset" }
   | { readonly type: "chunk"; readonly modules: Readonly<Record<string, unknown>> };
@@ -23,7 +22,6 @@ export function packageFolder(module: string): string | undefined {
   return /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(module.replace(/^\0/, ""))?.[1];
 }
 
-/** @returns the packages without duplicates, sorted by name and version */
 export function packagesOf(modules: readonly string[]): BundledPackage[] {
   const folders = new Set(modules.map(packageFolder).filter((folder) => folder !== undefined));
   return [...folders].map(packageAt).sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));

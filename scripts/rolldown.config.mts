@@ -2,7 +2,6 @@ import type { InputOptions, OutputOptions } from "rolldown";
 import { bundledLicenses } from "./bundled-licenses.mts";
 import { sbom } from "./sbom.mts";
 
-/** The bundle includes the licences and the SBOM of its packages. */
 export function bundle(input: Record<string, string>, output: OutputOptions): InputOptions & { output: OutputOptions } {
   return {
     input,

@@ -1,10 +1,8 @@
 export interface Import {
   /** The path below the source folder. */
   readonly from: string;
-  /** The specifier as written. */
   readonly to: string;
   readonly typeOnly: boolean;
-  /** True for `import()`. */
   readonly lazy: boolean;
 }
 

@@ -28,7 +28,6 @@ function namesOnlyTypes(names) {
   return /^\{(\s*type\s+[\w$]+(\s+as\s+[\w$]+)?\s*,?)+\}$/.test(names.replaceAll("\n", " "));
 }
 
-/** @returns the imported file relative to `source`; undefined for a package */
 export function targetOf({ from, to }, source) {
   if (!to.startsWith(".")) return undefined;
   return relative(source, resolve(source, dirname(from), to))

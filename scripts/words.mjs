@@ -83,7 +83,6 @@ export const glossary = [
   },
 ];
 
-/** These pages are generated from test titles. */
 const generatedPages = new Set(["docs/design/contract-coverage.md"]);
 
 export function proseOf(file, text) {
@@ -136,7 +135,6 @@ export function replacedWords(texts) {
   );
 }
 
-/** @returns hits in src/, scripts/, bench/, bin/ and all documents, except in test/ */
 export function hitsIn(root) {
   const files = execFileSync("git", ["ls-files", "src", "scripts", "bench", "bin", "*.md"], {
     cwd: root,

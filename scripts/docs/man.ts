@@ -80,7 +80,6 @@ function page(node: Node, sections: readonly string[][]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** @returns an empty list if the section has no content */
 function section(title: string, lines: readonly string[]): string[] {
   const rest = lines[0] === ".PP" ? lines.slice(1) : lines;
   return rest.length === 0 ? [] : [`.SH ${title}`, ...rest];
@@ -166,7 +165,6 @@ function plain(words: string): string {
   });
 }
 
-/** Text in backticks becomes bold. */
 function text(words: string): string {
   return words
     .split(/`([^`]*)`/)

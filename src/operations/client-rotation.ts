@@ -17,12 +17,10 @@ interface OldClient extends CreationRequest {
 export interface ClientRotation {
   /** The scopes are those of the new client. */
   readonly old: OldClient;
-  /** Both clients stay usable for this many ms after the new one is proven. */
   readonly overlapMs: number;
   readonly keepOld: boolean;
 }
 
-/** Begins a rotation, or resumes the unfinished one of the same client. */
 export function rotateOAuthClient(bench: Workbench, request: ClientRotation, options: RotationOptions) {
   const { old } = request;
   const asked = {

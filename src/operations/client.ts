@@ -53,7 +53,6 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
   };
 }
 
-/** Creates an OAuth client, or finishes the unfinished creation of the same request. */
 export async function createOAuthClient(
   bench: Workbench,
   request: CreationRequest,
@@ -125,7 +124,6 @@ async function sendCreation(work: CreationWork): Promise<Made> {
   });
 }
 
-/** Prepares a request: reserves the destination of the secret, and records the attempt on disk. */
 async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
   // A kept secret goes to every destination that can be reached.
@@ -165,10 +163,6 @@ function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at 
   return [...new Set([...attempted_at, "a later copy of this journal"])];
 }
 
-/**
- * @returns a digest of the credential that sends this attempt
- * @throws Failure if there is no credential
- */
 async function digestNow({ bench, lease }: CreationWork): Promise<string> {
   try {
     return await bench.account.credentialDigest(lease.entry.id);
@@ -333,10 +327,6 @@ async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
 /** The number of clients to read is limited, because most clients of a long journal may be revoked. */
 const mostAsked = 3 * maxClients;
 
-/**
- * Clients of the service account that the journal knows and the service does not show as revoked; inactive ones are
- * first.
- */
 async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {
   const { base_url, operation } = lease.entry;
   const asked = new Set<string>();

@@ -24,7 +24,6 @@ import { admitTo, assertQuiet } from "./sending.ts";
 import { entryFailure, holding, isoTime, recordAfterwards, recoveryIn, type Workbench } from "./workbench.ts";
 
 export interface CreationOptions {
-  /** @returns the destination of this command, else the recorded one */
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
   /** Asks once for each lost secret. Without consent, integ does not revoke the client or key. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
@@ -52,7 +51,6 @@ export interface Made {
 export interface CreationContract extends Credential {
   /** Resumes the delivery of an earlier process. @returns undefined if the secret is not found */
   continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
-  /** Sends the stored request until its outcome is known, and delivers the secret. */
   send(work: CreationWork): Promise<Made>;
   /** Searches for the key that a request without an idempotency key created. @returns undefined if its secret is lost */
   look?(work: CreationWork): Promise<Made | undefined>;
@@ -63,7 +61,6 @@ export interface CreationContract extends Credential {
    * @throws Failure `usage` if the request is no longer valid
    */
   again(bench: Workbench, lost: Entry): Intent;
-  /** The current receipt of a client whose secret was delivered before. */
   receiptNow?(bench: Workbench, entry: Entry): Promise<string>;
 }
 
@@ -73,7 +70,6 @@ export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
   readonly fresh?: boolean | undefined;
 }
 
-/** Creates a client or key, or finishes the unfinished creation of the same request. */
 export async function create(
   contract: CreationContract,
   bench: Workbench,
@@ -100,10 +96,6 @@ export async function create(
   });
 }
 
-/**
- * @returns the end of a sentence
- * @throws Failure if a request without idempotency key may have arrived
- */
 function howResumed(entry: Entry): string {
   if (entry.idempotency_key !== null) return `, under its own key (${flags.new} starts another).`;
   if (!mayHaveArrived(entry)) return `: ${whyUnfinished(entry)}.`;
@@ -114,7 +106,6 @@ function howResumed(entry: Entry): string {
   });
 }
 
-/** Explains an entry whose requests had no effect. */
 export function whyUnfinished(entry: Entry): string {
   return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
 }
@@ -204,7 +195,6 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   }
 }
 
-/** Records the replacement, revokes the lost client or key, and sends the replacement once the service shows the revocation. */
 async function replaceNow(contract: CreationContract, { work, started }: Lost): Promise<Made> {
   const { bench, lease, destination } = work;
   const { id: replaces, parent } = lease.entry;
@@ -252,7 +242,6 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
   }
 }
 
-/** Admits a part of larger work, with the destination of its secret. */
 export async function admitPart(bench: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
   const place = { ...(await destination.check()) };
   await assertPartMayGo(bench, intent, placesOf(place));
@@ -289,10 +278,8 @@ async function lastReplacement(journal: Journal, entry: Entry): Promise<Entry> {
   return by ? lastReplacement(journal, by) : entry;
 }
 
-/** An entry in these states has no client or key in use. */
 const hasFailed = ({ state }: Entry): boolean => state === "refused" || state === "abandoned" || state === "unusable";
 
-/** Ends a replacement that was never sent. @param why the end of a sentence */
 export async function refuseReplacement(bench: Workbench, lease: EntryLease, why: string): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "refused", last_error: null });
@@ -300,7 +287,6 @@ export async function refuseReplacement(bench: Workbench, lease: EntryLease, why
   bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
 }
 
-/** Warns about other creations of the same request since this one began, and shows how to revoke one. */
 async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
   // Only one process continues a policy item.
   if (own.policy !== undefined) return;

@@ -4,7 +4,6 @@ import { type NextStep, shell } from "../next-step.ts";
 import { type Entry, nextStep } from "../journal/entry.ts";
 import type { Account } from "./workbench.ts";
 
-/** An entry is bound to these parts of a profile. */
 interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principal"> {
   readonly organizationId?: string | null | undefined;
 }

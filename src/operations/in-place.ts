@@ -73,7 +73,6 @@ export async function rotateAccessKey(
   });
 }
 
-/** An unfinished rotation in place that a later one has replaced is ended first. */
 async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | undefined): Promise<Admission> {
   for (;;) {
     const admission = await bench.journal.admit(intent, { fresh });

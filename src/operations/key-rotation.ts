@@ -12,7 +12,6 @@ import { lastUseOf } from "./revocation.ts";
 import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
 
 export interface KeyReplacementRequest extends Overlap {
-  /** The resource id of the key to replace. */
   readonly oldId: string;
   /** The user that a user_bound key belongs to. A key of another user is not equivalent. */
   readonly boundTo?: string;
@@ -20,7 +19,6 @@ export interface KeyReplacementRequest extends Overlap {
   readonly updateProfile: boolean;
 }
 
-/** Begins a replacement, or resumes the unfinished one of the same key. */
 export function replaceAccessKey(bench: Workbench, request: KeyReplacementRequest, options: RotationOptions) {
   const asked = {
     intent: keyReplacementIntent(bench, request),

@@ -57,7 +57,6 @@ export interface KeyCreation {
   readonly marked: boolean;
 }
 
-/** @param about.begun the entry that the creation belongs to */
 export function keyCreationIntent(
   bench: Workbench,
   creation: KeyCreation,
@@ -80,7 +79,6 @@ export function keyCreationIntent(
   };
 }
 
-/** Does not repeat a request that may have created a key. */
 export async function createAccessKey(bench: Workbench, creation: KeyCreation, asked: AskedCreation): Promise<Made> {
   checkAccessKey(creation.request, bench.clock.now());
   return create(key, bench, keyCreationIntent(bench, creation), asked);
@@ -136,10 +134,8 @@ async function sendKeyCreation(work: CreationWork): Promise<Made> {
 }
 
 export interface SendOptions {
-  /** The request as a verb phrase: `create the access key`. */
   readonly what: string;
   readonly change: "create key" | "rotate key";
-  /** The resource id of the key to rotate. */
   readonly id?: string;
   /** A sentence about the secret, for the failure of an unknown outcome. */
   readonly ifUnknown: string;
@@ -162,7 +158,6 @@ export function sendForSecret(work: SecretWork, options: SendOptions): Promise<A
     read: async (answer) => {
       if (answer.kind === "answered") return { end: answer };
       if (answer.kind === "unknown") throw await answerLost(work, answer, options);
-      // This attempt had no effect, so it is not in flight.
       await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
       return failureOf(answer, { what: options.what, change: true });
     },

@@ -10,7 +10,6 @@ export type Step =
   | "give way"
   /** A person claims the kept secret, or the profile takes it. */
   | "deliver"
-  /** The stored request is sent, with its idempotency key if it has one. */
   | "send"
   /** A request without idempotency key may have arrived, so the list is searched for its key. */
   | "look"
@@ -29,7 +28,6 @@ export interface Facts {
   readonly isOverrun?: boolean;
   /** The newest creation of a rotation that did not fail. */
   readonly child?: Pick<Entry, "state"> | undefined;
-  /** True if the overlap is over, or the command ends it now. */
   readonly isDue?: boolean;
   /** True if someone else revoked the old client or key. */
   readonly isOldRevoked?: boolean;
@@ -48,7 +46,6 @@ export const refusedProof = "refused";
 
 type Known = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
 
-/** @param facts those that matter in the entry's state */
 export function next(entry: Known, facts: Facts = {}): Step {
   const { operation, state } = entry;
   if (isSettled(state)) return "end";

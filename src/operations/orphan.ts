@@ -73,7 +73,6 @@ async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<So
 
 const maxCreations = 100;
 
-/** @returns the user that an earlier key of the same profile was bound to */
 async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }: Entry): Promise<string | undefined> {
   const creations = { all: true, operation: "access_key.create", limit: maxCreations } as const;
   for await (const other of journal.each(creations)) {
@@ -111,7 +110,6 @@ function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: 
   return last + (clock_offset_ms ?? 0);
 }
 
-/** @returns undefined if an orphan was found */
 export async function settleSearch({ bench, lease }: CreationWork, search: Search): Promise<Made | undefined> {
   const { entry } = lease;
   switch (search.kind) {

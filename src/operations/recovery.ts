@@ -21,7 +21,6 @@ import { entryFailure, type Workbench } from "./workbench.ts";
 export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<RotationOptions, "mayRevokeUnproven"> {
   /** `leave` continues an overlap, and `end` ends it now. */
   readonly overlap: "leave" | "end";
-  /** Opens the account that the entry was made for. @throws Failure if its profile no longer exists or is unusable */
   readonly benchFor: (entry: Entry) => Promise<Workbench>;
   /** True if the entry is skipped instead of failed when its account is unusable. */
   readonly isOptional?: (entry: Entry) => boolean;
@@ -29,7 +28,6 @@ export interface RecoveryOptions extends Omit<CreationOptions, "key">, Pick<Rota
   readonly mayTryAgain?: (ended: Recovered) => boolean;
   /** The number of independent entries that are recovered in parallel. It is 1 if integ may ask questions. */
   readonly atOnce?: number;
-  /** Called when the work on an entry begins, and with its result. */
   readonly watch?: (id: string, event: "begin" | Recovered) => void;
 }
 
@@ -40,7 +38,7 @@ export interface Recovered {
   readonly isSkipped?: boolean;
 }
 
-/** Finishes the entries, each with its own profile, the oldest first. The failure of one does not stop the others. */
+/** The failure of one entry does not stop the others. */
 export async function recover(
   journal: Journal,
   entries: readonly Entry[],
@@ -118,7 +116,6 @@ async function recoverOne(journal: Journal, given: Entry, options: RecoveryOptio
 
 export type FinishOptions = Omit<RecoveryOptions, "benchFor" | "isOptional" | "mayTryAgain">;
 
-/** @throws Failure `auth` if the entry's profile now has another account */
 export async function resumeWork(bench: Workbench, lease: EntryLease, options: FinishOptions): Promise<void> {
   checkBinding(lease.entry, bench);
   await finish(bench, lease, options);

@@ -25,7 +25,6 @@ export interface Credential {
   statusOf(bench: Workbench, id: string): Promise<string | undefined>;
   /** Words for a status that ends the credential, such as `is revoked`; undefined if it may still work. */
   endOf(status: string | undefined): string | undefined;
-  /** Sends DELETE until the service confirms the revocation, with retries for up to `retryForMs`. */
   revoke(bench: Workbench, id: string, about: Revoking): Promise<Revoked>;
 }
 
@@ -89,7 +88,6 @@ async function readRevokedClient(answer: Attempt<OAuthClient>): Promise<Revoked 
   return new Failure("outcome_unknown", `The service responded with "${status}" to the revocation, not "revoked".`);
 }
 
-/** A key with one of these statuses no longer works. */
 const ends: ReadonlyMap<string | undefined, string> = new Map([
   ["revoked", "is revoked"],
   ["absent", "is missing from the list of keys"],
@@ -98,7 +96,6 @@ const ends: ReadonlyMap<string | undefined, string> = new Map([
 
 export const keyCredential: Credential = {
   noun: "key",
-  // The status is undefined if this credential may not read the list; other failures are thrown.
   statusOf: (bench, id) => statusInList(bench, id).catch(unlessHidden),
   endOf: (status) => ends.get(status),
   revoke: untilKeyRevoked,

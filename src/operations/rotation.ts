@@ -47,7 +47,6 @@ export function isWaitedFor(overlapMs: number): boolean {
 }
 
 export interface RotationOptions extends Omit<AskedCreation, "key"> {
-  /** Asks whether to revoke the old credential although the new one is not proven. */
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
   /** `leave` continues an overlap, and `end` ends it now. By default the command waits for a short overlap. */
   readonly overlap?: "leave" | "end";
@@ -55,18 +54,15 @@ export interface RotationOptions extends Omit<AskedCreation, "key"> {
   readonly reconnect?: () => Promise<Service>;
 }
 
-/** A rotation in progress, with the steps that its contract defines. */
 export interface Rotation {
   readonly bench: Workbench;
   readonly lease: EntryLease;
   readonly options: RotationOptions;
   readonly creation: CreationContract;
   readonly oldId: string;
-  /** The intent to create the new client or key, without its destination. */
   intent(): Intent;
   /** Proves the new secret before its delivery. Set only if the secret replaces the profile's own credential. */
   readonly proveFirst?: SecretDelivery["prove"];
-  /** @throws Failure if the new client or key must not replace the old one */
   checkNew?(child: Entry): Promise<void>;
   /**
    * @returns false if the profile has no way to prove the secret
@@ -80,7 +76,6 @@ export interface Rotation {
    * @returns the reason as the end of a sentence
    */
   whyUnproven(hasSecret: boolean): string;
-  /** The setting that a proof needs, if the profile lacks it. */
   readonly lacking?: string | undefined;
 }
 
@@ -90,7 +85,6 @@ export interface Rotated {
   readonly oldRevoked: boolean;
   /** The time when the old credential will be revoked, if the overlap continues after this command. */
   readonly dueAt?: string;
-  /** The id of the rotation's entry. */
   readonly entry: string;
   /** The receipt of the new client or key with its secret; undefined if an earlier process delivered the secret. */
   readonly receipt: string | undefined;
@@ -106,7 +100,6 @@ export interface AskedRotation {
   readonly refuseOld?: ((lease: EntryLease) => Promise<Failure>) | undefined;
 }
 
-/** Begins a rotation, or resumes the unfinished one of the same client or key. */
 export async function rotate(bench: Workbench, asked: AskedRotation, options: RotationOptions): Promise<Rotated> {
   const { intent, refuseOld } = asked;
   const { destination, fresh } = options;
@@ -153,7 +146,6 @@ export async function assertFirstOfTwo(
   });
 }
 
-/** A flag whose value differs from the value at the start of the rotation. */
 export interface Difference {
   readonly flag: string;
   readonly begun: string;
@@ -206,7 +198,6 @@ export async function refuseBegunOtherwise(
   });
 }
 
-/** Resumes a rotation at the step that it had reached, and completes it. */
 export async function finishRotation(rotation: Rotation): Promise<Rotated> {
   const { bench, lease, oldId } = rotation;
   const made = await makeNewOne(rotation).catch((error: unknown) => unfinished(rotation, error));
@@ -297,7 +288,6 @@ async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   return isOldRevoked();
 }
 
-/** An unfinished creation of an earlier process is continued. */
 async function makeNewOne(rotation: Rotation): Promise<Made> {
   const { bench, lease, creation, options, proveFirst: prove } = rotation;
   const { destination } = options;
@@ -390,7 +380,6 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
   });
 }
 
-/** The service refused the proof now or in an earlier run. */
 function refused({ creation, oldId }: Rotation, id: string, error: Failure | undefined): Failure {
   const { noun } = creation;
   const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
@@ -440,7 +429,6 @@ export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, 
   });
 }
 
-/** @returns the destinations that had the new secret and no longer have it */
 async function goneFrom(
   { bench, lease, creation }: Rotation,
   child: Entry,

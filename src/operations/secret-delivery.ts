@@ -65,9 +65,7 @@ export interface SecretWork extends SecretDelivery {
 export interface DeliveryOptions {
   /** Facts from the response that the entry records. */
   readonly learned: Partial<EntryProgress>;
-  /** The request id of the response with the secret, which failures of the delivery show. */
   readonly requestId?: string | undefined;
-  /** An earlier process kept the secret. */
   readonly isKept?: boolean;
 }
 
@@ -515,7 +513,6 @@ async function keepDelivered({ secrets }: DeliveryBench, { entry }: EntryLease):
   await secrets.keep(id, { secret, kind: kindOf(entry), ...known, receipt: "" });
 }
 
-/** @returns undefined if the secret is not readable at any of its destinations */
 export async function rereadSecret(secrets: SecretKeeping, { destination }: Entry): Promise<string | undefined> {
   for (const place of placesOf(destination)) {
     const secret = await secrets.reread(place);

@@ -77,7 +77,6 @@ export async function recordAttempt(
   });
 }
 
-/** @throws Failure of the last attempt */
 export async function readUntilAnswered<T>(
   bench: Pick<Workbench, "clock" | "retryForMs">,
   read: () => Promise<Attempt<T>>,
@@ -148,7 +147,6 @@ export async function sendUntilKnown<A, R>(
   }
 }
 
-/** @throws Failure after Ctrl-C or a disk error, because nothing more may be sent */
 export function assertMayContinue({ clock, disk }: Workbench): void {
   if (clock.interruption.aborted) throw clock.interruption.reason;
   disk.assertHealthy();
@@ -160,7 +158,6 @@ interface Standing {
   readonly met?: Failure;
 }
 
-/** A failure of the step ends the work. */
 export async function orEndWithout<T>(
   bench: Workbench,
   lease: EntryLease,
@@ -189,7 +186,6 @@ export async function endWithout(
   return entryFailure(lease.entry, failure.kind, failure.message, failure.details);
 }
 
-/** Shows the wait. Ctrl-C ends it with a Failure. */
 export async function wait(bench: Workbench, ms: number, label: string): Promise<void> {
   const done = bench.tell.waiting(label, ms);
   try {

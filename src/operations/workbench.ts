@@ -24,7 +24,6 @@ export interface Account {
   readonly service: Service;
   /** An HMAC of a text under the /v1 credential, which differs for each credential. @throws Failure if there is none */
   readonly credentialDigest: (text: string) => Promise<string>;
-  /** The resource id of the profile's own access key, if it is known. */
   readonly keyId?: string;
   /** Null if the profile has no token endpoint, which proves new clients. */
   readonly proof: ClientProof | null;
@@ -36,7 +35,6 @@ export interface Account {
   readonly proveClient: (client: { clientId: string; secret: string }, at: ClientProof) => Promise<void>;
 }
 
-/** Reports the progress of a change to the user, apart from its result. */
 export interface Tell {
   note(text: string): void;
   warn(text: string): void;
@@ -44,7 +42,6 @@ export interface Tell {
   made?(receipt: string, dueAt?: string): Promise<void>;
   /** Shows a wait until the returned function is called. */
   waiting(label: string, ms: number): () => void;
-  /** Shows work of unknown length until the returned function is called. */
   busy(label: string): () => void;
 }
 
@@ -95,7 +92,6 @@ export function madeFor(account: Account | Entry) {
   };
 }
 
-/** Limits the time to the latest one that a `Date` can represent. */
 export function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
@@ -174,10 +170,8 @@ export function prerequisite({ kind, details }: Failure): string {
   return typeof nextCommand === "string" ? ` First: ${nextCommand}` : "";
 }
 
-/** `recovers` is the id of the entry that the step recovers. */
 export type RecoveryStep = Pick<FailureDetails, "hint" | "nextCommand" | "recovers">;
 
-/** @param flags the flags that the recovery needs */
 export function recoveryStep(entry: string, flags: readonly string[] = []): RecoveryStep {
   return { hint: undefined, nextCommand: shell`integ journal recover ${entry} ${flags}`, recovers: entry };
 }

@@ -29,7 +29,7 @@ export interface Decision {
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
-  /** The due time of the action in ms since 1970. */
+  /** In ms since 1970. */
   readonly dueMs?: number | undefined;
   /** `apply` checks again that the old key is unused before it revokes the key. */
   readonly rechecksUse?: boolean;
@@ -45,9 +45,7 @@ export interface Decision {
     | undefined;
   /** integ cannot decide whether this profile authenticates with the credential. */
   readonly mayBeOwnOf?: string | undefined;
-  /** The id of the untrusted entry. */
   readonly entry?: string | undefined;
-  /** The credential whose secret is at this item's destination. */
   readonly holder?: Holder | undefined;
   /** Credentials without an item that this item could adopt. */
   readonly choices?: readonly SeenCredential[] | undefined;
@@ -55,7 +53,6 @@ export interface Decision {
 
 export interface DecisionOptions {
   readonly maxFailures: number;
-  /** Names of stalled items to retry. */
   readonly retry: ReadonlySet<string>;
   /** Names of items to deliver to the file's destination although their secret is elsewhere. */
   readonly redeliver: ReadonlySet<string>;
@@ -470,7 +467,6 @@ export function shortDuration(ms: number): string {
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;
 }
 
-/** @returns words such as `61 days` */
 export function longDuration(ms: number): string {
   return ms < 1000 ? "0 seconds" : roundedDuration(ms, true);
 }

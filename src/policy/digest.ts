@@ -21,7 +21,7 @@ export interface PlanDocument {
   readonly profile: string;
   readonly region: string;
   readonly base_url: string;
-  /** The names of the chosen items; empty means all. */
+  /** Empty means all items. */
   readonly only: readonly string[];
   readonly data: readonly PlanRow[];
   readonly unmanaged: readonly Unmanaged[];
@@ -66,7 +66,6 @@ function digestOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }
 
-/** @returns short digests of the file's settings, and of each chosen item with its observations */
 export function fingerprints({ policy, observed, only }: MadeFrom): Record<string, string> {
   const { items, ...settings } = policy;
   const chosen = items.filter(({ name }) => only.length === 0 || only.includes(name));

@@ -5,9 +5,7 @@ import { freeName, type ItemKind } from "./works.ts";
 export interface DraftItem {
   readonly kind: ItemKind;
   readonly id: string;
-  /** The name of the item is made from this text. */
   readonly baseName: string;
-  /** The lifetime of a key in ms; absent if the key has no expiry. */
   readonly lifeMs?: number | undefined;
   /** The lines below the item's name; values are JSON, which is valid YAML. */
   readonly lines: readonly string[];

@@ -8,9 +8,7 @@ import { isOf, itemKey, type ItemKind, type ItemWorks, recordedItem, type WorkSc
 /** The client or key whose secret was last delivered to a destination, or will be. */
 export interface Holder {
   readonly kind: ItemKind;
-  /** The id of the entry that delivered the secret, or will deliver it. */
   readonly entry: string;
-  /** Undefined if the id of the client or key is not known yet. */
   readonly id: string | undefined;
   /** The `itemKey` of the credential's item. */
   readonly item: string | undefined;
@@ -59,7 +57,6 @@ function accountIn({ request_text }: Pick<Entry, "request_text">): string | unde
 export interface HolderScope {
   readonly scope: WorkScope;
   readonly works: ReadonlyMap<string, ItemWorks>;
-  /** The destinations to look up, by `placeOf`. */
   readonly places: ReadonlySet<string>;
   /** False if the destination is on another machine, or the delivered secret no longer exists there. */
   readonly isHere: (entry: Entry, at: SingleDestination) => boolean;

@@ -1,7 +1,6 @@
 // Reads the names of a policy's items for completion, without validation for speed.
 import { parse } from "yaml";
 
-/** @returns an empty list for an invalid text */
 export function itemNamesIn(text: string): [name: string, kind: string][] {
   try {
     const policy = parse(text) as Partial<Record<string, object>> | null;

@@ -18,7 +18,6 @@ export interface SeenCredential {
   readonly expiresAt?: string | null | undefined;
   /** The last use of a key, in ISO 8601; null if it was never used. */
   readonly lastUsedAt?: string | null | undefined;
-  /** The user that created a key. */
   readonly createdBy?: string | undefined;
   /** `own`: the active profile authenticates with it; `maybe`: the API shows too little to decide. */
   readonly ownership: "own" | "maybe" | "other";
@@ -27,7 +26,6 @@ export interface SeenCredential {
 export interface Observed {
   /** The service's time in ms since 1970. */
   readonly nowMs: number;
-  /** The name of the active profile. */
   readonly profile: string;
   /** The recorded work of each item, by `itemKey`. */
   readonly works: ReadonlyMap<string, ItemWorks>;

@@ -20,9 +20,7 @@ export interface PlanRow {
   /** What the credential may do, in words such as `client of sa_1 with entity:read`. */
   readonly grants: string;
   readonly scopes: readonly string[];
-  /** Null for keys. */
   readonly service_account: string | null;
-  /** The type of a key; null for clients. */
   readonly type: string | null;
   /** The lifetime of a key, such as `30d`; null if the key has `expires_at` or never expires. */
   readonly expires_in: string | null;
@@ -42,7 +40,6 @@ export interface PlanRow {
   readonly changed: readonly string[];
   readonly state: string;
   readonly resource_id: string | null;
-  /** The journal entry that `apply` continues. */
   readonly entry: string | null;
 }
 
@@ -55,7 +52,6 @@ export interface PlannedItem {
 
 export interface Plan {
   readonly items: readonly PlannedItem[];
-  /** Service accounts without enough slots. */
   readonly refusals: readonly SlotRefusal[];
   /** Slots available for new clients, by service account. */
   readonly freeSlots: ReadonlyMap<string, number>;
@@ -78,7 +74,7 @@ export interface Unmanaged {
 export interface PlanOptions extends Omit<DecisionOptions, "maxFailures" | "items"> {
   /** Adopt each existing credential that fits only one item. */
   readonly adopt?: boolean | undefined;
-  /** The names of the items to plan; empty means all. */
+  /** Empty means all items. */
   readonly only: ReadonlySet<string>;
 }
 

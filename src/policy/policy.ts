@@ -7,7 +7,6 @@ export type ItemDestination =
   | {
       readonly command: string;
       readonly format?: SecretFormat | undefined;
-      /** A command that reads the secret back after the delivery. */
       readonly check?: string | undefined;
     }
   | { readonly profile: string }
@@ -29,7 +28,6 @@ export interface RotationRule {
    */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
-  /** What happens to a credential of unknown age. */
   readonly unknownAge: "report" | "rotate";
 }
 

@@ -16,7 +16,6 @@ const mostShown = 20;
 
 export interface PolicySource {
   readonly text: string;
-  /** The file's name in messages. */
   readonly file: string;
   /** The base of relative paths. */
   readonly folder: string;
@@ -98,7 +97,6 @@ function yamlDefects(document: Document, { positions, source }: YamlSource): Loc
 /** Errors that are never a consequence of other errors. */
 const independent: ReadonlySet<string> = new Set(["DUPLICATE_KEY", "TAB_AS_INDENT", "MULTIPLE_DOCS", "NON_STRING_KEY"]);
 
-/** @param rest the text that starts at the error */
 function messageOf({ code, message }: YAMLError, rest: string): string {
   switch (code) {
     case "DUPLICATE_KEY":

@@ -26,7 +26,6 @@ interface RulesContext {
   readonly realFolder?: ((folder: string) => string) | undefined;
 }
 
-/** The policy is invalid if there are defects. */
 export function policyFrom(file: PolicyFile, context: RulesContext): { policy: Policy; defects: Defect[] } {
   const rules = new Rules(file, context);
   return { policy: rules.policy(), defects: rules.defects };

@@ -141,7 +141,6 @@ export const policySchema = z.strictObject({
 export type PolicyFile = z.infer<typeof policySchema>;
 export type DestinationFile = z.infer<typeof destination>;
 
-/** The draft of JSON Schema is 2020-12. */
 export function policyJsonSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(policySchema, { io: "input" });
   const description = "A policy: which clients and keys should exist, and when they are rotated.";

@@ -21,7 +21,6 @@ function isZone(zone: string): boolean {
 
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
-/** @throws RangeError for an unknown time zone */
 function minuteOfDay(ms: number, zone: string): number {
   let clock = clocks.get(zone);
   if (clock === undefined) {

@@ -10,14 +10,12 @@ export interface Work {
   readonly kind: ItemKind;
   /** The id of the created client or key, if it is known. */
   readonly made: string | undefined;
-  /** The id of the replaced client or key. */
   readonly old: string | undefined;
 }
 
 export interface ItemWorks {
   /** The newest work is first. */
   readonly works: readonly Work[];
-  /** The number of consecutive failures since the last success. */
   readonly failures: number;
   /** The oldest unfinished work, except a rotation in its overlap. */
   readonly unfinished: Work | undefined;
@@ -27,7 +25,6 @@ export interface ItemWorks {
   readonly candidates: readonly string[];
 }
 
-/** The account whose entries count. */
 export interface WorkScope {
   readonly baseUrl: string;
   readonly organizationId: string | null;
@@ -71,7 +68,6 @@ export function baseNameOf({ kind, id, name, serviceAccount }: NamedCredential):
   return (kind === "access_key" ? name : serviceAccount?.replace(/^sa_/, "")) ?? id;
 }
 
-/** @param taken the names in use, to which the new name is added */
 export function freeName(baseName: string, kind: ItemKind, taken: Set<string>): string {
   const base = nameOf(baseName, kind);
   let name = base;
@@ -201,7 +197,6 @@ export interface KnownClient {
   readonly createdAt?: string | undefined;
 }
 
-/** The entries of the journal may be added in any order. */
 export class ClientInventory {
   /** The number of unfinished creations that may have made a client of unknown id, by service account. */
   readonly unresolved = new Map<string, number>();

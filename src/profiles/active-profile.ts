@@ -20,7 +20,6 @@ import {
 import type { secretFromCommand, ShellOptions } from "./shell-command.ts";
 import { flags, settingOf } from "../next-step.ts";
 
-/** Access to the sandbox inside this process, for the profiles `sandbox` and `sandbox-eu`. */
 export interface SandboxAccess {
   readonly organizationId: string;
   readonly oauth?: OAuthSettings;
@@ -31,13 +30,9 @@ export interface SandboxAccess {
 export interface ActivationTools {
   readonly env: Environment;
   readonly credentials: Pick<Credentials, "read">;
-  /** Starts the sandbox of a region; only the sandbox profiles need it. */
   readonly sandbox?: (region: "us" | "eu") => Promise<SandboxAccess>;
-  /** Receives the standard error of a credential command. */
   readonly onStderr?: (chunk: Buffer) => void;
-  /** The time limit of a credential command. The default is 30 s. */
   readonly commandLimitMs?: number;
-  /** Abort ends a credential command. */
   readonly signal?: AbortSignal;
 }
 
@@ -94,7 +89,6 @@ async function proofOf(profile: Profile, credential: StoredCredential, tools: Ac
   return from === "key_file" ? { privateKey: secret } : { clientSecret: secret };
 }
 
-/** The module is loaded on first use, because few profiles have a command. */
 const secretFrom: typeof secretFromCommand = async (command, options) =>
   (await import("./shell-command.ts")).secretFromCommand(command, options);
 
@@ -214,8 +208,7 @@ async function accessOf(resolution: Resolution, tools: ActivationTools): Promise
 }
 
 /**
- * Prepares a chosen profile. Reads no secret and runs no command until a credential is requested; only sandbox profiles
- * start the sandbox here.
+ * Reads no secret and runs no command until a credential is requested. Only sandbox profiles start the sandbox here.
  */
 export async function activate(resolution: Resolution, tools: ActivationTools): Promise<ActiveProfile> {
   const { from: _from, ...facts } = resolution;

@@ -1,6 +1,5 @@
 // An agent that runs integ sends its transcript elsewhere, so in agent mode stdout contains no secrets.
 
-/** Variables that coding agents set for their commands. */
 export const agentVariables = [
   "AI_AGENT",
   "AGENT",

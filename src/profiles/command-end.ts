@@ -16,10 +16,7 @@ export function hasTerminal(): boolean {
   }
 }
 
-/**
- * @param options.leadsGroup the child leads a process group
- * @param options.env the environment of `ps` and `taskkill`
- */
+/** @param options.env the environment of `ps` and `taskkill` */
 export async function killCommand(
   child: ChildProcess,
   { leadsGroup, env }: { readonly leadsGroup: boolean; readonly env: Readonly<Record<string, string | undefined>> },

@@ -17,7 +17,6 @@ import {
 } from "./profile.ts";
 import type { ProfileStore } from "./store.ts";
 
-/** A new credential's secret, or the command that prints it on each use. */
 export type GivenSecret = { readonly secret: string } | { readonly command: string };
 
 export type GivenProof = GivenSecret | { readonly assertion_command: string } | { readonly key_file: string };
@@ -52,7 +51,6 @@ export interface ProfileStores {
 
 export interface Configured {
   readonly profile: Profile;
-  /** Messages for the user, such as a removed credential or a missing keychain. */
   readonly notes: readonly string[];
 }
 
@@ -212,8 +210,8 @@ function mayReferTo(store: ProfileStore, { name, ref }: { name: string; ref: str
 }
 
 /**
- * Adds a profile with its credential. The first profile becomes the default.
- * @throws Failure `usage` for an invalid name, address or setting; then stores nothing
+ * The first profile becomes the default.
+ * @throws Failure `usage` for an invalid name, address or setting: nothing is stored
  */
 export async function addProfile(
   { store, credentials }: ProfileStores,

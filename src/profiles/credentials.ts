@@ -33,12 +33,9 @@ const testBytes = 16 * 1024;
 
 export interface CredentialOptions {
   readonly configDir: string;
-  /** `file` never uses a keychain. The default is `auto`. */
   readonly keychain?: "auto" | "file";
   readonly env: Environment;
-  /** Abort ends a wait for the keychain. */
   readonly signal?: AbortSignal;
-  /** Replaces the system's keychain. */
   readonly system?: Keychain;
   readonly now?: () => number;
 }
@@ -56,7 +53,6 @@ class LayeredCredentials {
     this.#keychain = options.system ?? openKeychain({ env: options.env, signal: options.signal });
   }
 
-  /** @throws Failure if the keychain, or without a keychain the file, does not store the secret */
   async save(secret: string, origins: readonly string[]): Promise<SavedSecret> {
     const ref = crypto.randomUUID();
     const text = JSON.stringify({ origins, secret });
@@ -184,7 +180,6 @@ class LayeredCredentials {
 
 export type Credentials = Pick<LayeredCredentials, keyof LayeredCredentials>;
 
-/** Nothing is loaded or created before the first use. */
 export function credentialsAt(options: CredentialOptions): Credentials {
   return new LayeredCredentials(options);
 }

@@ -21,7 +21,6 @@ const deepest = 100;
 
 class Broken extends Error {}
 
-/** Scans a JSON text to its end or its first error. */
 export function mapJson(text: string): JsonMap {
   const offsets = new Map<string, number>();
   let next = "";

@@ -6,7 +6,6 @@ import { requireInstalled } from "../disk/installed-packages.ts";
 import { childEnvironment } from "./child-environment.ts";
 import type { Environment } from "./resolution.ts";
 
-/** `why` is the system's error message. */
 export type KeychainAnswer =
   | { readonly ok: true; readonly secret: string | null }
   | { readonly ok: false; readonly why: string };
@@ -48,13 +47,10 @@ const probeLimitMs = 5_000;
 
 export interface KeychainOptions {
   readonly env: Environment;
-  /** The service name of the entries. The default is integ's own. */
   readonly service?: string;
-  /** Path of the keychain library; found automatically if absent. */
   readonly library?: string;
   readonly requestLimitMs?: number;
   readonly probeLimitMs?: number;
-  /** On abort a request ends with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -116,7 +112,6 @@ async function ask(request: object, options: KeychainOptions & { readonly limitM
   });
 }
 
-/** Nothing is loaded or started before the first request. */
 export function openKeychain(options: KeychainOptions): Keychain {
   const limited = { ...options, limitMs: options.requestLimitMs ?? requestLimitMs };
   return {

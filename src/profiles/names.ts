@@ -11,7 +11,6 @@ export const organizationIdPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 export const namePattern = /^[A-Za-z0-9._-]{1,64}$/;
 export const reservedNames: ReadonlySet<string> = new Set(["sandbox", "sandbox-eu", "env"]);
 
-/** @throws Failure `usage` for an invalid name of a new profile */
 export function checkProfileName(name: string): string {
   if (reservedNames.has(name)) {
     throw new Failure("usage", `"${name}" is a reserved profile name.`, {
@@ -34,7 +33,7 @@ export interface ProfileName {
   readonly isDefault?: boolean;
 }
 
-/** Serves completion: a damaged file has no names, because other commands report the damage. */
+/** A damaged file has no names here, because other commands report the damage. */
 export function readProfileNames(configDir: string): ProfileName[] {
   const path = join(configDir, "profiles.json");
   try {

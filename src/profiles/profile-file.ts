@@ -188,9 +188,7 @@ export function formatOf(path: string): {
 
 export interface ProfileJournal {
   readonly journal?: string | undefined;
-  /** The command prints the journal's keys. */
   readonly keyCommand?: { readonly command: string; readonly profile: string } | undefined;
-  /** The age recipients of undelivered secrets. */
   readonly escrow: readonly string[];
 }
 

@@ -124,9 +124,7 @@ export interface ProfileFacts {
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;
-  /** The settings of the token exchange, whatever the profile's credential is. */
   readonly oauth?: OAuthSettings;
-  /** Messages about the choice, for stderr. */
   readonly notes: readonly string[];
 }
 

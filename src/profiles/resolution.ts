@@ -22,7 +22,6 @@ export interface Resolution extends ProfileFacts {
 
 export interface ResolutionInput {
   readonly flagProfile?: string;
-  /** True if `flagProfile` comes from a policy file. */
   readonly isOfPolicy?: boolean;
   readonly env: Environment;
   /** Read only if needed: a damaged store does not affect `-p sandbox` or a profile from the environment. */

@@ -16,7 +16,6 @@ const outputLimitBytes = 64 * 1024;
 const lingerMs = 500;
 
 export interface ShellRun {
-  /** Null if a signal ended the command. */
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: Buffer;
@@ -29,7 +28,6 @@ export interface ShellOptions {
   readonly env: Environment;
   /** The command gets these variables unchanged. */
   readonly facts?: Environment;
-  /** The standard input, which is empty by default. */
   readonly input?: string;
   readonly timeLimitMs: number;
   /** Secrets to mask in the output. The default is the input. */
@@ -40,7 +38,6 @@ export interface ShellOptions {
   readonly isStderrQuoted?: boolean;
   /** Passes the output to `onStderr` instead of collecting it. */
   readonly echo?: boolean;
-  /** On abort, the command is killed and the run throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
 

@@ -78,12 +78,10 @@ class FileProfileStore implements StoredProfiles {
     return this.list().find((profile) => profile.name === name);
   }
 
-  /** @throws Failure `usage` if the profile does not exist */
   named(name: string): Profile {
     return findProfile(this.#read(), name).profile;
   }
 
-  /** @throws Failure `usage` if the name is invalid or exists */
   async add(profile: Profile, options: { readonly use?: boolean } = {}): Promise<Profile> {
     checkProfileName(profile.name);
     await this.#change((file) => withProfile(file, profile, options.use === true));
@@ -116,7 +114,6 @@ class FileProfileStore implements StoredProfiles {
     return removed!;
   }
 
-  /** Sets the default profile: a stored one, `sandbox` or `sandbox-eu`. */
   async use(name: string): Promise<void> {
     await this.#change((file) => {
       if (name !== "sandbox" && name !== "sandbox-eu") findProfile(file, name);

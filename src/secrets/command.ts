@@ -22,7 +22,6 @@ export interface CommandTools {
   readonly env: Environment;
   /** Receives all output of the delivery command and the standard error of the check, with the secret masked. */
   readonly onStderr: (chunk: Uint8Array) => void;
-  /** The default is 60 s. */
   readonly commandLimitMs?: number | undefined;
   /** Abort ends the command; the secret then counts as not delivered. */
   readonly signal?: AbortSignal;

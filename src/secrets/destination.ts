@@ -14,7 +14,6 @@ export interface OneTimeSecret {
   readonly secret: string;
   /** Determines the variables of `env` and the keys of `json`. */
   readonly kind: "oauth_client" | "access_key";
-  /** The resource id of the client or key. */
   readonly id: string;
   /** The id for the token exchange, for OAuth clients only. */
   readonly clientId?: string;
@@ -22,13 +21,10 @@ export interface OneTimeSecret {
   readonly receipt: string;
 }
 
-/** Facts about the creation of a secret, for formats and commands. */
 export interface SecretOrigin {
-  /** The id of the journal entry. */
   readonly entry: string;
   readonly profile: string;
   readonly region: string;
-  /** The id of the service account, for OAuth clients only. */
   readonly serviceAccount?: string | undefined;
 }
 
@@ -230,7 +226,6 @@ export interface Delivery<R extends DestinationRecord = DestinationRecord> {
 }
 
 export interface Preparation {
-  /** The destination's record in the journal, if the entry has one. */
   readonly before?: DestinationRecord | null;
   /**
    * The secret is kept already. Of several destinations, one that fails does not stop the others; `deliver` reports it.

@@ -117,9 +117,7 @@ export function fileExistsFailure(path: string): Failure {
 }
 
 export interface FileTools {
-  /** integ's own files and folders, which a secret must never replace. */
   readonly own?: readonly string[];
-  /** Makes the digest by which a later process recognizes the delivered file. */
   readonly digests: SecretDigests;
   readonly machine: MachineId;
 }

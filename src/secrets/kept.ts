@@ -39,7 +39,6 @@ function holdsSecret(fd: number): boolean {
 /** The kept secrets of a state folder. `entry` is the id of a journal entry. */
 export class Undelivered {
   readonly folder: string;
-  /** `<host>:<folder>`, as the journal records it. */
   readonly place: string;
   readonly #stateDir: string;
   #isChecked = false;
@@ -78,7 +77,6 @@ export class Undelivered {
     return fd !== undefined && this.#with(fd, { entry, doing: "read" }, () => holdsSecret(fd));
   }
 
-  /** @throws Failure `failed` if there is no secret, or it is damaged */
   read(entry: string): OneTimeSecret {
     const text = this.#content(entry);
     if (text === "")
@@ -96,12 +94,10 @@ export class Undelivered {
     });
   }
 
-  /** Safe to repeat. */
   async destroy(entry: string): Promise<void> {
     await this.#destroyKept(entry);
   }
 
-  /** Removes an empty reserve; a kept secret stays. Safe to repeat. */
   async release(entry: string): Promise<void> {
     await this.#destroyKept(entry, { ifEmpty: true });
   }
@@ -129,7 +125,6 @@ export class Undelivered {
     return listFolder(this.folder).filter((name) => entryPattern.test(name));
   }
 
-  /** The ids of entries with a secret. */
   list(): string[] {
     return listFolder(this.folder)
       .filter((name) => entryPattern.test(name) && this.isKept(name))
@@ -200,7 +195,6 @@ export interface AllowedDestinations {
   readonly list: readonly string[];
 }
 
-/** Finds secrets of unfinished work, and keeps secrets after a failed delivery. */
 export interface SecretKeeping {
   /** See `RememberedDestination`. Only the act `overwrite` calls it, because it may give a file its name. */
   completeDelivery(record: SingleRecord, may: MayReplace): Promise<boolean>;

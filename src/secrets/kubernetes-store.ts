@@ -16,7 +16,6 @@ interface Address {
 
 const timeLimitMs = 60_000;
 const tries = 3;
-/** A shell's exit status for a missing command. */
 const notFoundStatus = 127;
 
 export const open: OpenStore = (text, tools) => {

@@ -29,7 +29,6 @@ export interface DestinationTools
   readonly cwd: string;
   /** integ's own files and folders, which no secret may replace. */
   readonly own?: readonly string[];
-  /** Makes the digest of the delivered secret. */
   readonly digests: SecretDigests;
   readonly machine: MachineId;
   readonly stdoutFd: number;
@@ -44,7 +43,6 @@ const stores: Readonly<Record<StoreScheme, () => Promise<{ readonly open: OpenSt
   keychain: () => import("./keychain-store.ts"),
 };
 
-/** @throws Failure `usage` for an unknown or invalid address */
 async function openStore(to: string, tools: StoreTools): Promise<StoreTarget> {
   const scheme = Object.keys(storeKinds).find((name): name is StoreScheme => to.startsWith(`${name}:`));
   if (scheme === undefined) {
@@ -142,7 +140,6 @@ const uncheckable: RememberedDestination = {
   reread: async () => undefined,
 };
 
-/** @param record names the destination; an error in reaching a store is thrown by the methods of the result */
 export async function rememberedDestination(
   record: SingleRecord,
   tools: StoreTools & Pick<DestinationTools, "digests" | "profiles">,

@@ -6,7 +6,6 @@ import { type OneTimeSecret, type SecretFormat, type SecretOrigin, withoutLastNe
 
 export const secretFormats = ["raw", "line", "json", "json-string", "env"] as const satisfies readonly SecretFormat[];
 
-/** The fields that templates and variables may name. */
 const fieldNames = ["secret", "client_id", "id", "service_account", "profile", "region", "entry"] as const;
 type Field = (typeof fieldNames)[number];
 

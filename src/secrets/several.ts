@@ -119,7 +119,6 @@ function hasDestination(part: Part): part is Part & { readonly destination: Sing
   return part.destination !== undefined;
 }
 
-/** @throws Failure `usage` if two deliveries would go to the same place */
 function refuseDuplicates(parts: readonly Part[]): void {
   const places = parts.map(({ at }) => (at.kind === "file" ? { ...at, path: realPath(at.path) } : at));
   const twice = places.find((place, index) => places.slice(0, index).some((other) => isSamePlace(place, other)));

@@ -40,11 +40,7 @@ function unescaped(text: string): unknown {
   }
 }
 
-/**
- * Refuses to print a secret in agent mode, because an agent's transcript is stored elsewhere.
- * @param advice what to do instead
- * @throws Failure `usage` in agent mode
- */
+/** An agent's transcript is stored elsewhere, so it must contain no secret. @throws Failure `usage` in agent mode */
 export function refuseForAgent(env: Environment, advice: Advice, meaning = "Nothing was sent."): void {
   const variable = agentMode(env);
   if (variable === undefined) return;

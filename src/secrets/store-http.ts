@@ -53,7 +53,6 @@ export class StoreClient {
     this.#server = server;
   }
 
-  /** Sends the request once. @throws the signal's reason on abort */
   async send({
     method,
     path,
@@ -158,11 +157,7 @@ export function fieldOf(value: unknown, ...names: readonly string[]): unknown {
   return found;
 }
 
-/**
- * @param what the variable with the address, and an example
- * @returns the normalized address
- * @throws Failure `usage` if tokens may not be sent there
- */
+/** @throws Failure `usage` if tokens may not be sent to this address */
 export function serverAddress(text: string, what: { readonly what: string; readonly example: string }): string {
   const { origin, prefix } = parseTarget(text, what);
   return origin + prefix;

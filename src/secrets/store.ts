@@ -61,18 +61,14 @@ export type OpenHttp = (choice: { readonly ca?: string | undefined }) => Promise
 export interface StoreTools {
   readonly env: Environment;
   readonly http: OpenHttp;
-  /** Rejects with the signal's reason on abort. */
   readonly sleep: (ms: number) => Promise<void>;
-  /** On abort a request rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** @throws Failure `usage` for an invalid address */
 export type OpenStore = (address: string, tools: StoreTools) => Store;
 
 export abstract class AddressedStore<Address> {
   readonly address: string;
-  /** The option with the normalized address. */
   readonly name: string;
   protected readonly at: Address;
   protected readonly tools: StoreTools;
@@ -218,7 +214,6 @@ export function storeDestination(target: StoreTarget, context: StoreContext): Si
   return new StoreDestination(target, context);
 }
 
-/** @param tools.open throws Failure if the address is invalid */
 export function rememberedStore(
   record: RecordOf<"store">,
   { open, digests }: { readonly open: () => Promise<StoreTarget>; readonly digests: SecretDigests },

@@ -282,7 +282,6 @@ function authorities(env: Environment): string | undefined {
   return path === undefined ? undefined : textOf(path, "VAULT_CACERT");
 }
 
-/** @param isNeeded if false, a missing file counts as empty */
 function tokenIn(path: string, isNeeded: boolean): string {
   const text = textOf(path, "the Vault token", isNeeded).trim();
   if (!/[\p{Cc}\s]/u.test(text)) return text;

@@ -1,5 +1,3 @@
-// A real server shows the order of the hosts, the messages for hosts that fail, and the outcome of statements whose
-// connection is lost.
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";

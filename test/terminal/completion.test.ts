@@ -14,7 +14,6 @@ import {
 } from "./completing-shells.ts";
 import { isFull } from "../support/sample.ts";
 
-/** Each line has the completions at its end. */
 const cases: Readonly<Record<string, readonly string[]>> = {
   "integ ent": ["entities"],
   "integ entity": ["entity"],
@@ -75,7 +74,6 @@ function linesFor(name: ShellName): [string, readonly string[]][] {
   );
 }
 
-/** `entries` are all entries, and `undelivered` is the one with an undelivered secret. */
 interface LocalIds {
   readonly entries: readonly string[];
   readonly undelivered: string;

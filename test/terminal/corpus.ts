@@ -37,7 +37,6 @@ const short = "c D E H M N O Z 7 8 = > (0 )B *A #8 %G %@ n o |".split(" ").map((
 const open = "[ ]0; P _ [38;5".split(" ").map((body) => esc + body);
 const openShort = [esc, "\u009b", "\u009d", "\u0090", "\u009f"];
 
-/** These texts overwrite earlier text or add a line. */
 const overwriting = [
   "\b\b\b\b\b\b\b\bError: ok",
   "\rError: ok",

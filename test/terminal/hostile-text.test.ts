@@ -19,7 +19,6 @@ let stringCount = 0;
 let effects = 0;
 afterAll(() => recordFigure("hostile text", { strings: stringCount, effects }));
 
-/** @param count of the hostile strings in the output */
 async function onlyText(output: string, count: number): Promise<readonly string[]> {
   const screen = await shown(output, { columns: 100 });
   stringCount += count;

@@ -1,4 +1,3 @@
-// A person picks known values with the arrows and types others. Cancelling sends no request.
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readJournal } from "../support/journal-file.ts";
@@ -51,7 +50,6 @@ async function newest(): Promise<Client> {
   return (await clients()).find(({ id }) => id === resource_id)!;
 }
 
-/** This machine's journal then knows the client. */
 async function createClient(account: string, ...scopes: string[]): Promise<string> {
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--new", "--json"];
   const { stdout, stderr, code } = await home.integ(["oauth-clients", "create", ...flags]);
@@ -59,7 +57,6 @@ async function createClient(account: string, ...scopes: string[]): Promise<strin
   return (JSON.parse(stdout) as Client).id;
 }
 
-/** Leaves an unknown outcome, whose names this machine's journal then knows. @returns the entry's id */
 async function attemptCreation(account: string, ...scopes: string[]): Promise<string> {
   await service.fault("POST /v1/oauth_clients status=500 times=1");
   const flags = ["--service-account", account, ...scopes.flatMap((scope) => ["--scope", scope]), "--retry-for", "0"];
@@ -139,7 +136,6 @@ describe("a creation", () => {
     const first = session(create);
     await first.answer(/● sa_us/, key);
     expect(await first.ended).toBe(code);
-    // The list is erased, and the screen shows the question once, with its end.
     const { lines } = await first.screen();
     expect(lines.filter((line) => line.includes("Service account"))).toHaveLength(1);
     expect(lines.join("\n")).not.toMatch(/another…|Enter: confirm/);

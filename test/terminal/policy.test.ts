@@ -43,7 +43,6 @@ describe("integ apply at a terminal", () => {
     expect(await again.ended).toBe(0);
     expect(again.written).not.toContain("changes of");
     expect(again.shown).toContain("No changes. 3 items are as");
-    // Only changed items are shown; the others are counted.
     writeFileSync(
       home.path("integ.yaml"),
       readFileSync(home.path("integ.yaml"), "utf8").replaceAll("item-2", "item-3"),

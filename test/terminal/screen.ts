@@ -1,4 +1,3 @@
-// A headless terminal shows the displayed text and every other effect of the output.
 import xterm, { type Terminal } from "@xterm/headless";
 
 export interface Screen {

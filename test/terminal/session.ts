@@ -1,4 +1,3 @@
-// A test waits for a program's output at a terminal, types, and reads its exit code and its screen.
 import { spawn } from "@lydell/node-pty";
 import { type Home, program } from "../support/program.ts";
 import { shown, type Screen } from "./screen.ts";

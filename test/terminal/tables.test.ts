@@ -108,7 +108,6 @@ const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   commands: { words: ["--ndjson"], copied: ["command"] },
 };
 
-/** These commands print no rows. */
 const others: Readonly<Record<string, string>> = {
   "oauth-clients token": "prints a token response: a heading and a value on each line, nothing cut",
   adopt: "prints what apply does",
@@ -221,7 +220,6 @@ const sentences = ["message", "detail", "reason", "summary", "hint"];
 /** These fields have a value of a fixed set, by which readers distinguish rows. */
 const wordName = /^(?:operation|kind|type|keyType|state|status|action|result|severity|rule|topic|role)$/;
 
-/** @returns how often each word must appear */
 function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   const counts = new Map<string, number>();
   for (const row of rows)

@@ -9,7 +9,6 @@ export type DestroyEvidence =
   | AtDestination
   /** The status that the service shows now; only `revoked` suffices. */
   | { readonly shown: string }
-  /** A later rotation in place of the same key. */
   | { readonly rotatedAgain: Entry }
   | { readonly typed: "forget" | "claim" };
 

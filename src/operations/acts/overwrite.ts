@@ -41,7 +41,6 @@ export class AtDestination {
   }
 }
 
-/** @throws Failure if a destination refuses the secret, or has content that must not be replaced */
 export function overwrite(
   bench: DeliveryBench,
   lease: EntryLease,
@@ -228,7 +227,6 @@ export function isSameHere(one: SingleRecord, other: SingleRecord): boolean {
   return here === undefined || there === undefined || here === there;
 }
 
-/** The secret of an entry in these states may still go to its destination. */
 function mayDeliver({ state, operation }: Entry): boolean {
   if (operation.endsWith(".revoke")) return false;
   return state === "open" || state === "unknown" || state === "pending" || state === "undelivered";
@@ -326,7 +324,6 @@ function isSameItem(one: Entry, other: Entry): boolean {
   return (one.policy?.id ?? null) === (other.policy?.id ?? null) && isSameKind;
 }
 
-/** @returns the ids and client ids of the clients and keys that this work replaces */
 function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> {
   const above = item.filter(({ id }) => id === entry.id || id === entry.parent || id === entry.replaces);
   const ids = new Set<string>();

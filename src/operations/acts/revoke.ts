@@ -14,14 +14,12 @@ import { entryFailure, recordAfterwards, type Workbench } from "../workbench.ts"
 import { send } from "./send.ts";
 
 export type RevocationGrounds =
-  /** A person named the credential in `revoke`. */
   | { readonly kind: "named" }
   /** A successor is in its place. `look` collects the evidence immediately before each request. */
   | { readonly kind: "replaced"; readonly look: () => Promise<Successor> }
   /** The secret is lost, and a person agreed to the revocation, now or when the replacement began. */
   | { readonly kind: "secret_lost" };
 
-/** Evidence about the new credential, collected before the old one is revoked. */
 export interface Successor {
   readonly id: string;
   readonly proof: Proof | undefined;
@@ -45,7 +43,6 @@ export interface Revoking {
 
 export interface Revocation<C extends keyof Revoked, R> extends Revoking {
   readonly change: C;
-  /** The resource id of the client or key to revoke. */
   readonly id: string;
   /**
    * @param earlier responses of this run
@@ -93,7 +90,6 @@ export async function revoke<C extends keyof Revoked, R>(
 
 const isWithoutEffect = ({ kind }: Attempt<unknown>): boolean => kind === "refused" || kind === "not_sent";
 
-/** The entry's only work is to revoke. */
 const isOwn = ({ operation }: Entry): boolean => operation.endsWith(".revoke");
 
 /** Records before each request that integ may have revoked the credential, so that a later run does not blame another person. */

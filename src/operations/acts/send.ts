@@ -64,7 +64,6 @@ export async function send<K extends keyof Answers>(
   return answer;
 }
 
-/** Requires an uninterrupted command, a healthy disk, the entry's address, and an attempt on disk. */
 function assertMaySend(bench: Workbench, entry: Entry): void {
   assertMayContinue(bench);
   const { account } = bench;

@@ -1,5 +1,3 @@
-// After a lost response, these rules decide which keys of a list match, and when their absence proves that no key was
-// created.
 import { describe, expect, it } from "vitest";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
 import { findOrphan, settleMs, type Sought } from "../../../src/api/orphan-key.ts";
@@ -27,7 +25,6 @@ const orphan = {
   createdByUserId: "user_1",
   scopes: ["*"],
 };
-/** This key sends the request. */
 const other = { ...orphan, id: "ak_own", name: "admin", createdAt: at(-1e9), lastUsedAt: at(0) };
 
 function sought(change: Partial<Sought> = {}): Sought {

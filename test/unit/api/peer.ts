@@ -1,4 +1,3 @@
-// Real servers on loopback: one speaks HTTP, and the other sends only the test's bytes.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { connect, type Service } from "../../../src/api/connect.ts";
@@ -15,14 +14,12 @@ export interface Received {
 export interface Peer {
   readonly origin: string;
   readonly received: Received[];
-  /** The number of accepted connections. */
   readonly connections: () => number;
   readonly close: () => Promise<void>;
 }
 
 const open: Peer[] = [];
 
-/** Called in `afterEach`; stops all servers of the test. */
 export async function closePeers(): Promise<void> {
   for (const peer of open.splice(0)) await peer.close();
 }
@@ -111,7 +108,6 @@ export function answerJson(
   response.end(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** Only the legacy contract has a credential here. */
 export async function serviceAnswering(
   status: number,
   body: unknown,

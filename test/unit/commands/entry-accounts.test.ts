@@ -7,7 +7,6 @@ import type { Entry } from "../../../src/journal/entry.ts";
 import type { SecretOptions } from "../../../src/secrets/destination.ts";
 import { entry as anEntry } from "../policy/an-entry.ts";
 
-/** The accounts are numbered in the order in which they are loaded. */
 function numbered(
   to: SecretOptions["to"] = [],
   fails: (number: number) => boolean = () => false,

@@ -19,7 +19,6 @@ function at(offsetMs: number): string {
   return new Date(now + offsetMs).toISOString();
 }
 
-/** This key has no findings. */
 const sound = {
   id: "ak_1",
   name: "nightly",

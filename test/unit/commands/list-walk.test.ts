@@ -23,7 +23,6 @@ interface Run {
   readonly rows?: number;
   /** The service responds with 500 from this row on. */
   readonly breaksAt?: number;
-  /** The seconds that each page takes. */
   readonly secondsEach?: number;
   /** Rows of a page beyond the requested number. */
   readonly surplus?: number;

@@ -24,7 +24,6 @@ function typeOf(schema: Schema): string {
   return schema.enum?.join("|") ?? (schema.const === undefined ? (schema.type ?? "anything") : String(schema.const));
 }
 
-/** Each object has one line with its keys; an optional key has a question mark. */
 function* keysOf(schema: Schema, path: string): Iterable<string> {
   const { properties = {}, required = [], items, anyOf = [] } = schema;
   const keys = Object.entries(properties);

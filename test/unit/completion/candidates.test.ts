@@ -20,7 +20,6 @@ function declared(): Command {
 
 const tree = treeOf(declared(), () => undefined);
 
-/** The last word is the one at the cursor. */
 function at(line: string): Candidates {
   const words = line.split(" ");
   return candidatesAt(tree, words.slice(0, -1), words.at(-1)!);

@@ -11,7 +11,6 @@ import { treeOf } from "../../../src/completion/tree.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { isMissing } from "../../support/tools.mjs";
 
-/** Contains every character that a shell interprets in any kind of quotes. */
 const nasty = `it's "so" $(touch ran) \`touch ran\` $HOME ; touch ran | {a,b} [c] <d> *?~#! %s \\n \\' & ’‘ – done\\`;
 
 function hostileTree(): ReturnType<typeof treeOf> {
@@ -41,7 +40,6 @@ function scriptFile(name: string, text: string): string {
   return file;
 }
 
-/** The completions and descriptions of this program are hostile. */
 function installProgram(kind: string): void {
   const answer = scriptFile("answer", `${kind} \n--plain\t${nasty}\n--${nasty}\n`);
   writeFileSync(join(folder, "integ"), `#!/bin/sh\nexec cat '${answer}'\n`, { mode: 0o755 });

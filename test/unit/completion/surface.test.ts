@@ -28,7 +28,6 @@ const undocumented = new Set([
   "PGSERVICE",
 ]);
 
-/** Finds `env.NAME`, and integ's names in quotes. */
 function variablesRead(): string[] {
   const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts"),

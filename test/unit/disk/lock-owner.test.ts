@@ -1,4 +1,3 @@
-// Other processes read the owner of a lock, and decide whether it has certainly ended.
 import { spawnSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";

@@ -52,7 +52,6 @@ test("a folder is created with its parents, mode 0700; one that others can write
   expect(() => ensurePrivateFolder(join(folder, "file", "x"))).toThrow("a part of the path is not a folder");
 });
 
-/** fstat and stat report another owner or mode. */
 function withStat(changed: { uid?: number; mode?: number }): (call: DiskCall) => unknown {
   const { fstatSync, statSync: stat } = fs;
   return ({ call }) => {

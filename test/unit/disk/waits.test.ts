@@ -1,4 +1,3 @@
-// Each write in parts and each sync of a folder ends and reports its error.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -88,7 +87,6 @@ describe("a folder's sync", () => {
     expect((await failing("ENOENT", { unlessDenied: true })).error).toMatchObject({ code: "ENOENT" });
   });
 
-  /** @returns the state of the promise after a few turns */
   const stateOf = async (promise: Promise<unknown>): Promise<unknown> => {
     let outcome: unknown = "nothing";
     promise.then(

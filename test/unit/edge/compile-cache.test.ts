@@ -17,7 +17,6 @@ interface Surroundings {
   readonly isExecutable?: boolean;
 }
 
-/** @returns the folder that Node gets; undefined without a cache */
 function cacheFolder({ platform = "linux", env = {}, isExecutable = false }: Surroundings = {}): string | undefined {
   let given: string | undefined;
   const modules: Readonly<Record<string, unknown>> = {

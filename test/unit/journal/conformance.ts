@@ -13,7 +13,6 @@ import { ada, intent } from "./intent.ts";
 
 const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1" };
 
-/** Several processes can open the journal. */
 export interface JournalStore {
   /** @param options.waitMs the wait for a running holder; short by default */
   open(options?: {
@@ -44,7 +43,6 @@ async function failure(work: Promise<unknown>): Promise<Failure> {
   throw new Error(`no Failure: ${String(error)}`);
 }
 
-/** @returns the id of the released entry */
 async function leave(
   open: Journal,
   state: Parameters<Admission["lease"]["record"]>[0]["state"],

@@ -15,7 +15,6 @@ export function folder(): string {
   return made;
 }
 
-/** Neither the journal nor its folder exists yet. */
 export function journalPath(): string {
   return join(folder(), "state", "journal.ndjson");
 }
@@ -38,13 +37,11 @@ export function intent(changes: Partial<Intent> = {}): Intent {
   };
 }
 
-/** The clock advances by a second at each reading. */
 export function clock(startMs = Date.UTC(2026, 10, 21)): () => number {
   let now = startMs;
   return () => (now += 1000);
 }
 
-/** The journal waits for locks for a short time, instead of ten seconds. */
 export function journalAt(path: string, waitMs = 60): Journal {
   const means = () => ({ self: identify(process.pid), kernel: loadKernelLock() });
   return fileJournal(path, { now: clock(), actor: ada, locks: { means, waitMs } });

@@ -31,7 +31,6 @@ function rotation(mode: Mode, about: Partial<Entry> = {}): Entry {
 
 interface Other extends Partial<Entry> {
   readonly mode?: Mode;
-  /** A process works on the rotation. */
   readonly isHeld?: boolean;
   /** The changes to the entry after this process has waited once; null if the entry no longer exists. */
   readonly next?: Partial<Entry> | null;
@@ -43,11 +42,9 @@ interface Meeting {
   readonly isShared?: boolean;
   readonly fresh?: boolean;
   readonly wasActive?: boolean;
-  /** The other rotation finished before this one started. */
   readonly before?: boolean;
 }
 
-/** @returns that this rotation continues, or why it does not; and how long it waited */
 async function outcomeOf({ mode = "in_place", other, isShared = false, ...about }: Meeting) {
   const { mode: otherMode = mode, isHeld = false, next, ...changes } = other;
   const first = rotation(otherMode, { id: below, ...changes });

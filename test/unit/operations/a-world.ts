@@ -28,7 +28,6 @@ export interface Setting {
   readonly destination?: DestinationKind;
   readonly fates?: Partial<Record<Request, Fate[]>>;
   readonly retryForMs?: number;
-  /** The profile has a token endpoint. */
   readonly proves?: boolean;
   /** The names of the first process's calls that fail, such as `deliver`, `keep` or `record 3`. */
   readonly failing?: readonly string[];
@@ -44,7 +43,6 @@ export class AWorld {
   readonly files = this.#machine.files;
   readonly reserves = this.#machine.reserves;
   readonly profiles = this.#outside.profiles;
-  /** Every call of the current or last process, in order. */
   readonly calls: string[] = [];
   readonly messages: string[] = [];
   /** Promises that the program broke. */
@@ -53,21 +51,17 @@ export class AWorld {
   readonly revocable = new Set<string>();
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
-  /** Called during every wait. */
   onSleep: () => void = () => {};
   /** The process ends at the point with this number. Points are before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
-  /** The journal can no longer be read or written. */
   journalIsGone = false;
   /** Whatever an entry says, only these addresses may receive a new secret to prove it. */
   proofAddresses = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
   /** `<machine>:<folder>` of the current processes. */
   place = "here:/state";
-  /** Ids of the entries that another running process works on. */
   readonly running = new Set<string>();
   /** Called when recovery tries to take an entry, before it learns if another process works on it. */
   onTryLease: () => void = () => {};
-  /** A team's journal shows the holder of each entry. */
   isTeam = false;
   readonly #setting: Setting;
   #process = {};
@@ -154,7 +148,6 @@ export class AWorld {
     return this.entries.find((entry) => entry.operation === operation);
   }
 
-  /** The oldest secret is first. */
   get stored(): readonly string[] {
     return this.#outside.stores.get("a") ?? [];
   }
@@ -299,7 +292,6 @@ export class AWorld {
     });
   }
 
-  /** Each process creates its own destination. */
   destination(kind: DestinationKind = this.#setting.destination ?? "file"): Destination {
     if (kind !== "three") return this.single(kind);
     return severalDestinations((["file", "store", "profile"] as const).map((one) => this.single(one)));

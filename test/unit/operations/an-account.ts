@@ -42,9 +42,7 @@ const lost = { kind: "unknown", reason: "closed", detail: "the connection closed
 export class AnAccount {
   readonly clients: Made[] = [];
   readonly keys: Made[] = [];
-  /** Every request that arrived, in order. */
   readonly requests: string[] = [];
-  /** The requests that got a response, with their request ids. */
   readonly answered: [what: Request, id: string][] = [];
   readonly fates: Partial<Record<Request, Fate[]>> = {};
   /** Called before a request takes effect, to check the disk. */
@@ -71,7 +69,6 @@ export class AnAccount {
   }
 
   get service(): Service {
-    // The connection knows the offset of the service's clock only after a response.
     let clockOffset: number | undefined;
     const answer = async <T>(
       what: Request,

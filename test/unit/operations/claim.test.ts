@@ -16,7 +16,6 @@ import { perform, operations, worldFor } from "./every-operation.ts";
 
 const claims = ["a client's creation", "a key's creation", "a client's rotation", "a key's rotation in place"] as const;
 
-/** The operation ended with its secret kept on this machine. */
 async function worldKeeping(what: (typeof claims)[number]): Promise<AWorld> {
   const world = worldFor(operations[what]!, { failing: ["write"], retryForMs: 0 });
   expect((await perform(world, operations[what]!)).kind).toBe("undelivered");
@@ -165,7 +164,6 @@ describe("the rotation of a claimed secret", () => {
   });
 });
 
-/** The entry keeps a secret. `checked` are the destinations that `work` checked. */
 async function runUnderLease(
   change: Partial<Entry>,
   work: (bench: Workbench, lease: EntryLease) => Promise<unknown>,

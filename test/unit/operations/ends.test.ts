@@ -87,7 +87,6 @@ function wordsOf(fate: Fate): string {
   return [`refused with ${refused}`, code, after && `after ${after} s`].filter(Boolean).join(", ");
 }
 
-/** Omits the acting key, and shows the place of each secret. */
 function accountState(world: AWorld): string {
   const { clients, keys } = world.account;
   const kept = [...world.kept.values()].map(({ secret }) => secret);
@@ -99,7 +98,6 @@ function accountState(world: AWorld): string {
     .join(", ");
 }
 
-/** Recovers once without consent and twice with it, while something is unfinished. */
 async function recovered(world: AWorld): Promise<string[]> {
   const ends: string[] = [];
   for (const isYes of [false, true, true]) {

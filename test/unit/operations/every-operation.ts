@@ -1,4 +1,3 @@
-// Each operation has its options and a world where it can succeed.
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { replaceAccessKey } from "../../../src/operations/key-rotation.ts";
 import { revokeNamed } from "../../../src/operations/revocation.ts";
@@ -10,14 +9,12 @@ import { AWorld, type Ended, type Setting } from "./a-world.ts";
 import type { Request } from "./an-account.ts";
 
 export interface TypedOptions {
-  /** An explicit idempotency key. */
   readonly key?: string;
 }
 
 export interface Operation {
   /** The first request that changes the account. */
   readonly sends: Request;
-  /** Adds the account's contents before the operation. */
   readonly before?: (world: AWorld) => void;
   readonly work: (bench: Workbench, world: AWorld, options: TypedOptions) => Promise<unknown>;
 }

@@ -7,7 +7,6 @@ import type { Workbench } from "../../../src/operations/workbench.ts";
 import { intent } from "../journal/intent.ts";
 import { AWorld } from "./a-world.ts";
 
-/** The attempt is on disk. */
 async function admitted(bench: Workbench, changes: Partial<Entry> = {}): Promise<EntryLease> {
   const { baseUrl: base_url } = bench.account;
   const { lease } = await bench.journal.admit(intent({ operation: "oauth_client.create", base_url }), { fresh: true });

@@ -110,7 +110,6 @@ describe.each(["a client's rotation", "a key's replacement"])("%s without an ove
         if (moment === "wait") world.onSleep = lose;
         expect([(await perform(world, operation)).kind, statusOfOld(world)]).toEqual(["pending", "active"]);
         expect(account.requests.filter((one) => one === "revoke old")).toHaveLength(moment === "wait" ? 1 : 0);
-        // Either the secret is back, or a person revokes the old one.
         if (moment === "wait") undo!();
         else oldOf(world)!.status = "revoked";
         expect([await endOverlap(world), statusOfOld(world)]).toEqual(["done", "revoked"]);

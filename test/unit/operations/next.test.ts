@@ -80,7 +80,6 @@ describe("an operation that is sent once", () => {
   });
 });
 
-/** The facts of a rotation decide its next step once the new secret is delivered. */
 const rotations: readonly (readonly [
   proven: string | undefined,
   keepOld: boolean,

@@ -9,7 +9,6 @@ import { intent } from "../journal/intent.ts";
 
 const minutes = 60_000;
 
-/** The rotation has a finished creation. @param changes of the creation's entry */
 async function rotation(bench: Workbench, changes: Partial<Entry> = {}): Promise<EntryLease> {
   const admit = async (intended: object): Promise<EntryLease> =>
     (await bench.journal.admit(intent({ ...intended }), { fresh: true })).lease;

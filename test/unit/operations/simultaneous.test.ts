@@ -8,7 +8,6 @@ import { AWorld } from "./a-world.ts";
 
 const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
 
-/** Another process adds its entry for the same request to the journal. */
 async function created(
   kind: "client" | "key",
   other: (own: Entry, world: AWorld) => Partial<Entry>,

@@ -7,7 +7,6 @@ import { stage } from "./streams.ts";
 import { csvLine } from "../../../src/output/formats/csv.ts";
 import { sampled } from "../../support/sample.ts";
 
-/** This reader follows the grammar of RFC 4180 §2, independently of the program. */
 function readCsv(text: string): string[][] {
   const records: string[][] = [];
   const field = /"((?:[^"]|"")*)"(,|\r\n)|([^",\r\n]*)(,|\r\n)/y;

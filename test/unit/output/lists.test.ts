@@ -21,7 +21,6 @@ const rows = [
   '{"id":"e2","status":"odd","created_at":null,"display_name":"Bo, \\"x\\"","2":1,"1":2,"__proto__":{"a":1.10}}',
 ];
 
-/** The rows keep their offsets in the response. */
 function rowsOf(body: string): readonly JsonText[] {
   return JsonText.of(body).parts().get("data")?.items() ?? [];
 }

@@ -138,7 +138,6 @@ describe("a new file", () => {
   });
 });
 
-/** A path below this file cannot exist. */
 function fileFor(name: string): string {
   const file = join(folder, `${name}-${files}`);
   writeFileSync(file, "");

@@ -182,13 +182,11 @@ describe("messages next to the result", () => {
   });
 });
 
-/** Waits until the spinner is loaded, and the slow stream has taken all its data. */
 const idle = async (stderr: KeptStream): Promise<void> => {
   await import("ora");
   for (let turn = 0; turn < 5 || stderr.writableLength > 0; turn += 1) await new Promise((go) => setImmediate(go));
 };
 
-/** Questions and spinners are drawn on this terminal. */
 const drawn = { tty: true, columns: 80, env: { NO_COLOR: "" } };
 
 describe("a spinner, with a test clock", () => {

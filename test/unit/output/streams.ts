@@ -1,11 +1,9 @@
-// These streams have Node's interface and record the written data.
 import { PassThrough, Writable } from "node:stream";
 import { vi } from "vitest";
 import type { Format } from "../../../src/output/formats/format.ts";
 import { type Output, createOutput } from "../../../src/output/output.ts";
 import { Terminal } from "../../../src/output/terminal.ts";
 
-/** Every test runs at this time. */
 export const now = Date.parse("2026-11-21T12:00:00.000Z");
 
 export class KeptStream extends Writable {
@@ -23,7 +21,6 @@ export class KeptStream extends Writable {
   }
 }
 
-/** A terminal can move its cursor. */
 export class TerminalStream extends KeptStream {
   readonly isTTY = true;
   columns = 80;
@@ -42,7 +39,6 @@ export class TerminalStream extends KeptStream {
   }
 }
 
-/** A terminal has a raw mode. */
 class TerminalInput extends PassThrough {
   readonly isTTY = true;
   isRaw = false;
@@ -62,7 +58,6 @@ export interface Stage {
 }
 
 export interface StageOptions {
-  /** All streams are terminals. */
   readonly tty?: boolean;
   readonly format?: Format;
   readonly typedFormat?: Format;
@@ -73,7 +68,6 @@ export interface StageOptions {
   readonly columns?: number;
   readonly env?: Record<string, string>;
   readonly interruption?: AbortSignal;
-  /** The test controls time and timers. */
   readonly clock?: HandClock;
 }
 

@@ -13,7 +13,6 @@ type WriteFile = (fd: number, data: Buffer, offset: number) => number;
 
 const { writeSync } = fs;
 
-/** Replaces `fs.writeSync` for every module. */
 function replaceWriteSync(write: unknown): void {
   Object.assign(fs, { writeSync: write });
   syncBuiltinESMExports();

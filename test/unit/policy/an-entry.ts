@@ -3,12 +3,10 @@ import type { Entry } from "../../../src/journal/entry.ts";
 export const now = Date.parse("2026-11-22T03:00:00.000Z");
 export const scope = { baseUrl: "https://us.example", organizationId: null };
 
-/** The policy whose items are planned. */
 export const own = "pol_of_this_test";
 
 let number = 0;
 
-/** The client belongs to no item, and each call makes a new entry id. */
 export function entry(over: Partial<Entry>): Entry {
   number += 1;
   const createdAt = new Date(now - 61 * 86_400_000).toISOString();

@@ -13,7 +13,6 @@ import { entry as anEntry, now, own, scope } from "./an-entry.ts";
 
 const longAgo = new Date(now - 100 * 86_400_000).toISOString();
 
-/** Each destination as written in a policy and in the journal. */
 const destinations: Readonly<Record<string, readonly [ItemDestination, SingleDestination]>> = {
   file: [
     { file: "/s/a", format: "json" },
@@ -56,7 +55,6 @@ const item = (name: string, ...to: ItemDestination[]): ClientItem => ({
 interface Holder {
   readonly over: Partial<Entry>;
   readonly seen?: Partial<SeenCredential>;
-  /** Further entries about the same client. */
   readonly more?: (of: Entry) => readonly Partial<Entry>[];
   /** The plans for a new item and for a due item. */
   readonly create: "adopt" | "occupied" | "free";

@@ -265,7 +265,6 @@ describe("a new item", () => {
 });
 
 describe("a secret that is not at the policy's destination", () => {
-  /** Each kind of destination in the policy and in the journal, and another destination of that kind. */
   const kinds: Readonly<Record<string, readonly [ItemDestination, SingleDestination, ItemDestination]>> = {
     file: [{ file: "/s/a" }, { kind: "file", path: "/s/a", as: "raw" }, { file: "/s/copy/a" }],
     profile: [{ profile: "ci" }, { kind: "profile", name: "ci", profileId: "p1" }, { profile: "other" }],

@@ -6,7 +6,6 @@ import { readPolicy } from "../../../src/policy/read.ts";
 
 const now = Date.parse("2026-11-22T03:00:00.000Z");
 
-/** Appends an id, unless the version line is wrong. */
 function withId(text: string): string {
   return /^\uFEFF?version: 1\r?\n/.test(text) && !text.includes("\nid:")
     ? `${text.trimEnd()}\nid: pol_of_this_test\n`

@@ -13,7 +13,6 @@ export function aProfile(settings: Partial<Profile> & { name: string }): Profile
   };
 }
 
-/** @returns the failure with which `work` must end */
 export async function failureOf(
   work: () => unknown,
 ): Promise<{ kind: string; message: string; details: Record<string, unknown> }> {

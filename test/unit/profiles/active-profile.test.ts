@@ -17,7 +17,6 @@ interface Setup {
   readonly credential?: NewCredential;
   readonly legacy?: LegacyAccess;
   readonly organization?: boolean;
-  /** Edits profiles.json as a person could. */
   readonly tamper?: (text: string) => string;
 }
 

@@ -33,7 +33,6 @@ describe("checkBaseUrl", () => {
     ["https://user@api.example.com", "https://user:pw@api.example.com", "https://@api.example.com"],
     ["https://:@api.example.com", "https://api.example.com?x=1", "https://api.example.com?"],
     ["https://api.example.com/#", "https://api.example.com#a"],
-    // These are not addresses of a service.
     ["https:api.example.com", "https:/api.example.com", "https:///api.example.com", "https:\\\\api.example.com"],
     ["https://api.example.com\\@evil.example", "https://api.exa\tmple.com", " https://api.example.com"],
     ["https://api.example.com\n", "https://", "https://api.example.com:99999", "ftp://api.example.com"],

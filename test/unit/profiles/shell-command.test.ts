@@ -103,7 +103,6 @@ async function environmentOf(env: Environment): Promise<string[]> {
   return lines.filter((line) => !/^(?:_|PWD|OLDPWD|SHLVL)=/.test(line)).toSorted();
 }
 
-/** @returns the output that the user sees */
 async function shownOf(command: string, more: Partial<ShellOptions>): Promise<string> {
   const shown: Buffer[] = [];
   const onStderr = (chunk: Buffer): void => void shown.push(chunk);

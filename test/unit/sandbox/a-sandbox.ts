@@ -28,7 +28,6 @@ export function folder(): string {
   return made;
 }
 
-/** The clock is stopped until the test ends. */
 export function setTime(ms: number): void {
   const spy = vi.spyOn(Date, "now").mockReturnValue(ms);
   onTestFinished(() => spy.mockRestore());

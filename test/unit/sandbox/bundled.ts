@@ -1,10 +1,8 @@
-// Node runs a bundled program of these tests as a process.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { onTestFinished } from "vitest";
 
-/** @returns the path of the bundle, which is removed after the test */
 export async function bundled(file: string): Promise<string> {
   const cache = resolve("node_modules/.cache");
   mkdirSync(cache, { recursive: true });

@@ -20,14 +20,12 @@ export const key: OneTimeSecret = {
   receipt: `{"id":"key_1","secret":"${canary}"}`,
 };
 
-/** The records of this delivery are discarded. */
 export const delivery: Delivery = {
   origin: { entry: "6k2f9", profile: "prod", region: "eu", serviceAccount: "sa_1" },
   may: async () => {},
   record: async () => {},
 };
 
-/** Only these texts may be replaced. */
 export function mayReplace(...texts: readonly string[]): MayReplace {
   return async (_at, found) => {
     if (found.is !== "absent" && !(found.is === "text" && texts.includes(found.text)))
@@ -35,7 +33,6 @@ export function mayReplace(...texts: readonly string[]): MayReplace {
   };
 }
 
-/** No existing content may be replaced. */
 export const onlyNew = mayReplace();
 
 export function filesWithCanary(folder: string): string[] {

@@ -263,7 +263,6 @@ describe("a target", () => {
     expect(calls.find(({ call }) => call === "access")?.args).toEqual([folder, 3]);
   });
 
-  /** `onDisk` replaces these calls. */
   const original = { stat: fs.statSync, lstat: fs.lstatSync };
 
   onLinux.each([

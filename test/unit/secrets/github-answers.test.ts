@@ -1,4 +1,3 @@
-// Each GitHub response has its kind of error, its message and its next step.
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import { open } from "../../../src/secrets/github-store.ts";

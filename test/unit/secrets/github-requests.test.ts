@@ -1,4 +1,3 @@
-// The test provides GitHub's responses.
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { open } from "../../../src/secrets/github-store.ts";
@@ -196,7 +195,6 @@ describe("preparing", () => {
   });
 });
 
-/** The first response shows this secret. */
 function foundIn(answers: Answers): Found {
   const [first] = answers[gets] ?? [absent];
   const { updated_at: version } = typeof first === "object" ? ((first.body ?? {}) as { updated_at?: string }) : {};

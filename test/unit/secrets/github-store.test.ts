@@ -110,7 +110,6 @@ describe.skipIf(isMissing("libsodium")).each([
 describe("a lost response", () => {
   const metadata = "GET /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
   const put = "PUT /repos/my-org/my-repo/actions/secrets/CLIENT_SECRET";
-  /** The requests from the first write on. */
   const sentSinceWrite = (): string[] => github.log.slice(github.log.indexOf(put));
   const started = async (isThere: boolean): Promise<() => Promise<string>> => {
     const here = at();

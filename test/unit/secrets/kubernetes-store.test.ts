@@ -18,7 +18,6 @@ const write = /^PATCH .*secrets\/my-app\?fieldManager/;
 
 const path = process.env.PATH ?? "";
 
-/** The lines of shell run before the real kubectl. */
 function putTool(folder: string, lines: string): void {
   const real = spawnSync("sh", ["-c", "command -v kubectl"], { encoding: "utf8" }).stdout.trim();
   writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
@@ -41,7 +40,6 @@ function cutsIn(length: number): PlannedCut[] {
 describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
   let cluster: KubernetesServer;
   let folder: string;
-  /** Most tests use the kubectl in this folder. */
   let tools: string;
   beforeAll(async () => {
     cluster = await startKubernetes();

@@ -22,7 +22,6 @@ const profile = (name: string): SingleRecord => ({ kind: "profile", name, profil
 const command = (mark: string): SingleRecord => ({ kind: "command", mark });
 const store = (to: string): SingleRecord => ({ kind: "store", to, facts: {} });
 
-/** `fails` has the error of each step. */
 function place(
   record: SingleRecord,
   fails: Readonly<Record<string, unknown>> = {},

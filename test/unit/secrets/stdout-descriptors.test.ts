@@ -23,7 +23,6 @@ function fileFor(flags: string): number {
 /** This number is above any limit for open files. */
 const notOpen = 1_000_000;
 
-/** The named pipe is open for writing; its reader keeps reading, or has exited. */
 function pipe(reader: "reads" | "has exited"): number {
   const path = join(temporaryFolder(), "pipe");
   execFileSync("mkfifo", [path]);

@@ -1,4 +1,3 @@
-// Each Vault response has its kind of error, its message and its next step.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

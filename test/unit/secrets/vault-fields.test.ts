@@ -86,7 +86,6 @@ async function checkDelivered(work: Work): Promise<DestinationRecord> {
 const at = (capabilities: readonly string[]): StoreSetup =>
   setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: vault.token(...capabilities) });
 
-/** The next process has the same keys and no memory of the first process. */
 function nextProcess(before: StoreSetup): StoreSetup {
   return { record: undefined, tools: { ...before.tools, http: (choice) => before.tools.http(choice) } };
 }

@@ -1,4 +1,3 @@
-// The test provides Vault's responses.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,3 @@
-// A list of responses simulates a Vault with one secret.
 import type { Store, StoreFacts } from "../../../src/secrets/store.ts";
 import { open } from "../../../src/secrets/vault-store.ts";
 import { type Answer, type Answers, type Script, scripted } from "./store-script.ts";

@@ -30,7 +30,6 @@ function at(token = vault.token(...all), env: Readonly<Record<string, string>> =
   return setUp({ VAULT_ADDR: vault.origin, VAULT_TOKEN: token, ...env });
 }
 
-/** Each way to write has its existing content. */
 const ways: readonly [string, readonly string[], () => void][] = [
   ["patched", all, () => vault.put(path, { client_secret: "old", other: "kept" })],
   ["replaced", ["create", "read", "update"], () => vault.put(path, { client_secret: "old", other: "kept" })],

@@ -37,7 +37,6 @@ describe("Basic (§5.1)", () => {
   });
 });
 
-/** The token endpoint and the API have different origins. */
 async function startBoth(token: (request: Received, n: number) => { status?: number; body: unknown }) {
   let count = 0;
   const tokens = await startPeer((request, response) => {
@@ -75,12 +74,10 @@ function pagesOf(entities: Service["entities"]): FetchPage {
   };
 }
 
-/** @returns the number of the requested page, from 0 */
 function pageIn(url: string): number {
   return Number(new URLSearchParams(url.split("?")[1]).get("page_token") ?? 0);
 }
 
-/** The page has one row. @param last the number of the last page */
 function listOf(page: number, last: number): object {
   const hasMore = page < last;
   const token = hasMore ? String(page + 1) : null;

@@ -1,4 +1,3 @@
-// Each response, valid or malformed, has its result: a status with a body, or no response.
 const json = "Content-Type: application/json\r\n";
 const ok = `HTTP/1.1 200 OK\r\n${json}`;
 const long = "x".repeat(9000);

@@ -47,7 +47,6 @@ async function write(socket: Socket, bytes: Buffer, step: number): Promise<void>
   }
 }
 
-/** @returns the differences from the table */
 async function faultsOf({ name, text, outcome, ends, waits }: Case, method: "GET" | "POST", inBytes: boolean) {
   const bytes = Buffer.from(text, "latin1");
   let seen = "";

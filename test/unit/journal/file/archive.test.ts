@@ -23,7 +23,6 @@ async function add(journal: Journal, changes: Partial<Intent>, ...steps: Partial
   return lease.entry.id;
 }
 
-/** The entries created no client, and have enough bytes to be moved to the archive. */
 async function addRefused(journal: Journal, count = 6): Promise<string[]> {
   const ids: string[] = [];
   for (let number = 0; number < count; number += 1)

@@ -6,7 +6,6 @@ import { recordLine, type Signed, sumIn } from "../../../../src/journal/record.t
 import { journalConformance } from "../conformance.ts";
 import { ada, clock, journalPath } from "../intent.ts";
 
-/** Repairs the chain of lines after the change. */
 function tamper(path: string, id: string, change: (records: Signed[]) => Signed[]): void {
   const file = [path, path.replace("journal.ndjson", "archive.ndjson")].find(
     (one) => existsSync(one) && readFileSync(one, "utf8").includes(`"id":"${id}"`),

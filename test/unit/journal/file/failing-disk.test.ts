@@ -13,7 +13,6 @@ import { ada, clock, intent, journalPath } from "../intent.ts";
 
 const locks = { means: () => ({ self: identify(process.pid), kernel: undefined }), waitMs: 20 };
 const at = (path: string): Journal => fileJournal(path, { now: clock(), actor: ada, locks });
-/** No file may stay open after the journal is closed. */
 async function thenClosed<T>(journal: Journal, work: (journal: Journal) => T): Promise<Awaited<T>> {
   try {
     return await work(journal);
@@ -111,7 +110,6 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a check": { before: damaged, work: (journal) => journal.verify(), lasting: ["write", "fsync", "fsync state"] },
 };
 
-/** Omits the calls of locks, and the random and timed parts of names. */
 function lasting(calls: readonly DiskCall[]): string[] {
   return wordsOf(
     calls.filter(({ file }) => !/\.lock/.test(file)),

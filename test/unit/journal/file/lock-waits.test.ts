@@ -30,7 +30,6 @@ const busyOf = (path: string, entry?: string): Busy => {
   return attempt;
 };
 
-/** The journal's own lock, or an entry's lock, has this content. */
 function lockedBy(text: string, entry?: string): Busy {
   const path = join(folder(), "journal.ndjson");
   writeFileSync(entry === undefined ? `${path}.lock` : `${path}.entry-${entry}.lock`, text);
@@ -122,7 +121,6 @@ describe("an entry's lock that is taken over", () => {
     meaning: "Nothing changed: a request may be under way.",
     hint: "Wait ten minutes after its last step.",
   });
-  /** The lock belongs to a process on another machine, and has this age in ms. */
   const locked = (which: "file" | "entry", ageMs: number): { path: string; lock: string } => {
     const path = join(folder(), "journal.ndjson");
     const lock = which === "file" ? `${path}.lock` : `${path}.entry-${id}.lock`;

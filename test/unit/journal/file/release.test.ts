@@ -35,7 +35,6 @@ function opened(path?: string, aheadMs = hour): Opened {
   return { path: at, journal, lockOf: (id) => `${at}.entry-${id}.lock` };
 }
 
-/** Another process has the entry's lock. @param owner the content of the lock's file, if any */
 async function heldBy(owner: Partial<ProcessIdentity> | undefined): Promise<Opened & { id: string }> {
   const first = opened(undefined, -hour);
   const { lease } = await first.journal.admit(intent(), {});
@@ -91,7 +90,6 @@ describe("the lock of a process that cannot be checked from here", () => {
     const { id } = lease.entry;
     expect(journal.holdsLeases()).toBe(true);
     const other = opened(path);
-    // The owner becomes a process that this machine cannot check.
     const owner = JSON.parse(readFileSync(lockOf(id), "utf8")) as ProcessIdentity;
     writeFileSync(lockOf(id), JSON.stringify({ ...owner, host: "far", boot: null }));
     await other.journal.takeAway(id, undefined);

@@ -13,7 +13,6 @@ export interface AServerParts {
   readonly about?: Partial<Server>;
   /** The response to the first query of each connection. The default is the server's own description. */
   readonly greets?: () => Answer;
-  /** Responds to later statements. By default the result is empty. */
   readonly answers?: (statement: Statement) => Answer;
   readonly wantsPassword?: boolean;
 }
@@ -68,7 +67,6 @@ function refusal(code: string): Buffer {
 }
 
 export class AServer {
-  /** The startup parameters of each connection, in order. */
   readonly startups: Readonly<Record<string, string>>[] = [];
   readonly statements: Statement[] = [];
   readonly passwords: string[] = [];
@@ -96,7 +94,6 @@ export class AServer {
     return `127.0.0.1:${(this.#listener!.address() as AddressInfo).port}`;
   }
 
-  /** @throws Error if a connection is still open after a second */
   async allClosed(): Promise<void> {
     const end = Date.now() + 1000;
     while (this.#open.size > 0) {

@@ -12,7 +12,6 @@ export interface Statement {
 /** Each statement gets the next rows or error; later statements get no rows. */
 export type Responses = (readonly Row[] | Error)[];
 
-/** No test sends more statements. */
 const maxStatements = 200;
 
 export class ASession {

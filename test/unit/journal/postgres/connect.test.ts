@@ -1,4 +1,3 @@
-// These tests simulate time.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -21,7 +20,6 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
 
 const fine: Server = { isReadOnly: false, encoding: "UTF8" };
 const refused = "no server accepts connections there (connection refused)";
-/** No server listens on this port. */
 const nobody = "127.0.0.1:1";
 
 describe("a server that accepts a connection", () => {

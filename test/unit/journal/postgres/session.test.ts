@@ -1,4 +1,3 @@
-// These tests simulate time.
 import { describe, expect, it, vi } from "vitest";
 import { Failure } from "../../../../src/errors.ts";
 import { readAddress } from "../../../../src/journal/postgres/address.ts";
@@ -20,7 +19,6 @@ async function thrownBy(work: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** The responses are sent in order; later statements get no rows. */
 function respondingWith(...answers: readonly Answer[]): AServerParts {
   const left = [...answers];
   return { answers: () => left.shift() ?? [] };

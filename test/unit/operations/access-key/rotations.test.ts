@@ -22,7 +22,6 @@ interface Row {
   readonly ends: FailureKind | "done";
   readonly state: EntryState;
   readonly recovered: EntryState;
-  /** The number of rotations of the key, recovery included. */
   readonly rotations: number;
 }
 

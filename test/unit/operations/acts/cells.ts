@@ -45,7 +45,6 @@ function recordOf(kind: Kind, more: Partial<RecordOf<"file">> = {}): SingleRecor
   };
 }
 
-/** The entry that delivers the text records `proof`. */
 function contentOf(kind: Kind, text: string): { readonly found: Found; readonly proof: string } {
   return kind === "unreadable store"
     ? { found: { is: "hidden", version: text }, proof: `version ${text}` }
@@ -71,7 +70,6 @@ function entryOf(operation: Operation, more: Partial<Entry> = {}): Entry {
 interface World {
   readonly entry: Entry;
   readonly others?: readonly Entry[];
-  /** Ids of entries whose records have no valid HMAC. */
   readonly untrusted?: readonly string[];
   readonly allowed?: readonly string[];
 }
@@ -258,7 +256,6 @@ function contentCells(kind: Kind): Cell[] {
   return cells;
 }
 
-/** These conditions on the entry, its destination and the caller apply before the content is read. */
 function entryCells(): Cell[] {
   const cells: Cell[] = [];
   const add = (name: string, expected: string, world: World, at: SingleRecord): void => {
@@ -349,7 +346,6 @@ function unreadableCells(): Cell[] {
   ];
 }
 
-/** The profile has the credential that this change replaces, which stops working anyway. */
 function credentialCells(): Cell[] {
   const at = recordOf("profile");
   const found = (of: string): Found => ({ is: "text", text: "typed by hand", of });

@@ -5,7 +5,6 @@ import type { Made } from "../../../../src/operations/creation.ts";
 import { AWorld, type Ended, type Setting } from "../a-world.ts";
 import type { Fate } from "../an-account.ts";
 
-/** The creation and its replacement run in the same process. */
 function replace(world: AWorld): Promise<Ended<Made["kind"]>> {
   const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
   return world.run(async (bench) => {
@@ -105,7 +104,6 @@ describe("a client with a lost secret that was revoked meanwhile", () => {
   it.each(["revoked", "disabled", "expired"])("%s by someone else is not replaced", async (status) => {
     const world = new AWorld({ fates: { create: ["silent"], revoke: [{ refused: 403 }] } });
     await replace(world);
-    // The journal loses the replacement.
     world.entries.pop();
     world.entries[0] = { ...world.entries[0]!, detail: {} };
     world.account.clients[0]!.status = status;
