@@ -20,12 +20,7 @@ export function timed({ command: [program, ...words], env }) {
   }).finally(() => closeSync(output));
 }
 
-/**
- * @param commands by name
- * @param how.rounds number of runs of each command
- * @param how.isWarm true if long runs need no warm-up
- * @returns `seconds(name)` and `ratio(name, other)`, each with its median and spread
- */
+/** @param how.isWarm true if long runs need no warm-up */
 export async function sideBySide(commands, { rounds, isWarm = false }) {
   const names = Object.keys(commands);
   const seconds = Object.fromEntries(names.map((name) => [name, []]));

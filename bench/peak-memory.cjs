@@ -1,5 +1,4 @@
-// Loaded with `node --require`: writes the process's peak memory in kilobytes at exit. On Linux it reads /proc,
-// because getrusage may report the parent's peak.
+// Loaded with `node --require`: writes the peak memory in kB at exit. On Linux getrusage may report the parent's peak.
 const { readFileSync, writeFileSync } = require("node:fs");
 
 function peakKilobytes() {

@@ -18,11 +18,7 @@ const packages = {
   ],
 };
 
-/**
- * @param cache a folder to keep between builds
- * @returns path of the Node binary for this machine
- * @throws Error if no Node is pinned for this machine, or its checksum differs
- */
+/** @throws Error if no Node is pinned for this machine, or its checksum differs */
 export function fetchNode(cache) {
   const here = `${process.platform}-${process.arch}`;
   const [name, checksum] = packages[here] ?? [];

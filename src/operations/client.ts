@@ -1,5 +1,4 @@
-// Creates an OAuth client by the decision table of §4.2. Retries have the same idempotency key, and any later process
-// can resume the creation.
+// Creates an OAuth client by the decision table of §4.2. Any later process can resume it with the same idempotency key.
 import {
   checkCreation,
   clientDifferences,
@@ -88,8 +87,7 @@ interface Run extends CreationWork {
   /** A receipt with one of these ids of earlier clients does not describe a new client. */
   readonly formerIds: readonly string[];
   /**
-   * The entry was `done`, `replaced` or `unusable` when its key was typed again: integ reserves no space for a secret, and keeps
-   * the entry's state after a refusal or an unknown outcome.
+   * The entry was finished before its key was typed again, so it needs no space, and keeps its state after a failure.
    */
   readonly isOver: boolean;
   readonly isDelivered: boolean;
@@ -151,8 +149,8 @@ function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } 
 }
 
 /**
- * Names the places that may have the client's secret. If the client was created when this journal sent no request, a
- * later copy of the journal, which a restored backup replaced, created it and may have recorded the delivery.
+ * If this journal sent no request when the client was created, a later copy of the journal, which a restored backup
+ * replaced, created it and may have recorded the delivery.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;
@@ -200,8 +198,7 @@ async function follow(
         throw await noSlot(run, refusal);
       }
       default: {
-        // After a 5xx, a cut connection, a timeout or a broken body the client may exist. The secret of a settled
-        // creation was delivered before.
+        // The client may exist. A settled creation's secret was delivered before.
         const isUnknown = decision.kind === "unknown" && !isOver;
         if (isUnknown && decision.secret !== undefined) {
           const { refusal } = await keepStray(run, decision.secret);
@@ -260,10 +257,7 @@ function differencesOf({ lease: { entry }, formerIds: notIds }: Run, made: OAuth
   return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });
 }
 
-/**
- * @throws Failure `unusable` if the receipt differs from the request: the client may be another person's, and is not
- * revoked
- */
+/** @throws Failure `unusable` if the receipt differs from the request: the client may be another person's */
 async function compare(run: Run, made: OAuthClient): Promise<void> {
   const { bench, lease, isOver } = run;
   const differs = differencesOf(run, made);
@@ -273,10 +267,7 @@ async function compare(run: Run, made: OAuthClient): Promise<void> {
   assertAsAsked({ ...lease.entry, ...change });
 }
 
-/**
- * The secret of an `active` client whose receipt has none (§4.2) was delivered by an earlier process, is kept here, or
- * is lost.
- */
+/** The secret of an `active` client without one in its receipt (§4.2) was delivered, is kept here, or is lost. */
 async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Made> {
   const { bench, lease, isOver, isDelivered } = run;
   const { text: receipt } = decision;
@@ -303,13 +294,10 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   });
 }
 
-/**
- * If the service account may have the maximum number of clients (§8), the failure names those that a person can revoke.
- */
+/** If the service account has the maximum number of clients (§8), a person can revoke one of those in the message. */
 async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
-  // Another code is about the idempotency key (§7), and a named parameter is the cause instead of the number of
-  // clients.
+  // Another code is about the idempotency key (§7), and a named parameter is the cause itself.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
   const { service_account_id: account } = JSON.parse(run.lease.entry.request_text) as CreationRequest;
   const holders = await holdersOf(run, account);

@@ -56,10 +56,6 @@ export interface CreationContract extends Credential {
   look?(work: CreationWork): Promise<Made | undefined>;
   /** @throws Failure if the key is in use: its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
-  /**
-   * @returns an intent with the same request
-   * @throws Failure `usage` if the request is no longer valid
-   */
   again(bench: Workbench, lost: Entry): Intent;
   receiptNow?(bench: Workbench, entry: Entry): Promise<string>;
 }
@@ -220,8 +216,7 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
       await releaseReserved(bench, replacement.entry, destination);
       throw error;
     }
-    // Without an idempotency key, recovery must search the list for this replacement only, so the lost entry is settled
-    // before the replacement is sent.
+    // Without an idempotency key, recovery must search for this replacement only, so the lost entry is settled first.
     const settlesFirst = replacement.entry.idempotency_key === null;
     if (settlesFirst || isOver) await settle();
     if (state === "undelivered")

@@ -8,10 +8,7 @@ interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principa
   readonly organizationId?: string | null | undefined;
 }
 
-/**
- * @param isShared ignore profile ids, which are local to a machine
- * @returns undefined if the profile still has the entry's account
- */
+/** @param isShared ignore profile ids, which are local to a machine */
 export function otherAccount(entry: Entry, profile: BoundProfile, isShared: boolean): Failure | undefined {
   const { profileId, baseUrl, organizationId, principal } = profile;
   const isOther = isShared

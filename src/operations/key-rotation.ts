@@ -1,5 +1,4 @@
-// Replaces an access key by an equivalent one, which is proven by an exchange of its secret. The API's own rotation is
-// in in-place.ts.
+// Replaces an access key by an equivalent one, proven by an exchange of its secret. in-place.ts has the API's rotation.
 import type { AccessKeyRequest } from "../api/access-keys.ts";
 import { Failure } from "../errors.ts";
 import type { Entry } from "../journal/entry.ts";

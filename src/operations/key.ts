@@ -49,9 +49,7 @@ import {
 
 export interface KeyCreation {
   readonly request: AccessKeyRequest;
-  /**
-   * The normal form of the requested expiry: `in 90d` is the same intent tomorrow. The default is the request's time.
-   */
+  /** The normal form of the expiry, because `in 90d` is the same intent tomorrow; default: the request's time. */
   readonly expiry?: string;
   /** `--marker`: adds a mark to the name, which identifies an orphan with certainty. */
   readonly marked: boolean;

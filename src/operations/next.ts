@@ -13,10 +13,7 @@ export type Step =
   | "send"
   /** A request without idempotency key may have arrived, so the list is searched for its key. */
   | "look"
-  /**
-   * With consent, a client or key whose secret is lost is revoked and created again, or a key is rotated in place
-   * again.
-   */
+  /** With consent, a lost client or key is revoked and created again, or a key is rotated in place again. */
   | "replace"
   | "make the new one"
   | "prove the new one"

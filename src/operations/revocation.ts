@@ -169,10 +169,7 @@ async function keyInList(bench: Workbench, id: string, service = bench.account.s
   return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };
 }
 
-/**
- * @returns null if the key was never used; undefined if its last use is not shown, or the credential may not read the
- * list
- */
+/** @returns null if the key was never used; undefined if its last use is not shown or the list may not be read */
 export async function lastUseOf(bench: Workbench, id: string): Promise<string | null | undefined> {
   const found = await keyInList(bench, id).catch(unlessHidden);
   return found?.key?.lastUsedAt;

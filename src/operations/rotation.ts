@@ -64,17 +64,10 @@ export interface Rotation {
   /** Proves the new secret before its delivery. Set only if the secret replaces the profile's own credential. */
   readonly proveFirst?: SecretDelivery["prove"];
   checkNew?(child: Entry): Promise<void>;
-  /**
-   * @returns false if the profile has no way to prove the secret
-   * @throws Failure if the service refuses the secret or does not respond
-   */
+  /** @returns false if the profile has no way to prove the secret. @throws Failure if the proof fails */
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** @returns when the old credential was last used; null if never; undefined if the service does not show it */
   lastUse?(): Promise<string | null | undefined>;
-  /**
-   * @param hasSecret the secret can still be read
-   * @returns the reason as the end of a sentence
-   */
   whyUnproven(hasSecret: boolean): string;
   readonly lacking?: string | undefined;
 }
@@ -172,10 +165,7 @@ export function overlapDifferences(
   ];
 }
 
-/**
- * A rotation continues only with the options that it was started with.
- * @param about.place undefined if the destination cannot take a secret
- */
+/** @param about.place undefined if the destination cannot take a secret */
 export async function refuseBegunOtherwise(
   bench: Workbench,
   entry: Entry,
@@ -184,8 +174,7 @@ export async function refuseBegunOtherwise(
   const { differences, wayOut, place } = about;
   const all = [...differences(entry)];
   const child = await currentChild(bench.journal, entry);
-  // Before the secret is delivered, the destination may change. The default, stdout, does not conflict with an earlier
-  // destination.
+  // Before the delivery the destination may change. The default, stdout, does not conflict with an earlier destination.
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
     all.push({ flag: "the destination of the secret", begun: namesOf(child.destination), typed: namesOf(place) });
   const others = all.filter(({ begun, typed }) => begun !== typed);
@@ -267,10 +256,6 @@ function stepAfterProof({ bench, lease, options }: Rotation, isOldRevoked = fals
   return next(lease.entry, { child: { state: "done" }, isDue, isOldRevoked });
 }
 
-/**
- * Proves the new credential if that is still needed.
- * @returns true if someone has revoked the old credential
- */
 async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   const { bench, lease, creation, oldId } = rotation;
   const { state, detail } = lease.entry;
@@ -323,9 +308,7 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
   }
 }
 
-/**
- * @throws Failure `unusable` if the response has no id or that of the old credential, whose revocation would leave none
- */
+/** @throws Failure `unusable` if the response has no id, or the old credential's, whose revocation would leave none */
 function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
@@ -395,10 +378,7 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
-/**
- * A proof is only valid for its moment: since then someone may have revoked the new credential, or the service may have
- * disabled it.
- */
+/** A proof shows only its own moment: the new credential may have been revoked or disabled since. */
 async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   assertProfileHasIt(rotation, made.entry);
   const { detail } = rotation.lease.entry;
@@ -440,8 +420,7 @@ async function goneFrom(
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place, isActive);
-    // Another machine found that its own destination has lost the secret, which is valid until that machine checks
-    // again.
+    // Another machine found that its own destination has lost the secret; only that machine can check again.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
   }
   if (names.gone.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: names.gone } });

@@ -168,10 +168,6 @@ async function whyNotKept({ secrets }: DeliveryBench, entry: string, secret: One
   }
 }
 
-/**
- * The copy is destroyed only after the delivery is recorded.
- * @param evidence if absent, the destinations are read
- */
 export async function settleDelivered(
   { bench, lease, claimedBy }: Omit<SecretDelivery, "destination">,
   learned: Partial<EntryProgress>,
@@ -302,10 +298,7 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
   return { resource_id: id || entry.resource_id, detail: { ...entry.detail, ...detail, in_flight: false } };
 }
 
-/**
- * A cut or invalid response may contain the only copy of the secret.
- * @returns the id that the secret seems to belong to, and why the secret was not kept
- */
+/** A broken response may contain the only copy of the secret. @returns its likely id, and why it was not kept */
 export async function keepStray(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,
@@ -356,11 +349,7 @@ export async function releaseReserved(
   }
 }
 
-/**
- * Completes interrupted writes.
- * @returns true if each recorded destination has the secret
- * @throws Failure if a destination cannot be checked
- */
+/** Completes interrupted writes. @returns true if each recorded destination has the secret */
 export async function completeDelivery(bench: Overwriting, lease: EntryLease): Promise<boolean> {
   const { destination } = lease.entry;
   if (destination === null) return false;
@@ -385,10 +374,7 @@ interface Resumed extends SecretDelivery {
   readonly learned?: Partial<EntryProgress>;
 }
 
-/**
- * @returns undefined if the secret is neither at its destination nor kept
- * @throws Failure `undelivered` if it must be claimed
- */
+/** @returns undefined if the secret is neither delivered nor kept. @throws Failure `undelivered` if it must be claimed */
 export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
@@ -402,8 +388,7 @@ export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery
       await settleDelivered(work, await learnedFromCopy());
       return {};
     }
-    // A copy is removed only after `done` is recorded. If it is missing, its folder was removed, and no one can claim
-    // the secret.
+    // A copy is removed only after `done` is recorded. If it is missing, its folder was removed with the secret.
     assertNotElsewhere(bench, lease.entry);
     await keepDelivered(bench, lease);
     if (!bench.secrets.isKept(id)) {
@@ -437,10 +422,7 @@ function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: Se
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
-/**
- * A receipt has just shown the client. If its destination cannot be checked, the secret may be there, so the outcome is
- * unknown.
- */
+/** The client exists. If its destination cannot be checked, the secret may be there, so the outcome is unknown. */
 async function mayBeThere({ bench, lease, learned }: Resumed, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordAfterwards(bench, lease, { ...learned, state: "unknown" });
@@ -521,10 +503,7 @@ export async function rereadSecret(secrets: SecretKeeping, { destination }: Entr
   return undefined;
 }
 
-/**
- * @returns ids that the created credential cannot have: of the replaced one, of the one whose secret was lost, and of
- * the key that sent the request
- */
+/** @returns ids of the replaced credentials and of the key that sent the request, which a new credential cannot have */
 export async function formerIds({ journal }: DeliveryBench, creation: Entry): Promise<readonly string[]> {
   const { parent, replaces, detail } = creation;
   const ids = [parent, replaces].filter((id) => id !== null);

@@ -57,10 +57,7 @@ export async function admitTo(
   return { ...(await journal.admit({ ...intent, destination: { ...place } }, choice)), place };
 }
 
-/**
- * The attempt is recorded before it is sent: after a crash its outcome is unknown, and this machine may have its
- * secret.
- */
+/** Recorded before the request: after a crash the outcome is unknown, and this machine may have the secret. */
 export async function recordAttempt(
   { bench, lease }: { readonly bench: Workbench; readonly lease: EntryLease },
   { state, place, detail }: Pick<Entry, "state" | "detail"> & { readonly place: DestinationRecord | undefined },
@@ -89,7 +86,7 @@ export async function readUntilAnswered<T>(
 
 /**
  * @param at.attempt counts from 1
- * @returns the ms until the same request is repeated; null if it must not be repeated
+ * @returns the ms until the request is repeated; null if it must not be repeated
  */
 export function delayBeforeNext(
   { clock, retryForMs }: Workbench,
@@ -105,10 +102,7 @@ export function delayBeforeNext(
 type State = Entry["state"] | undefined;
 
 export interface Sending<A, R> {
-  /**
-   * The entry's state if the next request changes nothing; undefined unless an earlier request may have changed
-   * something.
-   */
+  /** The entry's state if the next request changes nothing; undefined if no earlier request can have changed any. */
   readonly before: () => State;
   /** Prepares a request and records the attempt on disk. */
   readonly ready: (before: State, attempt: number) => Promise<void>;
@@ -210,8 +204,7 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   const now = clock.now() + (account.service.clockOffset() ?? entry.clock_offset_ms ?? 0);
   const leftMs = Date.parse(until) - now;
   if (leftMs <= 0) return;
-  // A step of larger work is resumed by the id of that work. The longer `--retry-for` covers the wait, so that the
-  // recovery does not end here again.
+  // The id of larger work resumes its parts. With this `--retry-for` the recovery does not end here again.
   const minutes = [flags.retryFor, `${Math.ceil(leftMs / 60_000) + 2}m`];
   const step = recoveryStep(entry.parent ?? entry.id, leftMs > longestWaitMs ? [] : minutes);
   const hint: Advice | undefined = leftMs > longestWaitMs ? `Wait until ${until}, then run the command.` : undefined;
@@ -230,10 +223,7 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
 /** `--retry-for` is not suggested for a longer wait. */
 const longestWaitMs = 24 * 60 * 60_000;
 
-/**
- * @throws Failure `outcome_unknown` while a process that lost its lease may still send a request that must not be
- * repeated
- */
+/** @throws Failure `outcome_unknown` while a process that lost its lease may still send the request */
 export function assertQuiet({ entry, quietUntil }: EntryLease): void {
   if (quietUntil === undefined || !mayHaveArrived(entry)) return;
   const message = `Another process may still be sending the request of ${entry.id}, until ${quietUntil} at the latest.`;
@@ -270,10 +260,7 @@ export async function untilNotPending(
   }
 }
 
-/**
- * @param because the failure that ended the wait. An interruption keeps its exit code, and a cause that a person must
- * remove is shown.
- */
+/** @param because the failure that ended the wait; an interruption keeps its exit code */
 export function stillPending(entry: Entry, because?: unknown): Failure {
   const failure = because instanceof Failure ? because : undefined;
   const isMissing = failure !== undefined && standsUntilChanged(failure);

@@ -53,10 +53,7 @@ export interface Clock extends ReadClock {
   random(): number;
   /** Aborted by the first Ctrl-C or SIGTERM, after which no new work starts. Its reason is the `Failure` to report. */
   readonly interruption: AbortSignal;
-  /**
-   * Runs work whose response must not be lost: after the first Ctrl-C it gets a few more seconds, after the second
-   * none.
-   */
+  /** Runs work whose response must not be lost: one Ctrl-C leaves it a few more seconds, two leave none. */
   finishing<T>(work: () => Promise<T>): Promise<T>;
 }
 

@@ -23,9 +23,7 @@ export interface Decision {
   readonly item: PolicyItem;
   readonly action: PlanAction;
   readonly reason: string;
-  /**
-   * The status of the item's client or key, or the state of its unfinished journal entry, or `stalled` or `untrusted`.
-   */
+  /** The status of the client or key, the state of its unfinished entry, or `stalled` or `untrusted`. */
   readonly state: string;
   readonly step: PlanStep;
   readonly current?: SeenCredential | undefined;
@@ -297,9 +295,7 @@ function holderAtDestination(item: PolicyItem, observed: Observed): Holder | und
     .find((found) => found !== undefined && found.item !== itemKey(item) && isInUse(found, observed));
 }
 
-/**
- * True if the new secret would overwrite the active profile's credential, unless the change replaces that credential.
- */
+/** True if the new secret would overwrite the active profile's credential and does not replace that credential. */
 function replacesOwnCredential({ item: { destinations }, step }: Decision, profile: string): boolean {
   const isOwn = step.do === "replace" && step.old.ownership === "own";
   return !isOwn && destinations.some((one) => "profile" in one && one.profile === profile);
@@ -339,10 +335,7 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
 }
 
-/**
- * `mayBeInUse`: a program may use the secret at its present place.
- * @returns undefined if the secret is at the file's destinations
- */
+/** `mayBeInUse`: a program may use the secret at its present place. @returns undefined if the secret is in place */
 function misplacedSecret(
   item: PolicyItem,
   { id }: SeenCredential,

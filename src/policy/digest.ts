@@ -8,9 +8,7 @@ import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
 
-/**
- * The output of `integ plan --json` and `--out`. New keys keep the version; a removed or changed key needs a new one.
- */
+/** The output of `integ plan --json` and `--out`. Only a removed or changed key needs a new version. */
 export interface PlanDocument {
   readonly object: "plan";
   readonly version: 1;

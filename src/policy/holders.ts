@@ -17,10 +17,7 @@ export interface Holder {
   readonly issuer: string | undefined;
 }
 
-/**
- * Identifies a destination. For a command, format and owner are included, because both may decide where it stores the
- * secret.
- */
+/** A command's identity includes its format and owner, because both may decide where it stores the secret. */
 export function placeOf(destination: ItemDestination, owner?: PolicyItem): string {
   if ("file" in destination) return `file:${destination.file}`;
   if ("profile" in destination) return `profile:${destination.profile}`;
@@ -103,10 +100,7 @@ export interface Delivered {
   readonly places: readonly SingleDestination[];
 }
 
-/**
- * Finds the last delivery of each secret, by resource id. `places` is empty if a person adopted the credential or
- * claimed the secret.
- */
+/** `places` is empty if a person adopted the credential or claimed its secret. @returns deliveries by resource id */
 export function deliveries(entries: readonly Entry[]): Map<string, Delivered> {
   const newest = new Map<string, Delivered>();
   const newestFirst = [...entries].sort((a, b) => (a.id < b.id ? 1 : -1));

@@ -23,9 +23,7 @@ export function destinationName(destination: ItemDestination): string {
 export interface RotationRule {
   readonly everyMs?: number | undefined;
   readonly beforeExpiryMs?: number | undefined;
-  /**
-   * If `unusedMs` is set, the overlap is at most this long, and ends earlier once the old key is unused for `unusedMs`.
-   */
+  /** With `unusedMs`, the overlap is at most this long, and ends once the old key is unused for `unusedMs`. */
   readonly overlapMs: number;
   readonly unusedMs?: number | undefined;
   readonly unknownAge: "report" | "rotate";

@@ -1,5 +1,4 @@
-// Checks the rules of a policy file that its schema cannot express, such as dates and unique destinations, and converts
-// the file to a policy.
+// Checks the rules of a policy file beyond its schema, such as dates and unique destinations, and converts it.
 import { basename, dirname, join, resolve } from "node:path";
 import { checkAccessKey } from "../api/access-keys.ts";
 import { durationMs, fullTime, isTime } from "../api/json/iso-time.ts";

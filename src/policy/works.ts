@@ -94,9 +94,9 @@ export function recordedItem({ policy, operation }: Pick<Entry, "policy" | "oper
 }
 
 /**
- * Groups work by `itemKey`. Work without an item, such as a typed rotation, belongs to the item whose client or key it
- * replaces.
+ * Work without an item, such as a typed rotation, belongs to the item whose client or key it replaces.
  * @param entries of one journal, in any order
+ * @returns the work by `itemKey`
  */
 export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<string, ItemWorks> {
   const works = new Map<string, Work[]>();
@@ -132,10 +132,7 @@ export async function worksIn(entries: AsyncIterable<Entry>, scope: WorkScope): 
   return worksByName(named, scope);
 }
 
-/**
- * @returns undefined for entries with a parent, revocations, and rotations in place, which keep the item's client or
- * key
- */
+/** @returns undefined for parts of larger work, revocations, and rotations in place, which keep the item's key */
 export function workIn(entry: Entry): Work | undefined {
   const { operation, parent, resource_id, detail } = entry;
   if (parent !== null || operation.endsWith(".revoke") || detail.mode === "in_place") return undefined;

@@ -207,9 +207,7 @@ async function accessOf(resolution: Resolution, tools: ActivationTools): Promise
   };
 }
 
-/**
- * Reads no secret and runs no command until a credential is requested. Only sandbox profiles start the sandbox here.
- */
+/** Reads no secret and runs no command until a credential is requested; only the sandbox is started here. */
 export async function activate(resolution: Resolution, tools: ActivationTools): Promise<ActiveProfile> {
   const { from: _from, ...facts } = resolution;
   const access = await accessOf(resolution, tools);

@@ -30,7 +30,6 @@ function parseAddress(text: string, label: string): URL {
 }
 
 /**
- * @param label the name in messages, such as `--base-url` or `INTEG_BASE_URL`
  * @returns origin and path without a final slash
  * @throws Failure `usage` for http except on loopback, and for credentials, a query or a fragment
  */

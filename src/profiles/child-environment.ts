@@ -34,10 +34,6 @@ function names(text: string): readonly string[] {
 
 const passed: ReadonlySet<string> = new Set(Object.values(passedVariables).flat());
 
-/**
- * @param facts variables that integ adds
- * @throws Failure `usage` if `INTEG_COMMAND_ENV` is not a list of names, or names one of integ's variables
- */
 export function childEnvironment(env: Environment, facts: Environment = {}): Record<string, string | undefined> {
   const further = furtherVariables(env);
   // Windows ignores the case of names, and other systems use proxy variables in both cases.

@@ -209,10 +209,6 @@ function mayReferTo(store: ProfileStore, { name, ref }: { name: string; ref: str
   }
 }
 
-/**
- * The first profile becomes the default.
- * @throws Failure `usage` for an invalid name, address or setting: nothing is stored
- */
 export async function addProfile(
   { store, credentials }: ProfileStores,
   settings: ProfileSettings & { readonly name: string; readonly region: Region; readonly base_url: string },

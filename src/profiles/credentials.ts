@@ -66,10 +66,7 @@ class LayeredCredentials {
     return { ref, kept: "keychain" };
   }
 
-  /**
-   * @throws Failure `auth` if the secret is missing, unreadable, damaged or stored for other origins; no other
-   * credential is used instead
-   */
+  /** @throws Failure `auth` if the secret is missing, damaged or of other origins; no other credential is used */
   async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
     if (text === undefined) {
@@ -137,9 +134,7 @@ class LayeredCredentials {
     });
   }
 
-  /**
-   * @returns undefined if there is a keychain, else why there is none; empty if it is disabled or its absence is cached
-   */
+  /** @returns undefined if there is a keychain, else the reason; empty if it is disabled or the absence is cached */
   async #whyNoKeychain(): Promise<string | undefined> {
     if (this.#options.keychain === "file") return "";
     const now = (this.#options.now ?? Date.now)();

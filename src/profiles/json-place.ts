@@ -6,9 +6,7 @@ export interface JsonPosition {
   readonly column: number;
 }
 
-/**
- * `offsets` has the offset of each value by its path (keys and indexes joined by NUL); `brokenAt` is the first error's.
- */
+/** `offsets` are by path (keys and indexes joined by NUL), and `brokenAt` is the first error's offset. */
 interface JsonMap {
   readonly offsets: ReadonlyMap<string, number>;
   readonly brokenAt?: number;

@@ -31,9 +31,7 @@ export function originsOf(profile: {
 export type SecretSource =
   | { readonly from: "stored"; readonly ref: string; readonly kept: "keychain" | "file" }
   | { readonly from: "command"; readonly command: string }
-  /**
-   * The service gets no secret, but an assertion that a command prints, or one that is signed with a private key file.
-   */
+  /** The service gets an assertion, which a command prints or a private key file signs, and no secret. */
   | { readonly from: "assertion"; readonly command: string }
   | { readonly from: "key_file"; readonly path: string };
 

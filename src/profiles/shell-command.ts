@@ -41,9 +41,7 @@ export interface ShellOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * The shell passes the input through these programs. Without them the command would take empty input for the secret.
- */
+/** The shell passes the input through these programs, without which the command would get empty input. */
 export const inputTools = ["cat", "wc"] as const;
 
 // Node gives a child a socket as standard input. Users of kubectl, vault and gh open `/dev/stdin`, which fails for a
@@ -83,10 +81,7 @@ interface EndOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/**
- * At the time limit or on abort, kills the child and all descendants before it resolves, so that no process of the
- * command still reads the secret.
- */
+/** At the time limit or on abort, kills all processes of the command, so that none of them still reads the secret. */
 function endOf(
   child: ChildProcess,
   streams: Promise<unknown>,
@@ -134,8 +129,8 @@ function giveInput({ stdin, stdio: [, , , start] }: ChildProcess, input: string)
 }
 
 /**
- * @throws Failure `failed` if the command cannot be started, exceeds the time limit or prints too much; `usage` for an
- * invalid `INTEG_COMMAND_ENV`; the signal's reason on abort
+ * @throws Failure `failed` if the command cannot start, takes too long or prints too much; `usage` for an invalid
+ * `INTEG_COMMAND_ENV`; the signal's reason on abort
  */
 export async function runShell(command: string, options: ShellOptions): Promise<ShellRun> {
   const env = childEnvironment(options.env, options.facts);

@@ -182,11 +182,7 @@ function invalid(issue: { readonly path: readonly PropertyKey[]; readonly messag
   return new Failure("usage", `${typed} ${issue?.message ?? "do not fit"}.`);
 }
 
-/**
- * Nothing is read or created before the first use.
- * @param options.configDir created with mode 0700 at the first change
- * @param options.lockWaitMs the wait for another process's change (default 10 s)
- */
+/** @param options.lockWaitMs the wait for another process's change (default 10 s) */
 export async function openProfileStore(options: {
   readonly configDir: string;
   readonly lockWaitMs?: number;

@@ -74,9 +74,7 @@ const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
 /** Matches a shell operator after which the command continues although its first program is missing. */
 const continuesAnyway = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
-/**
- * @throws Failure `usage` if a program is missing, because nothing would read the secret; `failed` if the shell fails
- */
+/** @throws Failure `usage` if a program is missing, because nothing would read the secret */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
   const first = continuesAnyway.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
@@ -139,9 +137,7 @@ async function passSecret(
   if (run.unread > 0) throw commandFailure("ended without reading the secret from its standard input");
 }
 
-/**
- * The check must exit with 0. With `output` it must also print the raw secret, even if another format was delivered.
- */
+/** The check must exit with 0. With `output` it must print the raw secret, even if another format was delivered. */
 async function runCheck(
   { command, by }: NonNullable<CommandTarget["check"]>,
   { secret, shell }: { readonly secret: string; readonly shell: DeliveryTools },

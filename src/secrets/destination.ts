@@ -227,9 +227,7 @@ export interface Delivery<R extends DestinationRecord = DestinationRecord> {
 
 export interface Preparation {
   readonly before?: DestinationRecord | null;
-  /**
-   * The secret is kept already. Of several destinations, one that fails does not stop the others; `deliver` reports it.
-   */
+  /** The secret is kept, so a destination that fails does not stop the others; `deliver` reports it. */
   readonly isKept?: boolean;
   /** Called with the current content, so that a refusal comes before the request. */
   readonly may?: MayReplace;

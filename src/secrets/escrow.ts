@@ -16,9 +16,7 @@ const Escrowed = z.object({
   receipt: z.string(),
 });
 
-/**
- * @throws Failure `usage` for an invalid recipient; the message does not show an identity that was passed by mistake
- */
+/** @throws Failure `usage` for an invalid recipient; the message does not show an identity */
 export function checkRecipients(recipients: readonly string[]): void {
   encrypterFor(recipients);
 }

@@ -254,10 +254,7 @@ class GitHubStore extends AddressedStore<Address> implements Store {
     return serverAddress(apiOf(host), { what: "GH_HOST", example: apiOf("github.example.com") });
   }
 
-  /**
-   * Chooses the token as gh does: a token of github.com is never sent to an enterprise host.
-   * Source: `gh help environment`; cli/go-gh `pkg/auth`.
-   */
+  /** Chooses the token as gh does (`gh help environment`): an enterprise host never gets a token of github.com. */
   #token(server: string): string {
     const { env } = this.tools;
     const { hostname } = new URL(server);

@@ -89,7 +89,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
   }
 
   /**
-   * @param words only letters, digits and `-_.=`, which need no quoting
+   * @param words need no quoting: letters, digits and `-_.=`
    * @param path the last word, which this method quotes
    */
   async #kubectl(

@@ -69,7 +69,7 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
 }
 
 /**
- * The default is stdout. Before `check`, only stored profiles and content that the options may replace are read.
+ * Until `check`, only stored profiles and content that the options may replace are read.
  * @throws Failure `usage` if options contradict each other or have no effect
  */
 export async function destinationFor(options: SecretOptions, tools: DestinationTools): Promise<Destination> {

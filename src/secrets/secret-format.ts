@@ -140,10 +140,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/**
- * Checks a text that was found after a crash.
- * @param isCut the file was truncated to its text after a sync, which proves completeness even without an end mark
- */
+/** @param isCut the file was truncated to its text after a sync, which proves completeness even without an end mark */
 export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;
   if (as === "raw" || as.startsWith(templateMark)) return isCut;
@@ -157,10 +154,6 @@ export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean
   return isCut;
 }
 
-/**
- * @param text a complete text
- * @returns the secret; undefined if a user has changed the text's form
- */
 export function parseSecret(text: string, as: SecretFormat): string | undefined {
   // An editor may have added or removed a final newline.
   if (as === "raw" || as === "line") return withoutLastNewline(text);

@@ -64,8 +64,7 @@ class SeveralDestinations implements Destination {
       try {
         part.at = await step(part.destination);
       } catch (error) {
-        // A kept secret goes to the other destinations; `deliver` prepares this destination again and reports its
-        // error.
+        // A kept secret goes to the other destinations; `deliver` reports this destination's error.
         if (!isKept || !(error instanceof Failure)) throw error;
       }
     }

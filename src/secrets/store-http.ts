@@ -86,10 +86,7 @@ export class StoreClient {
     return { kind: "response", status: exchange.status, headers: exchange.headers, text, body: parsed };
   }
 
-  /**
-   * Repeats a request that only reads, until the response is not a temporary error.
-   * @throws Failure if no response arrives, or for a redirect
-   */
+  /** Repeats the request after temporary errors. @throws Failure if no response arrives, or for a redirect */
   async read(request: StoreRequest): Promise<StoreResponse> {
     for (let attempt = 1; ; attempt += 1) {
       const response = await this.send(request);

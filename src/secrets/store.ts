@@ -22,9 +22,7 @@ import {
 import type { MachineId } from "../disk/machine-id.ts";
 import { renderSecret } from "./secret-format.ts";
 
-/**
- * Facts that a later process needs besides the address. The journal stores them, so they contain no secret or token.
- */
+/** Facts that a later process needs besides the address. The journal stores them, so they contain no secret. */
 export type StoreFacts = Readonly<Record<string, string>>;
 
 export interface Store {

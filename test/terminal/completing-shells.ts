@@ -48,10 +48,7 @@ export async function openShell(
 /** The echoed command line does not contain the marks, so they delimit the printed arguments. */
 const show = "show() { printf '\\n@@'; printf '\\037%s' \"$@\"; printf '@@\\n'; }";
 
-/**
- * Inserts every completion into the line and runs the line with `show`, so that the results have passed the shell's own
- * quoting.
- */
+/** Inserts every completion into the line and runs it with `show`, so that the shell's own quoting is removed. */
 class TypedShell implements CompletingShell {
   readonly #pty: IPty;
   #text = "";

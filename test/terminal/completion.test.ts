@@ -62,10 +62,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
 /** A shell itself interprets quotes, `=`, `:`, a `--` alone, and a word after a value. */
 const isReadByShell = /['=:]| -- |\* ?$/;
 
-/**
- * The program offers the same completions to all shells, so a sample tries each line in one shell, and only the lines
- * that shells interpret in all of them.
- */
+/** Shells get the same completions, so a plain run tries a line in one shell; all shells try those that shells interpret. */
 function linesFor(name: ShellName): [string, readonly string[]][] {
   const installed = shellNames.filter((one) => !isShellMissing(one));
   const own = installed.indexOf(name);

@@ -4,10 +4,7 @@ const esc = "\u001b";
 const bel = "\u0007";
 const st = `${esc}\\`;
 
-/**
- * CSI sequences that clear, move, scroll, erase, insert and delete; that set colours and modes; that request reports;
- * and that change the window, the margins and the cursor.
- */
+/** CSI sequences: clear, move, scroll, erase, insert, delete; colours; modes; reports; window, margins, cursor. */
 const csi = [
   "2J 3J H 1;1H 5A 9B 9C 9D E F 10G K 1K 2K L M P X @ S T",
   "31m 1;4;7m 38;5;196m 48;2;255;0;0m 8m 0m ?25l ?1049h ?47h ?1000h ?1006h ?2004h",
@@ -28,9 +25,7 @@ const longStrings = "Pq#0;2;0;0;0#0~~@@vv P$qm Ptmux;x _Gf=24;AAAA ^private Xstr
   .map((body) => esc + body + st)
   .concat("\u0090q~~\u009c", "\u009fx\u009c", "\u009ex\u009c", "\u0098x\u009c");
 
-/**
- * One-character escapes that reset, index and save, and that select keypad, character sets, alignment and encodings.
- */
+/** One-character escapes: reset, index, save, keypad, character sets, alignment, encodings. */
 const short = "c D E H M N O Z 7 8 = > (0 )B *A #8 %G %@ n o |".split(" ").map((body) => esc + body);
 
 /** Unterminated sequences must not swallow the text after them. */

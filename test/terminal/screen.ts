@@ -8,10 +8,7 @@ export interface Screen {
   readonly cursor: { readonly x: number; readonly y: number };
 }
 
-/**
- * @param output the program's output, with its own newlines
- * @param mayStyle true if colours and other attributes are expected, and not an effect
- */
+/** @param mayStyle true if colours and other attributes are expected, and not an effect */
 export async function shown(output: string, { columns = 80, mayStyle = false } = {}): Promise<Screen> {
   const terminal = new xterm.Terminal({
     cols: columns,

@@ -1,5 +1,4 @@
-// At a terminal a command asks for the destination of its secret. The screen is one of the answers; a rotation to the
-// screen keeps the old credential during an overlap.
+// A command at a terminal asks for its secret's destination. For the screen, a rotation keeps the old credential.
 import { readFileSync, writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";

@@ -1,5 +1,3 @@
-// Every store is an answer to the question for a secret's destination; an invalid address ends the command before anything is
-// sent.
 import { expect, it } from "vitest";
 import { type StoreScheme, storeKinds } from "../../src/secrets/destination.ts";
 import { isFull } from "../support/sample.ts";

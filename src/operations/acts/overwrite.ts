@@ -57,10 +57,7 @@ export function overwrite(
   });
 }
 
-/**
- * True if the destination has the delivered secret. A file that a crash left without its name gets the name.
- * @throws Failure if the destination cannot be read
- */
+/** A file that a crash left without its name gets the name. @throws Failure if the destination cannot be read */
 export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
   return bench.secrets.completeDelivery(await provable(bench, entry, record), permission(bench, { entry }));
@@ -69,10 +66,7 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
 /** `unverified` means that this machine, or every machine, cannot read the destination. */
 export type Seen = "there" | "gone" | "unverified";
 
-/**
- * A later secret of the same item counts too if its client or key is active.
- * @throws Failure if the place cannot be reached now
- */
+/** A later secret of the same item counts too if its client or key is active. */
 export async function seenAt(
   bench: Overwriting,
   entry: Entry,
@@ -153,8 +147,8 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
 }
 
 /**
- * Checks the destinations of a part of larger work before the part is admitted. The part's record is signed here, so it
- * must not allow a destination that the untrusted or foreign record of the whole work may not use.
+ * The part's record is signed here, so it must not allow a destination that the untrusted or foreign record of the
+ * whole work may not use.
  */
 export async function assertPartMayGo(
   bench: Overwriting,
@@ -286,10 +280,7 @@ function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
   return found.is === "hidden" && proof !== undefined && isWeak(proof) && proof !== `after ${found.version}`;
 }
 
-/**
- * Collects the entries of the policy item, and step by step all entries that share a parent, a replacement, a client or
- * a key with them.
- */
+/** Collects entries of the policy item, and step by step those with the same parent, replacement, client or key. */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
   const looked = new Set<string>();

@@ -45,18 +45,13 @@ export interface Revocation<C extends keyof Revoked, R> extends Revoking {
   readonly change: C;
   readonly id: string;
   /**
-   * @param earlier responses of this run
-   * @returns the result, or a failure if the response does not show the revocation
+   * @returns a failure if the response does not show the revocation
    * @throws Failure if another request cannot show more
    */
   readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 
-/**
- * Repeats the request within `retryForMs` until a response shows the revocation, and checks the grounds before each
- * request.
- * @throws Failure of the last attempt
- */
+/** Repeats the request within `retryForMs`, and checks the grounds before each. @throws Failure of the last attempt */
 export async function revoke<C extends keyof Revoked, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,

@@ -35,10 +35,7 @@ const startedLeases = new WeakSet<EntryLease>();
 
 const mostRequestIds = 100;
 
-/**
- * Keeps the response even after Ctrl-C. The entry's next record contains the response's request id and clock offset.
- * @throws Failure if the evidence is missing; nothing was sent
- */
+/** Keeps the response even after Ctrl-C. The entry's next record has the response's request id and clock offset. */
 export async function send<K extends keyof Answers>(
   bench: Workbench,
   lease: EntryLease,

@@ -102,8 +102,7 @@ describe("a creation that was refused (401)", () => {
     expect(accounts.retryWithOwnAccount(refused(a))).toBe(true);
     expect(await number(a)).toBe(2);
     expect(await number(creation("d"))).toBe(3);
-    // The second creation was in progress with the old account, so it gets a separate account; the others keep the new
-    // one.
+    // The second creation was in progress with the old account, so it gets an account of its own.
     expect(accounts.retryWithOwnAccount(refused(b))).toBe(true);
     expect(await number(b)).toBe(4);
     expect(await number(creation("e"))).toBe(3);

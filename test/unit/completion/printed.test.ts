@@ -1,5 +1,3 @@
-// Files generated from the command tree: completion scripts, man pages, command reference. A difference fails here; `npm run
-// docs` runs this file with `--update` and rewrites them.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";

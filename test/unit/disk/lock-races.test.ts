@@ -1,5 +1,4 @@
-// The kernel's results are simulated: file systems without locks, files that change during a check, and a person who
-// removes a lock.
+// The kernel's results are simulated, for file systems without locks and for files that change during a check.
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { basename, dirname, join } from "node:path";

@@ -1,5 +1,3 @@
-// Several rotations of one client or key: only one of two simultaneous rotations continues, and a rotation in place is never sent
-// again after a later rotation.
 import { describe, expect, it } from "vitest";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
 import { assertFirstOfTwo } from "../../../src/operations/rotation.ts";

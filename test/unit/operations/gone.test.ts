@@ -1,5 +1,4 @@
-// The destinations are checked again immediately before the old credential is revoked: after the proof, an overlap, and
-// each wait.
+// Immediately before the old credential is revoked, the destinations of the new secret are checked again.
 import { describe, expect, it } from "vitest";
 import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";

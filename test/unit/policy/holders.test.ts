@@ -1,5 +1,4 @@
-// Another credential's secret may be at an item's destination. No plan overwrites a working secret, for any holder,
-// destination and action.
+// No plan overwrites a working secret that is at an item's destination, for any holder, destination and action.
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { SingleDestination } from "../../../src/journal/entry-destination.ts";

@@ -1,5 +1,4 @@
-// The real kubectl starts slowly, so a simulated program gives the results here. kubernetes-store.test.ts uses the real
-// one.
+// The real kubectl starts slowly, so these tests simulate it; kubernetes-store.test.ts uses the real one.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

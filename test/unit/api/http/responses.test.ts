@@ -1,5 +1,4 @@
-// Each response arrives whole and byte by byte over a real socket, and never causes a wrong body, a wait beyond the
-// deadline, or a repeated change.
+// Each response arrives whole and byte by byte: never a wrong body, a wait beyond the deadline, or a repeated change.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Exchange } from "../../../../src/api/http/exchange.ts";

@@ -1,5 +1,4 @@
-// Exchanges are cut at every byte and fail in every way to connect. The result says whether the request may have
-// arrived.
+// Exchanges are cut at every byte and fail in every way to connect; each result shows if the request may have arrived.
 import dns from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";

@@ -1,5 +1,3 @@
-// The scanner must reject everything that JSON.parse or the envelope rule rejects, and find the same rows as a full
-// parse.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { BrokenBody, maxNesting } from "../../../../src/api/json/json-text.ts";

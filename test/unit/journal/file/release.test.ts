@@ -1,5 +1,3 @@
-// If this machine cannot check a lock's process, the message says so, and a person who knows that the process has ended
-// can take over the lock.
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// A lost response to a rotation in place can leave no working secret. In a replacement, one of the two keys always
-// works.
+// A lost response to a rotation in place can leave no working secret. In a replacement, one of two keys always works.
 import { describe, expect, it } from "vitest";
 import { replaceAccessKey } from "../../../../src/operations/key-rotation.ts";
 import { rotateAccessKey } from "../../../../src/operations/in-place.ts";
