@@ -36,7 +36,6 @@ import {
 import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
 import { entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
 
-/** @param owner the entry that the creation belongs to, such as a rotation */
 export function creationIntent({ account }: Workbench, request: CreationRequest, owner?: Entry): Intent {
   // Requests with the same service account and the same set of scopes have the same intent.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
@@ -170,7 +169,6 @@ async function digestNow({ bench, lease }: CreationWork): Promise<string> {
   }
 }
 
-/** Applies the decision table to a response. @returns undefined if the request must be repeated now */
 async function follow(
   run: Run,
   answer: Attempt<OAuthClient>,

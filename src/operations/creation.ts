@@ -157,7 +157,6 @@ async function deliveredBefore(contract: CreationContract, bench: Workbench, ent
 interface Lost {
   readonly work: CreationWork;
   readonly end: Made | undefined;
-  /** The replacement that an earlier run started. */
   readonly started: Entry | undefined;
   /** An earlier process recorded the loss, so someone may have revoked the client or key since. */
   readonly wasLost: boolean;

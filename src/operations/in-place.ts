@@ -191,7 +191,6 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
       "The profile's secret was accepted just now. It is not known whether the rotation created a new one. Rotate the key again to be sure.",
     );
   if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
-  // The new secret is not lost while another place may have it.
   if (others.length > 0) return unknown("The service refused the profile's own secret.");
   await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
   const message = `The service refused the profile's own secret: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`;

@@ -135,7 +135,6 @@ export interface SendOptions {
   readonly what: string;
   readonly change: "create key" | "rotate key";
   readonly id?: string;
-  /** A sentence about the secret, for the failure of an unknown outcome. */
   readonly ifUnknown: string;
   /** The entry's state after an earlier request, which a refusal of this request does not change. */
   readonly before?: "unknown" | "secret_lost" | undefined;

@@ -1,4 +1,4 @@
-// Recovers unfinished entries: finds the change that each belongs to, continues it with its profile, and reports the result.
+// Recovers unfinished entries, each with the profile that it was made for.
 import { eachInParallel } from "../parallel.ts";
 import { Failure, onFailure } from "../errors.ts";
 import { otherAccount } from "./entry-account.ts";

@@ -63,7 +63,6 @@ export interface SecretWork extends SecretDelivery {
 }
 
 export interface DeliveryOptions {
-  /** Facts from the response that the entry records. */
   readonly learned: Partial<EntryProgress>;
   readonly requestId?: string | undefined;
   readonly isKept?: boolean;
@@ -89,7 +88,6 @@ export async function reserveDestination(
   try {
     return await prepareOverwrite(bench, lease, destination, { before, isKept });
   } catch (error) {
-    // The new destination cannot take the secret, so the original one is restored.
     if (isMoved && before !== null && come.length === 0) await lease.record({ destination: before });
     throw error;
   }
@@ -233,7 +231,6 @@ export async function destroyCopy(bench: Destroying, entry: Entry, evidence?: De
 
 type Destroying = Overwriting & { readonly tell: Pick<Tell, "warn"> };
 
-/** @returns undefined if a destination lacks the secret or cannot be read now */
 export async function seenAtAll(bench: Overwriting, entry: Entry): Promise<AtDestination | undefined> {
   if (entry.destination === null) return undefined;
   const missing = new Failure("failed", "It is not there.");
@@ -370,7 +367,6 @@ export interface ContinuedDelivery {
 }
 
 interface Resumed extends SecretDelivery {
-  /** Facts about the client from a receipt that has just arrived. */
   readonly learned?: Partial<EntryProgress>;
 }
 
@@ -485,7 +481,6 @@ export async function seekSecret(bench: DeliveryBench, lease: EntryLease): Promi
   return false;
 }
 
-/** Reads the secret from a destination that has it, and keeps it for those that lack it. */
 async function keepDelivered({ secrets }: DeliveryBench, { entry }: EntryLease): Promise<void> {
   const { id, resource_id, detail } = entry;
   if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;

@@ -22,7 +22,6 @@ import type { OAuthClient } from "../api/oauth-clients.ts";
 
 interface Admitting extends AdmissionChoice {
   readonly destination: Destination;
-  /** True if an earlier process delivered the secret of the entry. */
   readonly isThere: (lease: EntryLease) => Promise<boolean>;
 }
 
@@ -104,7 +103,6 @@ type State = Entry["state"] | undefined;
 export interface Sending<A, R> {
   /** The entry's state if the next request changes nothing; undefined if no earlier request can have changed any. */
   readonly before: () => State;
-  /** Prepares a request and records the attempt on disk. */
   readonly ready: (before: State, attempt: number) => Promise<void>;
   readonly send: () => Promise<Attempt<A>>;
   /** @returns the end, a failure if the same request may be sent later, or undefined to send it now */

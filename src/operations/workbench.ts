@@ -11,7 +11,6 @@ import { type Advice, flags, shell } from "../next-step.ts";
 import { roundedDuration } from "../output/relative-time.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
 
-/** `service` sends only with this profile's credential. */
 export interface Account {
   readonly profile: string;
   readonly profileId: string;
@@ -40,7 +39,6 @@ export interface Tell {
   warn(text: string): void;
   /** Shows a rotation's receipt before any wait. @param dueAt when the old credential will be revoked, if there is an overlap */
   made?(receipt: string, dueAt?: string): Promise<void>;
-  /** Shows a wait until the returned function is called. */
   waiting(label: string, ms: number): () => void;
   busy(label: string): () => void;
 }

@@ -209,7 +209,6 @@ function resuming(engine: JournalEngine): void {
     expect(await open.resume(intent({ fingerprint: "another" }))).toBeUndefined();
     const found = await open.resume(intent());
     expect(found).toMatchObject({ kind: "resumed", lease: { entry: { id } } });
-    // This process holds the entry now.
     expect(await open.resume(intent())).toBeUndefined();
     await found?.lease.release();
     expect((await open.admit(intent())).lease.entry.id).toBe(id);

@@ -45,7 +45,6 @@ export class AnAccount {
   readonly requests: string[] = [];
   readonly answered: [what: Request, id: string][] = [];
   readonly fates: Partial<Record<Request, Fate[]>> = {};
-  /** Called before a request takes effect, to check the disk. */
   onRequest: (what: Request, about: { id?: string; body?: string; key?: string }) => void = () => {};
   now: () => number = () => 0;
   /** Each value is the credential of another service account. */

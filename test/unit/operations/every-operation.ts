@@ -13,7 +13,6 @@ export interface TypedOptions {
 }
 
 export interface Operation {
-  /** The first request that changes the account. */
   readonly sends: Request;
   readonly before?: (world: AWorld) => void;
   readonly work: (bench: Workbench, world: AWorld, options: TypedOptions) => Promise<unknown>;

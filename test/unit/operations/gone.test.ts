@@ -8,7 +8,6 @@ import { perform, operations, worldFor } from "./every-operation.ts";
 
 const rotations = ["a client's rotation with an overlap", "a key's replacement with an overlap"] as const;
 
-/** Each loss happens during the overlap, and returns its repair. */
 const losses: Readonly<Partial<Record<DestinationKind, (world: AWorld) => () => void>>> = {
   file: (world) => removeFrom(world.files, "/secret"),
   profile: (world) => removeFrom(world.profiles, "target"),
@@ -17,7 +16,6 @@ const losses: Readonly<Partial<Record<DestinationKind, (world: AWorld) => () => 
     stored.push("another's");
     return () => void stored.pop();
   },
-  // Only one of the three destinations loses the secret.
   three: (world) => removeFrom(world.files, "/secret"),
 };
 

@@ -99,7 +99,6 @@ it.each(["oauth_client.revoke", "oauth_client.rotate"] as const)(
       await lease.record({ state: "waiting" });
       const read = async (): Promise<Failure | string> => {
         expect(lease.entry).toMatchObject(onDisk[operation]);
-        // After any other response, the revocation may have happened.
         return states.push(lease.entry.state) === 1 ? new Failure("outcome_unknown", "?") : "gone";
       };
       await revoke(bench, { change: "revoke client", id: "old", grounds: { kind: "named" }, lease, read });

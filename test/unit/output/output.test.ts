@@ -732,7 +732,6 @@ describe("a table of concurrent work", () => {
     clock.pass(300);
     await idle(stderr);
     const first = stderr.text;
-    // Messages appear above the rows, and a wait has the first line while it lasts.
     output.note("in between");
     const wait = output.countdown("Trying again", 4_000);
     clock.pass(200);

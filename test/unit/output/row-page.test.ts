@@ -13,7 +13,6 @@ const row = fc
   .map((value) => JSON.stringify(value));
 const laidOut = fc.tuple(row, fc.constantFrom("", " ", "\n", "\t", "\r", "indented")).map(([json, how]) => {
   if (how === "indented") return JsonText.of(json).indented();
-  // White space after the first bracket, outside of strings.
   return json === "{}" ? json : `{${how}${json.slice(1)}`;
 });
 

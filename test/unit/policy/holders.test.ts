@@ -55,7 +55,6 @@ interface Holder {
   readonly over: Partial<Entry>;
   readonly seen?: Partial<SeenCredential>;
   readonly more?: (of: Entry) => readonly Partial<Entry>[];
-  /** The plans for a new item and for a due item. */
   readonly create: "adopt" | "occupied" | "free";
   readonly rotate: "occupied" | "free";
 }

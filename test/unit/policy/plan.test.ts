@@ -208,7 +208,6 @@ describe("a new item", () => {
   it("that exists twice is neither adopted nor created", () => {
     const world = { keys: [existing("ak_1"), existing("ak_2")] };
     expect(adopted([key("k")], world)).toEqual([["k", "not_adopted"]]);
-    // `policy init` gives these names.
     const both = ["k", "k-2"].map((name) => [name, "not_adopted"]);
     expect(adopted([key("k", unknown), key("k-2", unknown)], world)).toEqual(both);
   });
@@ -346,7 +345,6 @@ describe("a secret that is not at the policy's destination", () => {
 
 describe("one item", () => {
   const aged = (days: number) => ({ createdAt: at(now - days * day) });
-  /** The journal has the item's client, and the service shows it with these fields. */
   const known = (over: Partial<SeenCredential> = {}): World => ({
     entries: [created("a", "oc_1")],
     clients: [seen("oc_1", over)],
@@ -671,7 +669,6 @@ describe("a run", () => {
 
   it("reports credentials without an item, unless they are ignored", () => {
     const world = {
-      // oc_9 belongs to another policy.
       entries: [created("a", "oc_1"), created("b", "oc_9", "done", { policy: { id: "pol_other", item: "b" } })],
       clients: [seen("oc_1"), seen("oc_7"), seen("oc_8", { status: "revoked" }), seen("oc_9")],
     };

@@ -25,11 +25,9 @@ describe("checkBaseUrl", () => {
   });
 
   const refused = [
-    // Plain http is only for this machine.
     ["http://api.example.com", "http://localhost.example.com", "http://localhost.", "http://127.0.0.1.example.com"],
     ["http://127.0.0.1@example.com", "http://128.0.0.1", "http://0.0.0.0", "http://[::]"],
     ["http://[::ffff:127.0.0.1]", "http://2130706433.example.com"],
-    // These have a user, a query or a fragment.
     ["https://user@api.example.com", "https://user:pw@api.example.com", "https://@api.example.com"],
     ["https://:@api.example.com", "https://api.example.com?x=1", "https://api.example.com?"],
     ["https://api.example.com/#", "https://api.example.com#a"],

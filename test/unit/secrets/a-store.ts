@@ -56,7 +56,6 @@ export async function deliver(at: StoreSetup, destination: Destination, may = de
   await destination.deliver(client, { ...delivery, may, record });
 }
 
-/** A later process looks for the secret by its record. */
 export async function isFound(at: StoreSetup): Promise<boolean> {
   if (at.record === undefined) return false;
   const profiles = () => Promise.reject(new Error("no profile is needed"));

@@ -120,7 +120,6 @@ describe.each(Object.entries(settings))("%s", (_name, { force = false, as = "lin
       const path = join(folder, "client");
       const isWhole = (): boolean => existsSync(path) && text(as).test(readFileSync(path, "utf8"));
       if (failed === undefined) expect([value, wrongIn(calls)]).toEqual(["delivered", []]);
-      // A secret that is reported as delivered is at its destination.
       if (value === "delivered") expect([what, isWhole()]).toEqual([what, true]);
       if (existsSync(path) && !isWhole()) expect([what, readFileSync(path, "utf8")]).toEqual([what, "before"]);
       for (const file of filesWithCanary(folder)) expect([what, modeOf(file)]).toEqual([what, "600"]);

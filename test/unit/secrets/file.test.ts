@@ -386,7 +386,6 @@ describe("a delivered file is recognized by its content", () => {
   });
 });
 
-/** A backup restores the same bytes in another file. */
 function restore(path: string): void {
   const text = readFileSync(path);
   writeFileSync(`${path}.restored`, text, { mode: 0o600 });

@@ -135,7 +135,6 @@ describe("a lost response", () => {
   it("is not resolved while GitHub is unreachable: the secret is kept", async () => {
     const finish = await started(true);
     github.plan(new RegExp(`^${metadata}$`), "lost before", 99);
-    // The two requests before the write succeed.
     github.plan(new RegExp(`^${metadata}$`), () => {}, 2);
     github.plan(write, "lost after");
     expect((await finish()).split(":")[0]).toBe("undelivered");

@@ -74,7 +74,6 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(cluster.owner(name, "tls.key")).toBe("integ-tls.key");
     expect([cluster.writes, await isFound(here)]).toEqual([2, true]);
     expect(JSON.stringify(cluster.requests.map(({ body }) => body))).not.toContain("annotations");
-    // The same manager may write its key again.
     await deliver(here, await prepared(here, to));
     expect(here.record).toMatchObject({ facts: { server: expect.stringMatching(/^https:\/\/127\.0\.0\.1:/) } });
   });

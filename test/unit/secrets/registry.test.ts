@@ -240,7 +240,6 @@ describe("--secret-profile", () => {
     if (source.from !== "stored") throw new Error("not kept");
     expect(await at.stores.credentials.read(source, now.credential_origins)).toBe(canary);
     expect(await delivered()).toBe(true);
-    // Only one file contains the new secret, and the old key is removed.
     expect(filesWithCanary(at.folder)).toHaveLength(1);
     expect(readdirSync(at.stores.credentials.folder)).toHaveLength(1);
   });

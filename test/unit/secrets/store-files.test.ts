@@ -17,7 +17,6 @@ const own: Readonly<Record<StoreScheme, string>> = {
   k8s: "kubernetes-store",
   keychain: "keychain-store",
 };
-/** These files show one store's address as an example. */
 const examples = ["policy/schema.ts"];
 
 it.each(Object.keys(storeKinds) as StoreScheme[])("%s is named in three files only", (scheme) => {

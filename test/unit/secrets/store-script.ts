@@ -5,7 +5,6 @@ import type { StoreTools } from "../../../src/secrets/store.ts";
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
-  /** Replaces a JSON body. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -16,11 +15,9 @@ export type Answers = Readonly<Record<string, readonly (Answer | "lost")[]>>;
 export interface Script {
   readonly tools: StoreTools;
   readonly requests: ExchangeRequest[];
-  /** `METHOD /path` of each request. */
   readonly lines: readonly string[];
   readonly bodies: readonly unknown[];
   readonly slept: readonly number[];
-  /** The authorities that each connection trusts. */
   readonly trusted: readonly (string | undefined)[];
 }
 

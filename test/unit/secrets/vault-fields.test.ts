@@ -203,7 +203,6 @@ it.each(ways)("entries of one process share a secret that is %s", async (_way, c
   const ends = await Promise.all(destinations.map((destination) => endOf(() => deliverTo(here, destination))));
   expect(ends).toEqual(fields.map(() => "delivered"));
   expect([vault.current(path), versions()]).toEqual([{ ...others, ...allWritten }, before + fields.length]);
-  // integ does not overwrite someone else's value.
   const late = await prepared(here, `vault:${path}#late`);
   vault.put(path, { ...vault.current(path), late: "theirs" });
   expect(await endOf(() => deliverTo(here, late, onlyNew))).toMatch(/^conflict: /);

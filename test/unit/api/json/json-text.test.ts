@@ -8,7 +8,6 @@ import { sampled } from "../../../support/sample.ts";
 const compactJson = (json: string): string => JsonText.of(json).compact();
 const indentedJson = (json: string): string => JsonText.of(json).indented();
 
-/** Generates any JSON value as text twice: with optional white space wherever JSON allows it, and without. */
 const space = fc.constantFrom("", "", " ", "\n", "\t ", "\r\n  ");
 const number = fc.constantFrom("0", "-0", "1.10", "12345678901234567890123", "1e400", "-1.5E-7", "0.1000");
 const text = fc.oneof(

@@ -172,7 +172,6 @@ test.each(["journal", "archive"])("only prune rewrites damaged files: the %s", a
   const [id] = await addRefused(at(path));
   await add(at(path), { fingerprint: "next" });
   await add(other, { fingerprint: "of another" });
-  // The damage is an invalid record in the journal, or a missing record in the archive.
   const file = which === "journal" ? path : archiveOf(path);
   const lines = readFileSync(file, "utf8").split("\n");
   writeFileSync(file, lines.toSpliced(1, which === "journal" ? 0 : 1).join("\n"));

@@ -63,7 +63,6 @@ async function resumed(journal: Journal): Promise<void> {
 interface Scene {
   readonly before?: (path: string) => Promise<void>;
   readonly work: (journal: Journal) => Promise<unknown>;
-  /** These calls make a change survive a power cut. */
   readonly lasting: readonly string[];
 }
 
