@@ -167,7 +167,7 @@ export const defects = [
     changes: [
       [
         "operations/rotation.ts",
-        'const isFresh = made.kind === "delivered" && !detail.overlap_ms;',
+        'const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";',
         "const isFresh = made.secret !== undefined;",
       ],
     ],
