@@ -159,7 +159,8 @@ async function settleOrphanFound(
   if (!certain) await assertNoOtherMaker(bench, lease.entry, key);
   const attempted_at = attemptedPlaces(bench.secrets, lease.entry.detail);
   const detail = { ...lease.entry.detail, attempted_at, in_flight: false, orphan_certain: certain };
-  await recordAfterwards(bench, lease, { state: "secret_lost", resource_id: key.id, last_error: null, detail });
+  // Nothing was sent, so a journal that cannot record the key ends the work: the search must not repeat for ever.
+  await lease.record({ state: "secret_lost", resource_id: key.id, last_error: null, detail });
   const found = certain
     ? `Found the key ${key.id}: its name has the mark of this creation.`
     : `Found the key ${named(key)}: the only unused key with that name from that time.`;
@@ -202,7 +203,7 @@ async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: read
       meaning: "Nothing was sent or revoked. Try again later, or stop tracking the entry if you know the outcome.",
       nextCommand: shell`integ journal recover ${id}`,
     });
-  await recordAfterwards(bench, lease, { state: "refused", detail: { ...detail, in_flight: false } });
+  await lease.record({ state: "refused", detail: { ...detail, in_flight: false } });
   bench.tell.note(
     "No key of that name is in the list: none was created. To create it, run the command that requested it again.",
   );
