@@ -1,4 +1,4 @@
-// API access keys of the legacy contract (§2.4, §4.4, §8). A POST that may have arrived is never repeated here.
+// Checks, sends and reads the requests for access keys of the legacy contract (§2.4, §4.4, §8).
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
@@ -9,18 +9,18 @@ import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from 
 import { readRows, type Rows } from "./json/unknown-list.ts";
 import { type Advice, flags } from "../next-step.ts";
 
-/** `CreateAccessKey` (§2.4). */
+/** `CreateAccessKey` of the API document (§2.4). */
 export interface AccessKeyRequest {
-  /** 1 to 255 characters; usually names the owning integration. */
+  /** 1 to 255 characters (§8). */
   readonly name: string;
-  /** ISO 8601 with a zone; omitted for no scheduled expiration. */
+  /** An ISO 8601 time with a zone. A key without it has no scheduled expiration. */
   readonly expiresAt?: string;
   readonly keyType?: "user_bound" | "service_account";
-  /** Omitted: `["*"]`, full access. */
+  /** The service's default is `["*"]`, full access. */
   readonly scopes?: readonly string[];
 }
 
-/** An access key in any response. Fields that are missing or have another type are left out. */
+/** An access key as a response shows it. A field without a usable value is omitted. */
 export interface AccessKey {
   readonly id?: string;
   readonly name?: string;
@@ -34,10 +34,9 @@ export interface AccessKey {
   readonly scopes?: readonly string[];
 }
 
-/** The response to a creation or rotation. */
 export interface SecretAnswer {
   readonly key: AccessKey;
-  /** The one-time secret. Undefined if the response has none: the secret is lost. */
+  /** The one-time secret; undefined means that the secret is lost. */
   readonly secret: string | undefined;
 }
 
@@ -47,9 +46,8 @@ const longestName = 255;
 const knownScopes = ["*", "push-ingest:*"];
 
 /**
- * Checks the limits of §2.4 and §8 before a request is sent.
- * @param nowMs milliseconds since the epoch: a key must not expire before it exists
- * @throws Failure `usage`
+ * @param nowMs milliseconds since 1970
+ * @throws Failure `usage` for a request that breaks §2.4 or §8, or whose expiry is in the past
  */
 export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRequest, nowMs: number): void {
   const characters = Array.from(name).length;
@@ -68,7 +66,6 @@ export function checkAccessKey({ name, expiresAt, keyType, scopes }: AccessKeyRe
     if (!knownScopes.includes(scope)) throw invalidValue("key scope", scope, { hint: suggestedScopes(scope) });
 }
 
-/** Suggests one flag per scope for a value such as `*,push-ingest:*`. */
 function suggestedScopes(scope: string): Advice {
   const parts = scope.split(/[\s,;]+/);
   const isList = parts.length > 1 && parts.every((part) => knownScopes.includes(part));
@@ -92,15 +89,14 @@ function refuse(message: string, hint: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** The mark that `--marker` appends to a name: unguessable, so that no other key has it. */
+/** `--marker` appends this mark to a key's name. It is random, so that no other key has it. */
 export const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
-/** True if a name leaves space for its mark. */
 export function leavesSpaceForMark(name: string): boolean {
   return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }
 
-/** The name with its mark. @throws Failure `usage` if they are too long together */
+/** @throws Failure `usage` if name and mark together are too long */
 export function markedName(name: string, mark: string): string {
   const [ofName, ofMark] = [Array.from(name).length, Array.from(mark).length];
   if (ofName + ofMark <= longestName) return name + mark;
@@ -108,12 +104,15 @@ export function markedName(name: string, mark: string): string {
   return refuse(message, `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.marker} out.`);
 }
 
-/** The exact body of a creation. Omitted fields get the service's defaults. */
+/** The service uses its defaults for omitted fields. */
 export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyRequest): string {
   return JSON.stringify({ name, expiresAt, keyType, scopes: scopes && [...new Set(scopes)] });
 }
 
-/** Describes each field in which a new key differs from its request. Fields missing in the response are not compared. */
+/**
+ * Compares only the fields that the response shows.
+ * @returns a description of the differences; undefined if there are none
+ */
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
@@ -134,7 +133,7 @@ export function keyDifferences(
   ]);
 }
 
-/** Describes why a rotated key cannot be used. Its id may have changed (§4.4 shows no response). */
+/** Checks only the status: a rotation may change the id (§4.4 does not show its response). */
 export function rotatedKeyDifferences(key: AccessKey): string | undefined {
   return differencesIn([statusDifference(key)]);
 }
@@ -143,7 +142,7 @@ function statusDifference({ status }: AccessKey): string | false {
   return status !== undefined && status.toLowerCase() !== "active" && `status is ${JSON.stringify(status)}`;
 }
 
-/** Compares moments, because the same moment has many spellings. */
+/** Compares times instead of texts, because one time has many spellings. */
 function expiryDifference(shown: string | null | undefined, requested: string | undefined): string | false {
   if (shown === undefined || (shown === null && requested === undefined)) return false;
   if (shown === null) return `expiresAt is null instead of ${requested}`;
@@ -154,11 +153,14 @@ function expiryDifference(shown: string | null | undefined, requested: string | 
   );
 }
 
-/** Each call is one attempt. Without idempotency keys, callers must not repeat a change that may have arrived. */
+/**
+ * Each method makes one attempt. The legacy contract has no idempotency keys, so callers must not repeat a change that
+ * may have arrived.
+ */
 export interface AccessKeys {
   create(bodyText: string): Promise<Attempt<SecretAnswer>>;
   list(): Promise<Attempt<Rows>>;
-  /** Rotates in place: if the response is lost, the previous secret may already be invalid. */
+  /** Replaces the secret of the same key. If the response is lost, the old secret may already be invalid. */
   rotate(id: string): Promise<Attempt<SecretAnswer>>;
   revoke(id: string): Promise<Attempt<AccessKey>>;
 }
@@ -201,7 +203,7 @@ function pathOf(id: string): string {
 }
 
 /**
- * @param documented true for the creation: the document shows its response, which has an id
+ * @param documented true for a creation, whose documented response always has an id
  * @assumed §4.4 does not show the response to a rotation: it may wrap the key in one object, under any name.
  */
 function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswer {
@@ -216,7 +218,8 @@ function readSecretAnswer({ value }: JsonBody, documented: boolean): SecretAnswe
 }
 
 /**
- * The receipt to show or keep: the API's own object, with the key's id, if the secret is at its top level.
+ * @returns the API's own object with the key's id if the secret is at its top level, else the known fields and the
+ * secret
  * @assumed §4.4 does not show the response to a rotation: it may wrap the key.
  */
 export function keyReceipt({ text, key, secret }: { text: string; key: AccessKey; secret: string }): string {
@@ -231,7 +234,6 @@ function readRevoked({ status, body }: Answer): AccessKey {
   return readAccessKey(objectWith(value, "id") ?? {});
 }
 
-/** The value if it has the member, else the first object inside it that has the member. */
 function objectWith(value: unknown, member: string): JsonObject | undefined {
   if (!isObject(value)) return undefined;
   if (Object.hasOwn(value, member)) return value;

@@ -1,4 +1,4 @@
-// All resources of the service for one account over one transport. Each resource's module is loaded on first use.
+// Connects all resources of the service to one account. The module of a resource is loaded when it is first used.
 import type { AccessKeys } from "./access-keys.ts";
 import { createLegacyAuthorization, createV1Authorization } from "./auth/authorization.ts";
 import type { Credential, LegacyCredential, TokenEndpoint } from "./auth/credential.ts";
@@ -15,16 +15,16 @@ import type { Raw } from "./raw.ts";
 
 export interface ConnectOptions {
   readonly transport: Transport;
-  /** Logical base URL; the transport resolves it. */
+  /** Real, or logical like `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   /** A UUID, which only the legacy contract needs (§4.4). */
   readonly organizationId?: string;
-  /** `YYYY-MM-DD`, sent with each /v1 request instead of the account's version (§9). Default: `contractVersion`. */
+  /** The version that each /v1 request asks for, as `YYYY-MM-DD`, or `none` for the account's own version (§9). */
   readonly serviceVersion?: string;
-  /** Called once, when a request needs it. @throws Failure if there is none */
+  /** Called when a request first needs the credential. @throws Failure if there is none */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
-  /** The token endpoint that proves new clients. */
+  /** An exchange at this endpoint proves that a new client works. */
   readonly tokenEndpoint?: TokenEndpoint;
   readonly now: () => number;
 }
@@ -41,7 +41,6 @@ export interface Service {
   readonly tokens: Tokens;
   /** How far the service's clock is ahead of this machine's, in milliseconds; undefined before a response with a date. */
   clockOffset(): number | undefined;
-  /** Closes idle connections. */
   close(): void;
 }
 
@@ -96,7 +95,10 @@ export function connect(options: ConnectOptions): Service {
   };
 }
 
-/** Measures the clock offset from the date of each response: a `Caller` reports its exchanges, and `timed` its own. */
+/**
+ * Measures the clock offset from the `Date` of each response. A `Caller` passes its responses to `onExchange`; `timed`
+ * is for requests without a `Caller`.
+ */
 function watchClock({ transport, now }: ConnectOptions): Pick<Service, "clockOffset"> & {
   readonly onExchange: (exchange: Exchange) => void;
   readonly timed: Transport;

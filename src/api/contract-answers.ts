@@ -1,4 +1,4 @@
-// The response fields that integ reads (§2), and how a published specification, which is untrusted, differs from them.
+// Compares the responses in a published specification, which is untrusted, with the fields that integ reads (§2).
 import { asArray, asObject, drift, type Finding, resolve, word } from "./contract-document.ts";
 import type { JsonObject } from "./json/json-text.ts";
 
@@ -7,7 +7,6 @@ interface Field {
   /** The only values that integ can interpret. */
   readonly only?: readonly string[];
   readonly rows?: Shape | "string";
-  /** True if a response may omit the field. */
   readonly isOptional?: true;
 }
 
@@ -30,7 +29,7 @@ const entity: Shape = {
   updated_at: undocumented,
 };
 
-/** §2.1 */
+/** The envelope of §2.1. */
 const list = (rows?: Shape): Shape => ({
   object: literal("list"),
   data: { types: ["array"], rows },
@@ -38,7 +37,7 @@ const list = (rows?: Shape): Shape => ({
   has_more: { types: ["boolean"] },
 });
 
-/** §2.3, §3.1 */
+/** The fields of §2.3 and the statuses of §3.1. */
 const oauthClient: Shape = {
   object: literal("oauth_client"),
   id: text,
@@ -49,7 +48,7 @@ const oauthClient: Shape = {
   created_at: text,
 };
 
-/** The shapes that operations expect, by name. §4.3 rule 6 does not show the rows of a cohort. */
+/** `members` has no row shape, because §4.3 rule 6 does not show a cohort's rows. */
 export const shapes = {
   entities: list(entity),
   members: list(),
@@ -57,10 +56,6 @@ export const shapes = {
   receipt: { ...oauthClient, client_secret: undocumented },
 } satisfies Readonly<Record<string, Shape>>;
 
-/**
- * Compares a response's schema with the fields that integ reads.
- * @param response as in the document, references unresolved
- */
 export function compareAnswer(
   root: JsonObject,
   { name, response, shape }: { readonly name: string; readonly response: unknown; readonly shape: Shape },
@@ -76,7 +71,7 @@ interface ShapeToCompare {
   readonly name: string;
   readonly schema: unknown;
   readonly shape: Shape;
-  /** Prefix of field names: `data[].` */
+  /** Prefix of field names in findings, such as `data[].`. */
   readonly at: string;
 }
 
@@ -122,7 +117,10 @@ function compareField(
   return compareField(root, { name, label: `${label}[]`, expected: text, schema: items });
 }
 
-/** A schema and all its `allOf`, `anyOf` and `oneOf` parts, each once: references may be circular. */
+/**
+ * Collects a schema and its `allOf`, `anyOf` and `oneOf` parts. Each part is visited once, because references may be
+ * circular.
+ */
 function alternatives(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): ReadonlySet<JsonObject> {
   const own = resolve(root, schema);
   if (seen.has(own)) return seen;
@@ -135,7 +133,7 @@ function allOf(schemas: readonly unknown[]): unknown {
   return schemas.length === 1 ? schemas[0] : { allOf: schemas };
 }
 
-/** The schema of each property. A property that several parts describe must satisfy all of them. */
+/** If several parts of the schema describe a property, their schemas are combined by `allOf`. */
 export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unknown> {
   const found = new Map<string, unknown[]>();
   for (const one of alternatives(root, schema))
@@ -144,7 +142,7 @@ export function propertiesOf(root: JsonObject, schema: unknown): Map<string, unk
   return new Map([...found].map(([field, schemas]) => [field, allOf(schemas)]));
 }
 
-/** Fields that the schema always requires; empty if the document names none. */
+/** Ignores `anyOf` and `oneOf`, whose parts need not apply. */
 export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<JsonObject>()): string[] {
   const own = resolve(root, schema);
   if (seen.has(own)) return [];
@@ -152,17 +150,18 @@ export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<Jso
   return [...asArray(own.required).map(String), ...asArray(own.allOf).flatMap((part) => requiredOf(root, part, seen))];
 }
 
-/** The JSON types that a value may have; empty if the document names none. */
 function typesOf(root: JsonObject, schema: unknown): string[] {
   return [...(possible(root, schema, ownTypes) ?? [])];
 }
 
-/** The values that a field may have, if the document lists them. */
 function valuesOf(root: JsonObject, schema: unknown): unknown[] {
   return [...(possible(root, schema, ownValues) ?? [])];
 }
 
-/** The possible values or types; undefined if the schema excludes none. `allOf` intersects its parts, the others unite them. */
+/**
+ * Intersects the sets of `allOf`, and unites those of `anyOf` and of `oneOf`.
+ * @returns undefined if the schema allows every value
+ */
 function possible<T>(
   root: JsonObject,
   schema: unknown,
@@ -187,7 +186,7 @@ function shared<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | unde
   return new Set([...one].filter((value) => other.has(value)));
 }
 
-/** The values that any alternative allows; undefined if one of them allows all. */
+/** @returns undefined if an alternative allows every value */
 function union<T>(sets: readonly (ReadonlySet<T> | undefined)[]): ReadonlySet<T> | undefined {
   return sets.length === 0 || sets.includes(undefined) ? undefined : new Set(sets.flatMap((set) => [...set!]));
 }

@@ -2,9 +2,9 @@
 import { isObject, type JsonObject } from "./json/json-text.ts";
 
 export interface Finding {
-  /** The API document allows additions (§9 rule 3) and notices, so they are not drift. */
+  /** The API document allows an `addition` (§9 rule 3). A `notice` is about a lifecycle stage or a deprecation. */
   readonly severity: "drift" | "addition" | "notice";
-  /** `GET /v1/entities`, or `contract version`. */
+  /** An operation such as `GET /v1/entities`, or `contract version`. */
   readonly subject: string;
   readonly detail: string;
 }
@@ -36,16 +36,16 @@ export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A value of the document, short enough for a message. */
+/** Shortens a value of the untrusted document for a message. */
 export function word(value: unknown): string {
   if (value === undefined) return "nothing";
   return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 100);
 }
 
 /**
- * Checks that a published operation accepts HTTP Basic (§5.1). §5.2 rule 7 does not show how OAuth tokens are used, so
- * a document without them is not drift.
- * @param operation its `security` overrides the document's: a list of alternatives, each of which needs all its schemes
+ * Checks that a published operation accepts HTTP Basic alone (§5.1). §5.2 rule 7 does not show how OAuth tokens are
+ * used, so a document without them is not drift.
+ * @param operation its `security` replaces the document's: a list of alternatives, each of which needs all its schemes
  */
 export function compareSecurity(
   root: JsonObject,

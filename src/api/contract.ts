@@ -1,4 +1,4 @@
-// The published specification (§4.5), which is untrusted, and how it differs from integ's operations (§4, §9).
+// Fetches the published specification (§4.5), which is untrusted, and compares it with integ's operations (§4, §9).
 import { contractVersion, segment } from "./call/request.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";
@@ -8,14 +8,13 @@ import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word 
 
 export interface Contract {
   /**
-   * Fetches the published specification: the current one, or one version's snapshot.
-   * @returns the parsed document; the attempt's `body` is the service's own text
+   * @param version default: the current specification
+   * @returns the parsed document; the attempt's `body` has the original bytes
    */
   published(version?: string): Promise<Attempt<JsonObject>>;
 }
 
 /**
- * @param callers a caller without a credential, and a caller with one
  * @assumed §4.5 does not say whether the documents need a credential: integ sends one only after a refusal.
  */
 export function createContract(callers: readonly [anonymous: Caller, authorized: Caller]): Contract {
@@ -43,9 +42,8 @@ function readDocument(answer: Answer): JsonObject {
 }
 
 interface Expectation {
-  /** Parameters that integ sends, as `<place> <name>`. */
+  /** Each as `<place> <name>`, such as `query limit`. */
   readonly parameters: readonly string[];
-  /** Parameters that the document must require. */
   readonly required?: readonly string[];
   readonly body?: readonly string[];
   readonly success: string;
@@ -54,7 +52,7 @@ interface Expectation {
 
 const list = ["query limit", "query page_token"];
 
-/** The supported operations. Path parameters are `{}`, because the document chooses their names. */
+/** Path parameters are `{}`, because the document chooses their names. */
 const supported: Readonly<Record<string, Expectation>> = {
   "POST /v1/oauth_clients": {
     parameters: ["header idempotency-key"],
@@ -69,7 +67,7 @@ const supported: Readonly<Record<string, Expectation>> = {
   "GET /v1/cohorts/{}/members": { parameters: list, success: "200", answer: shapes.members },
 };
 
-/** Legacy operations (§4.4), which may be in the same document with their own stage (§9.4). */
+/** The same document may contain legacy operations (§4.4), with their own stage (§9.4). */
 const legacy: readonly string[] = [
   "POST /api/v1/access-keys",
   "GET /api/v1/access-keys",
@@ -82,16 +80,14 @@ const legacy: readonly string[] = [
 const stages = ["preview", "compatibility", "ga"];
 const methods = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/** Headers that any request may have, even if the document does not name them. */
+/** Every request may have these headers, even if the document does not name them. */
 const common = ["header service-version", "header authorization", "header accept", "header content-type"];
 
 export interface ComparisonOptions {
-  /** The requested version. */
   readonly askedVersion?: string;
 }
 
 /**
- * Compares a published specification of /v1 with the operations that integ supports.
  * @param document an untrusted OpenAPI document
  * @returns findings, drift first
  */
@@ -111,7 +107,6 @@ export function compareContract(document: unknown, options: ComparisonOptions = 
   return findings.sort((a, b) => (a.severity === b.severity ? 0 : a.severity === "drift" ? -1 : 1));
 }
 
-/** Compares the document's version with the supported and the requested one. */
 function compareVersion(root: JsonObject, asked: string | undefined): Finding[] {
   const version = asObject(root.info)["x-contract-version"];
   const subject = "contract version";
@@ -128,7 +123,7 @@ function compareVersion(root: JsonObject, asked: string | undefined): Finding[] 
 
 interface Operation {
   readonly operation: JsonObject;
-  /** Parameters of the path and the operation with references resolved, by `in name`. */
+  /** Parameters of the path and of the operation, without references, by `<place> <name>`. */
   readonly parameters: ReadonlyMap<string, JsonObject>;
 }
 
@@ -150,13 +145,13 @@ function operationsOf(root: JsonObject): Map<string, Operation> {
   return found;
 }
 
-/** The parameter's name; a header's in lower case, because headers are case-insensitive. */
+/** Names of headers are case-insensitive. */
 function nameOf(parameter: JsonObject): string {
   const name = word(parameter.name);
   return parameter.in === "header" ? name.toLowerCase() : name;
 }
 
-/** The path of the server's address, if the document's paths are relative to one. */
+/** The document's paths may be relative to the path of its first server. */
 function serverPrefix(root: JsonObject): string {
   const { url } = asObject(asArray(root.servers)[0]);
   if (typeof url !== "string" || Object.keys(asObject(root.paths)).some((path) => path.startsWith("/v1/"))) return "";
@@ -223,7 +218,7 @@ function compareParameters(root: JsonObject, comparison: Comparison): Finding[] 
   return [...findings, ...compareLimit(root, comparison)];
 }
 
-/** §8: 1 to 500. */
+/** A limit is 1 to 500 (§8). */
 function compareLimit(root: JsonObject, { name, operation }: Comparison): Finding[] {
   const parameter = operation.parameters.get("query limit");
   if (!parameter) return [];

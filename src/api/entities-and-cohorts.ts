@@ -1,4 +1,4 @@
-// The lists of /v1 (§2.2, §4.3): entities and a cohort's members, one page per attempt. Rows stay unchanged.
+// Requests pages of the lists of /v1 (§2.2, §4.3): entities and a cohort's members.
 // @assumed no field is required and unknown fields are allowed (§2.2 shows fields, but not which are required)
 // @assumed a member may have any fields (§4.3 rule 6 and §2.5 show none)
 import { flags } from "../next-step.ts";
@@ -11,14 +11,14 @@ import { BrokenBody, saysJson } from "./json/json-text.ts";
 export interface ListRequest {
   /** 1 to 500; the service's default is 25. */
   readonly limit?: number;
-  /** Unchanged from the service; omitted for the first page. */
+  /** The `next_page_token` of the previous page; omitted for the first page. */
   readonly pageToken?: string;
   /** Further query parameters. @assumed §4.3 rule 6 shows none: the service refuses unsupported ones. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
 }
 
-/** An unchecked page; see pages.ts. */
+/** `checkPage` in pages.ts checks the body. */
 export interface RawPage {
   readonly body: Buffer;
   readonly requestId: string | undefined;
@@ -27,7 +27,6 @@ export interface RawPage {
 /** §8 */
 const maxLimit = 500;
 
-/** @throws Failure `usage` outside 1 to 500 */
 function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
     throw invalidValue("limit", String(limit), {
@@ -36,7 +35,6 @@ function checkLimit(limit: number): void {
     });
 }
 
-/** @throws Failure `usage` for requests that the service would refuse */
 function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void {
   if (limit !== undefined) checkLimit(limit);
   if (pageToken === "")
@@ -50,7 +48,6 @@ function checkListRequest({ limit, pageToken, filters = [] }: ListRequest): void
   }
 }
 
-/** Requests one page and leaves its body unparsed. */
 function requestPage(v1: Caller, path: string, request: ListRequest): Promise<Attempt<RawPage>> {
   checkListRequest(request);
   const { limit, pageToken, filters = [], signal } = request;
@@ -71,8 +68,8 @@ export interface EntityListRequest extends ListRequest {
 
 export interface Entities {
   /**
-   * Requests one page in one attempt. Needs permission `entity:read`.
-   * @throws Failure `usage` for a limit outside 1 to 500, an empty page token, or a repeated filter
+   * Needs the permission `entity:read`.
+   * @throws Failure `usage` for an invalid limit, type or filter, or an empty page token
    */
   page(request: EntityListRequest): Promise<Attempt<RawPage>>;
 }
@@ -96,9 +93,8 @@ export function createEntities(v1: Caller): Entities {
 
 export interface Cohorts {
   /**
-   * Requests one page of members in one attempt. A page has at most 50 rows, whatever the limit (§8), so a short page
-   * is not the last.
-   * @throws Failure `usage` for an invalid id, a limit outside 1 to 500, or an empty page token
+   * A page has at most 50 rows, whatever the limit (§8), so a short page may not be the last.
+   * @throws Failure `usage` for an invalid id, limit or filter, or an empty page token
    */
   membersPage(cohortId: string, request: ListRequest): Promise<Attempt<RawPage>>;
 }

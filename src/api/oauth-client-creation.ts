@@ -14,10 +14,7 @@ export interface CreationRequest {
 const maxScopes = 100;
 const maxScopeCharacters = 4096;
 
-/**
- * Checks the limits of §4.2 and §8 before a request is sent.
- * @throws Failure `usage`
- */
+/** @throws Failure `usage` for a request beyond the limits of §4.2 and §8 */
 export function checkCreation(request: CreationRequest & { readonly idempotencyKey?: string | undefined }): void {
   const { service_account_id, scopes, idempotencyKey } = request;
   if (service_account_id === "")
@@ -62,16 +59,17 @@ function refuse(message: string, hint?: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** The exact body of a creation, which the journal keeps for every attempt. Scopes keep their order, without duplicates. */
+/** The journal keeps this body, so that every attempt sends the same bytes. */
 export function creationBody({ service_account_id, scopes }: CreationRequest): string {
   return JSON.stringify({ service_account_id, scopes: [...new Set(scopes)] });
 }
 
 /**
- * Describes each field in which a receipt's client differs from its request. All receipts for an idempotency key show the
- * same client (§4.2 rule 2), so a difference means another client or other rights.
+ * All receipts for an idempotency key show the same client (§4.2 rule 2), so a difference means another client or other
+ * rights.
  * @param known.id the client of earlier receipts for the key
- * @param known.notIds clients that the new one replaces
+ * @param known.notIds clients that the new client replaces
+ * @returns a description of the differences; undefined if there are none
  */
 export function clientDifferences(
   client: Pick<OAuthClient, "id" | "service_account_id" | "scopes" | "status">,
@@ -90,7 +88,6 @@ export function clientDifferences(
   ]);
 }
 
-/** How granted scopes differ from the requested ones. */
 export function scopeDifferences(requested: ReadonlySet<string>, shown: ReadonlySet<string>): (string | false)[] {
   const added = [...shown].filter((scope) => !requested.has(scope));
   const missing = [...requested].filter((scope) => !shown.has(scope));
@@ -106,21 +103,20 @@ export function differencesIn(all: readonly (string | false | null | undefined)[
 
 const mostShown = 3;
 
-/** Quotes and shortens values from the service for a message. */
 function quotedValues(values: readonly string[]): string {
   const shown = values.slice(0, mostShown).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
   const more = values.length - shown.length;
   return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** §8: maximum number of clients of one service account, including those that are being created or removed. */
+/** Maximum number of clients of a service account, including those that are being created or removed (§8). */
 export const maxClients = 20;
 
 /** The decision table of §4.2. */
 export type CreationDecision =
   /** `active` or an undocumented status, with a secret: store it. For an undocumented status the user decides. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }
-  /** `active` without a secret: revoke, confirm, replace under a new key. */
+  /** `active` without a secret: revoke the client, confirm the revocation, and create a client under a new key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
   /** Keep the key and inspect the client. */
   | { readonly kind: "pending"; readonly client: OAuthClient; readonly text: string }
@@ -136,7 +132,6 @@ export type CreationDecision =
   | { readonly kind: "unknown"; readonly secret: Salvage | undefined; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: "not_sent" };
 
-/** Decides the next action after one attempt to create an OAuth client. */
 export function decideCreation(attempt: Attempt<OAuthClient>): CreationDecision {
   if (attempt.kind === "answered") return decideByClient(attempt.value, attempt.body.toString());
   if (attempt.kind === "refused") return decideByRefusal(attempt);
@@ -153,7 +148,7 @@ function decideByRefusal(attempt: Extract<Attempt<unknown>, { kind: "refused" }>
 
 const documented: ReadonlySet<string> = new Set(["active", "pending", "revoked", "disabled", "expired"]);
 
-/** A status that §3.1 does not list (§9 rule 3): its meaning is unknown. */
+/** The service may add statuses to those of §3.1 (§9 rule 3). */
 export function isUndocumented({ status }: Pick<OAuthClient, "status">): boolean {
   return !documented.has(status);
 }
@@ -173,7 +168,9 @@ function decideByClient(client: OAuthClient, text: string): CreationDecision {
   return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };
 }
 
-/** Ids in an incomplete response that occur exactly once. They hint at the secret's client but prove nothing. */
+/**
+ * Reads ids that occur exactly once in an incomplete response. They suggest which client has the secret, without proof.
+ */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {
   const once = (field: string): string | undefined => {
     const found = [...text.matchAll(new RegExp(`"${field}"\\s*:\\s*"([^"\\\\]{1,200})"`, "g"))];

@@ -1,4 +1,4 @@
-// OAuth clients (§2.3, §3.1, §4.2, §8) and their one-attempt requests.
+// Sends the requests for OAuth clients, and checks the responses (§2.3, §3.1, §4.2, §8).
 import * as z from "zod/mini";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonOf } from "./call/caller.ts";
@@ -8,16 +8,16 @@ import { BrokenBody, type JsonBody } from "./json/json-text.ts";
 /** An OAuth client (§2.3). Unknown fields are allowed; documented fields must have their types. */
 export const OAuthClient = z.looseObject({
   object: z.literal("oauth_client"),
-  /** Platform resource id, not the id for the token exchange. */
+  /** The resource id, not the client id of the token exchange. */
   id: z.string().check(z.minLength(1)),
   service_account_id: z.string(),
-  /** The id for the token exchange; null while the client is pending. */
+  /** The client id of the token exchange; null while the client is pending. */
   client_id: z.nullable(z.string().check(z.minLength(1))),
   scopes: z.array(z.string()),
   /** `active`, `pending`, `revoked`, `disabled`, `expired`, or a later addition. */
   status: z.string(),
   created_at: z.string(),
-  /** Only in the response that completes creation. */
+  /** Present only in the response that completes the creation. */
   client_secret: z.optional(z.nullable(z.string())),
 });
 export type OAuthClient = z.infer<typeof OAuthClient>;
@@ -25,7 +25,6 @@ export type OAuthClient = z.infer<typeof OAuthClient>;
 export interface OAuthClients {
   /** @param idempotencyKey the same key with the same body returns the same client's receipt */
   create(bodyText: string, idempotencyKey: string): Promise<Attempt<OAuthClient>>;
-  /** @param id platform resource id */
   get(id: string): Promise<Attempt<OAuthClient>>;
   /** Safe to repeat. Only the status `revoked` confirms the revocation; the response may show another. */
   revoke(id: string): Promise<Attempt<OAuthClient>>;
@@ -64,10 +63,6 @@ function pathOf(id: string): string {
   return `/v1/oauth_clients/${segment(id, "client id")}`;
 }
 
-/**
- * @param expected the requested id
- * @throws BrokenBody
- */
 function readOAuthClient({ value }: JsonBody, expected?: string): OAuthClient {
   const result = OAuthClient.safeParse(value);
   if (!result.success) {

@@ -10,11 +10,13 @@ export const settleMs = 15_000;
 
 export interface Sought {
   readonly request: AccessKeyRequest;
-  /** True if the name contains an unguessable mark: only this entry's request creates a key of that name. */
+  /**
+   * True if the name ends with a random mark, so that only this entry's request can have created a key of that name.
+   */
   readonly marked: boolean;
-  /** When the entry was created, before the first request; milliseconds since 1970. */
+  /** Creation time of the entry, before its first request; milliseconds since 1970 by the service's clock. */
   readonly madeAfter: number;
-  /** Latest moment at which a request was in progress. Like `madeAfter`, by the service's clock. */
+  /** Latest time at which a request was in progress; milliseconds since 1970 by the service's clock. */
   readonly sentUntil: number;
   /** False if the entry's times may be wrong by any amount; they then exclude no key. */
   readonly isClockKnown: boolean;
@@ -29,12 +31,12 @@ export interface Sought {
 }
 
 export type Search =
-  /** One unused key fits. `certain`: its name has the mark. */
+  /** Only one key fits, and it is unused. `certain` is true if its name has the mark. */
   | { readonly kind: "one"; readonly key: AccessKey & { readonly id: string }; readonly certain: boolean }
   /** The only key that fits has been used, so its secret is in use. */
   | { readonly kind: "used"; readonly key: AccessKey }
   | { readonly kind: "several"; readonly keys: readonly AccessKey[] }
-  /** `doubts`: reasons why absence proves nothing. Without doubts, no key was created. */
+  /** `doubts` are reasons why absence proves nothing. Without doubts, no key was created. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
 /** @param now milliseconds since 1970, when the list was requested */
@@ -53,7 +55,6 @@ export function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessK
   return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
-/** True if every known field of the key fits the request. */
 function fits(key: AccessKey, { request, madeAfter, sentUntil, skewMs, userId }: Sought): boolean {
   const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
   if (created < madeAfter - skewMs || created > sentUntil + longestWorkMs + skewMs) return false;

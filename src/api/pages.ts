@@ -1,5 +1,4 @@
-// Fetches a list page by page (§4.3, §2.1). Checks each page before returning it, requests the next page early if the caller
-// certainly wants it, and fails if page tokens repeat (see `SeenTokens`).
+// Fetches a list page by page (§4.3, §2.1), and checks each page before its rows are used.
 import { setImmediate as turn } from "node:timers/promises";
 import { Failure } from "../errors.ts";
 import { asSubject } from "./call/attempt.ts";
@@ -24,16 +23,13 @@ export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawP
 export interface PagesOptions {
   /** The first page's token; omitted for the start of the list. */
   readonly pageToken?: string;
-  /** Rows per page. */
+  /** Maximum rows per page. */
   readonly limit?: number;
-  /**
-   * How many more rows the caller wants once it has all returned pages; 0 ends the list. If set, the next page is
-   * requested early only if all its rows are certainly wanted, so that the last page's token is exact.
-   */
+  /** Returns the number of rows that the caller still wants after the pages that it has; 0 ends the list. */
   readonly left?: () => number;
-  /** Aborts the current request with its reason. */
+  /** An abort also aborts the current request, with the same reason. */
   readonly interruption?: AbortSignal;
-  /** Verb phrase for failure messages: `list entities`. */
+  /** A verb phrase for failure messages, such as `list entities`. */
   readonly what: string;
   readonly where?: string;
 }
@@ -45,7 +41,7 @@ export interface PagesOptions {
  */
 export async function* readPages(fetchPage: FetchPage, options: PagesOptions): AsyncGenerator<Page, void, undefined> {
   const controller = new AbortController();
-  // The request's own signal replaces the transport's, so forward interruptions.
+  // The request's signal replaces the transport's, so interruptions must be forwarded.
   const onInterruption = (): void => controller.abort(options.interruption?.reason);
   options.interruption?.addEventListener("abort", onInterruption, { once: true });
   if (options.interruption?.aborted) onInterruption();
@@ -87,10 +83,7 @@ function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);
 }
 
-/**
- * Fetches one page only.
- * @throws Failure `unreachable` if it breaks §2.1; errors of `fetchPage`
- */
+/** @throws Failure `unreachable` if the page breaks §2.1; errors of `fetchPage` */
 export async function onePage(
   fetchPage: FetchPage,
   { pageToken, limit, interruption, ...context }: Omit<PagesOptions, "left"> & { readonly interruption: AbortSignal },
@@ -103,15 +96,12 @@ function limitFor({ limit, left }: PagesOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
-/** True if the caller certainly wants every row of the next page, even if it counts every row of this page. */
+/** A page is requested early only if the caller certainly wants all its rows. Otherwise its token could skip rows. */
 function isNextWanted({ rows }: Page, { limit, left }: PagesOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }
 
-/**
- * Checks a page and finds its rows.
- * @throws Failure `unreachable` if it breaks the contract
- */
+/** @throws Failure `unreachable` if the page breaks §2.1 */
 export function checkPage({ body, requestId }: RawPage, context: Pick<PagesOptions, "what" | "where">): Page {
   try {
     return { requestId, ...scanPage(body) };
@@ -146,13 +136,12 @@ function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "wh
   });
 }
 
-/** How many recent tokens are in memory: a repetition among them is detected immediately. */
 const mostRecent = 10_000;
 
-/** Detects repeated page tokens: cycles of up to 10,000 pages immediately, longer ones by Brent's method. */
+/** Detects repeated page tokens: cycles of up to 10,000 pages immediately, longer cycles by Brent's method. */
 export class SeenTokens {
   readonly #recent = new Set<string>();
-  /** The token that later ones are compared with, replaced at each power of two. */
+  /** Later tokens are compared with this token, which is replaced when the count reaches a power of two. */
   #anchor: string | undefined;
   #count = 0;
   #next = 1;
@@ -181,10 +170,7 @@ export interface ScannedPage {
   readonly hasMore: boolean;
 }
 
-/**
- * Checks a page and finds its rows.
- * @throws BrokenBody unless the body is one list envelope; keys may be in any order, unknown keys are allowed
- */
+/** @throws BrokenBody unless the body is one list envelope; keys may be in any order, and unknown keys are allowed */
 export function scanPage(body: Buffer): ScannedPage {
   const scanner = new Scanner(body, "page");
   const start = scanner.begin();
@@ -209,7 +195,6 @@ export function scanPage(body: Buffer): ScannedPage {
   return { rows, ...checkEnvelope(envelope) };
 }
 
-/** The keys of the envelope except `data`. */
 const envelopeKeys: ReadonlySet<string> = new Set(["object", "next_page_token", "has_more"]);
 
 function scanRows(
@@ -230,7 +215,7 @@ function scanRows(
   return { rows, end };
 }
 
-/** The consistency rule of §2.1. */
+/** Checks the consistency rule of §2.1: a page has a token exactly if more rows exist. */
 function checkEnvelope(envelope: ReadonlyMap<string, unknown>): Omit<ScannedPage, "rows"> {
   const nextPageToken = envelope.get("next_page_token");
   const hasMore = envelope.get("has_more");

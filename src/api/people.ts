@@ -1,4 +1,4 @@
-// People and memberships of the legacy contract (§4.4). Results stay unparsed, because they are undocumented.
+// Searches people and fetches memberships of the legacy contract (§4.4), whose responses are undocumented.
 import { Failure } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
@@ -9,7 +9,7 @@ import { shell, flags } from "../next-step.ts";
 export interface PeopleSearch {
   /** The search text, sent as `query`. */
   readonly text?: string;
-  /** Replaces `query` and `text`. */
+  /** Query parameters that replace `text`, unless they are empty. */
   readonly params?: readonly Pair[];
 }
 

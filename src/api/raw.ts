@@ -1,4 +1,5 @@
-// Requests of `integ api` to any endpoint, which no entry records. Checks the paths and headers that go with a credential.
+// Sends requests of `integ api` to any endpoint, without an entry in the journal. Checks path and headers, because each
+// request has a credential.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import type { Caller, CallRequest } from "./call/caller.ts";
@@ -29,7 +30,6 @@ export interface Raw {
 
 const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/** Headers that identify the caller, which only the profile sets. */
 const ownHeaders = ["authorization", "cookie", "x-organization-id", "service-version", "user-agent"];
 const headerHints: Readonly<Record<string, Advice>> = {
   authorization: `Choose a profile with ${shortFlags.profile} <name>.`,
@@ -40,7 +40,7 @@ const headerHints: Readonly<Record<string, Advice>> = {
 /**
  * @returns the contract that the path belongs to
  * @throws Failure `usage` for a path that a proxy or the service could read as another host or path, for a header that
- * identifies the caller, and for a creation without its idempotency key
+ * only integ sets, and for the creation of a client without an idempotency key
  */
 export function checkRaw({ method, path, headers = {} }: RawRequest): "v1" | "legacy" {
   if (!methods.includes(method)) throw invalidValue("method", method, { hint: `Choose one of ${methods.join(", ")}.` });
@@ -84,7 +84,7 @@ function contractOf(path: string): "v1" | "legacy" {
   return match[1] === "api/v1" ? "legacy" : "v1";
 }
 
-/** True for the path that creates OAuth clients, in any spelling. */
+/** Recognizes the path that creates OAuth clients in every spelling that the service may accept. */
 function createsClient(path: string): boolean {
   const pathname = path.split("?", 1)[0]!;
   const plain = pathname.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

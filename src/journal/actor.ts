@@ -1,4 +1,4 @@
-// The actor of a record: the user and the host, and in CI the address of the run.
+// Finds the actor of a record: the user, the host, and in CI the address of the run.
 
 export interface Actor {
   readonly user: string;
@@ -9,21 +9,27 @@ export interface Actor {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Address of the current CI run, from the variables of GitHub, GitLab or Jenkins; undefined outside CI. */
+/**
+ * Reads the variables of GitHub, GitLab or Jenkins.
+ * @returns undefined outside CI
+ */
 export function ciRunAddress(env: Environment): string | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
   const ofGitHub = server && repository && run ? `${server}/${repository}/actions/runs/${run}` : undefined;
   return plainAddress(ofGitHub ?? (env.CI_JOB_URL || env.CI_PIPELINE_URL || env.BUILD_URL));
 }
 
-/** The address without user, password and query, which may contain credentials; undefined if it is not HTTP or HTTPS. */
+/**
+ * Removes user, password and query, which may contain credentials.
+ * @returns undefined if the address is not HTTP or HTTPS
+ */
 function plainAddress(address: string | undefined): string | undefined {
   if (!address || !URL.canParse(address)) return undefined;
   const url = new URL(address);
   return /^https?:$/.test(url.protocol) ? `${url.origin}${url.pathname}` : undefined;
 }
 
-/** The names that select an actor: the user, the host, `user@host`, or the run's address. */
+/** Each of these names selects the actor's records. */
 export function namesOf({ user, host, run }: Actor): string[] {
   return [user, host, `${user}@${host}`, ...(run === undefined ? [] : [run])];
 }
@@ -33,7 +39,7 @@ export function actorOf(env: Environment): Actor {
   return { user: userName() ?? (env.USER || env.LOGNAME || "unknown"), host: hostname(), run: ciRunAddress(env) };
 }
 
-/** Undefined if the user id has no name, as in many containers. */
+/** @returns undefined if the user id has no name, as in many containers */
 function userName(): string | undefined {
   try {
     return process.getBuiltinModule("node:os").userInfo().username;

@@ -35,7 +35,7 @@ export function requireAccess(call: Call, caller: LegacyCaller): void {
     throw new Problem(403, "permission_denied", "The access key is for push data ingestion only.");
 }
 
-/** Fields of §2.4 in its order, without `secret`. */
+/** The fields of §2.4 in their order, without `secret`. */
 function resourceOf(key: AccessKeyRecord): Record<string, unknown> {
   const timeOrNull = (time: number | null) => (time === null ? null : timestamp(time));
   return {
@@ -60,7 +60,6 @@ function expiryOf(call: Call, given: string | null | undefined): number | null {
   return expiresAt;
 }
 
-/** POST /api/v1/access-keys */
 export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   const body = readBody(call, AccessKeyCreation);
@@ -84,7 +83,7 @@ export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
   return jsonAnswer(201, { ...resourceOf(key), secret }, noStore);
 }
 
-/** GET /api/v1/access-keys: all keys, including revoked ones, newest first. */
+/** Revoked keys stay in the list. */
 export function listAccessKeys(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   const keys = call.here.accessKeys.toSorted((a, b) => b.createdAt - a.createdAt);
@@ -97,7 +96,7 @@ function keyOf(call: Call): AccessKeyRecord {
   return key;
 }
 
-/** POST /api/v1/access-keys/{id}/rotate: the old secret, and tokens issued for it, stop working immediately. */
+/** The old secret, and the tokens that were issued for it, stop working immediately. */
 export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   if (!isEmptyBody(call)) readBody(call, AccessKeyRotation);
@@ -113,7 +112,6 @@ export function rotateAccessKey(call: Call, caller: LegacyCaller): Answer {
   return jsonAnswer(200, { ...resourceOf(key), secret }, noStore);
 }
 
-/** DELETE /api/v1/access-keys/{id}: safe to repeat. */
 export function revokeAccessKey(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   const key = keyOf(call);
@@ -121,7 +119,6 @@ export function revokeAccessKey(call: Call, caller: LegacyCaller): Answer {
   return jsonAnswer(200, resourceOf(key));
 }
 
-/** POST /api/v1/access-tokens: exchanges a key's secret for a short-lived bearer token; counts as a use of the key. */
 export function exchangeSecret(call: Call): Answer {
   const hash = hashOf(readBody(call, SecretExchange).secret);
   const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);

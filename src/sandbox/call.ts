@@ -1,20 +1,26 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** Effects of a fault inside the service; its other effects apply to the connection. */
+/** The effects of a fault inside the service. Its other effects apply to the connection. */
 export interface ServiceEffects {
   /** The creation stays pending for this many inspections. */
   readonly pending?: number;
   /** `withheld`: the completing response has no secret; `replay`: only a replay completes a pending creation. */
   readonly secret?: "withheld" | "replay";
-  /** Effect of a request that a fault answers: none, the full one, an abandoned reservation, or an uncertain creation. */
+  /**
+   * The effect of a request whose response a fault replaces: nothing, the full effect, a used idempotency key without a
+   * client, or a creation that stays pending.
+   */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
   /** A pending client already has its client_id. */
   readonly clientId?: "early";
-  /** Lifetime of an issued token, in ms. */
+  /** Lifetime of issued tokens, in milliseconds. */
   readonly lifetime?: number;
   /** How rows change between two pages. */
   readonly rows?: "repeated" | "changed";
-  /** When remote cleanup after a revocation is confirmed: after this many ms, or only on request. */
+  /**
+   * When the remote cleanup after a revocation is confirmed: after this many milliseconds, or only by a control
+   * request.
+   */
   readonly cleanup?: number | "open";
 }
 
@@ -43,13 +49,12 @@ export interface V1Caller {
   readonly version: string;
 }
 
-/** True if the service account belongs to the caller's organization; others are 404 (§7). */
+/** The service responds with 404 about a service account of another organization (§7). */
 export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
   const account = byId(call.here.serviceAccounts, given.id);
   return account !== undefined && account.organizationId === given.caller.account.organizationId;
 }
 
-/** The caller of a legacy request: the access key of its bearer token. */
 export interface LegacyCaller {
   readonly accessKey: AccessKeyRecord;
 }
@@ -57,7 +62,6 @@ export interface LegacyCaller {
 /** A thrown refusal rolls back the operation's changes; a returned one keeps them. */
 export type Handler<Caller> = (call: Call, caller: Caller) => Answer | Problem | Promise<Answer>;
 
-/** A header's value; repeated values are joined by commas. */
 export function headerOf(call: Pick<Call, "headers">, name: string): string | undefined {
   const value = call.headers[name];
   return Array.isArray(value) ? value.join(", ") : value;
@@ -67,7 +71,7 @@ export function jsonAnswer(status: number, body: unknown, headers: Readonly<Reco
   return { status, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
-/** ISO 8601, UTC, milliseconds. */
+/** @returns ISO 8601 in UTC, with milliseconds */
 export function timestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
@@ -78,7 +82,7 @@ export interface Answer {
   readonly body?: string;
 }
 
-/** Address of the documentation, `{docs_url}` of §7. It does not exist. */
+/** `{docs_url}` of §7. This host does not exist. */
 const docsUrl = "https://docs.sandbox.invalid";
 
 /**
@@ -107,7 +111,6 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal of a request. */
 export class Problem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
@@ -143,12 +146,12 @@ const codeByStatus: Readonly<Record<number, ProblemCode>> = {
   503: "service_unavailable",
 };
 
-/** The problem for a bare status (faults and internal errors). */
+/** Faults and internal errors have only a status. */
 export function problemOfStatus(status: number, detail: string): Problem {
   return new Problem(status, codeByStatus[status] ?? (status < 500 ? "invalid_request" : "internal_error"), detail);
 }
 
-/** The error object (§7); `param` only if it applies. */
+/** Creates the error object of §7. */
 export function problemAnswer(problem: Problem, requestId: string): Answer {
   const address = `${docsUrl}/developers/v1/errors/${problem.code}`;
   const body = {

@@ -54,7 +54,7 @@ interface Order {
 
 const json = (body: unknown, status = 200): Answer => jsonAnswer(status, body);
 
-/** Handles one request to the control address. Never throws. */
+/** Never throws: an error becomes an error response. */
 export async function control(host: Host, request: ControlRequest): Promise<Answer> {
   try {
     const path = request.url.split("?")[0]!.slice(controlPrefix.length);

@@ -2,11 +2,11 @@ import { createHmac, hash, randomFillSync, timingSafeEqual } from "node:crypto";
 import { type Call, type LegacyCaller, Problem, type V1Caller, headerOf, invalidRequest } from "./call.ts";
 import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** A supply of random bytes: filling all of it takes hardly longer than filling sixteen bytes. */
+/** Random bytes for several names: filling 4096 bytes takes hardly longer than filling 16. */
 const unused = Buffer.alloc(4096);
 let usedUpTo = unused.length;
 
-/** `prefix` followed by 32 random hexadecimal digits. */
+/** @returns `prefix` followed by 32 random hexadecimal digits */
 export function randomName(prefix: string): string {
   if (usedUpTo === unused.length) {
     randomFillSync(unused);
@@ -35,7 +35,7 @@ export function seal(key: string, sealed: { text: string; binding: string }): st
   return `${Buffer.from(sealed.text).toString("base64url")}.${mac.toString("base64url")}`;
 }
 
-/** The text of a token from `seal` with the same key and binding; undefined for any other. */
+/** @returns the text of a token that `seal` issued with the same key and binding; undefined for any other token */
 export function unseal(key: string, sealed: { token: string; binding: string }): string | undefined {
   const parts = sealed.token.split(".");
   if (parts.length !== 2) return undefined;
@@ -43,14 +43,14 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
   const given = Buffer.from(parts[1]!, "base64url");
   const expected = signature(key, `${sealed.binding}\n${text}`);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-  // Several base64url texts decode to the same bytes; accept only the issued one.
+  // Several base64url texts decode to the same bytes; only the issued text is accepted.
   return seal(key, { text, binding: sealed.binding }) === sealed.token ? text : undefined;
 }
 
 /** @assumed lifetime of an OAuth access token and of a legacy bearer token ("short-lived", §5.3) */
 const accessTokenSeconds = 900;
 
-/** Lifetime of a token that this call issues, in seconds. */
+/** @returns the lifetime of a new token, in seconds */
 export function lifetimeOf(call: Pick<Call, "effects">): number {
   const { lifetime } = call.effects;
   return lifetime === undefined ? accessTokenSeconds : Math.max(1, Math.round(lifetime / 1000));
@@ -62,7 +62,7 @@ function unauthenticated(detail: string, challenge = challenges): Problem {
   return new Problem(401, "unauthenticated", detail, { headers: { "WWW-Authenticate": challenge } });
 }
 
-/** User name and password of a Basic header (RFC 7617); undefined if it is invalid. */
+/** @returns undefined for an invalid Basic header (RFC 7617) */
 export function basicPair(header: string): { user: string; password: string } | undefined {
   const match = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header);
   if (!match) return undefined;
@@ -86,7 +86,7 @@ function limitedTo(permissions: readonly string[], scopes: readonly string[] | n
   return new Set(scopes === null ? permissions : permissions.filter((permission) => scopes.includes(permission)));
 }
 
-/** Authenticates a `/v1` request. @throws Problem 401, 403, and 400 for an unknown `Service-Version` */
+/** @throws Problem 401 or 403, or 400 for an unknown `Service-Version` */
 export function v1Caller(call: Call): V1Caller {
   const header = headerOf(call, "authorization");
   if (header === undefined) throw unauthenticated("The request carries no Authorization header.");
@@ -126,7 +126,7 @@ interface OAuthTokenFacts {
   readonly expires: number;
 }
 
-/** A self-contained access token of an OAuth client, checked against the client at every request. */
+/** The token contains its own facts. Each request also checks the current state of the client. */
 export function oauthToken(
   here: RegionState,
   issued: { client: OAuthClientRecord; scopes: string[]; now: number; seconds: number },
@@ -157,7 +157,7 @@ function byOAuthToken(call: Call, token: string | undefined): Authenticated {
   return { account, permissions: limitedTo(account.permissions, facts.scopes) };
 }
 
-/** §9 rule 1: the pinned version, else the one assigned to the service account. */
+/** The header `Service-Version` overrides the version of the service account (§9 rule 1). */
 function contractVersion(call: Call, account: ServiceAccount): string {
   const pinned = headerOf(call, "service-version");
   if (pinned === undefined) return account.assignedVersion;
@@ -188,7 +188,7 @@ interface LegacyTokenFacts {
   readonly expires: number;
 }
 
-/** Issues a legacy bearer token for an access key. Expiry, revocation or rotation of the key ends it. */
+/** Expiry, revocation or rotation of the access key invalidates the token. */
 export function legacyToken(
   here: RegionState,
   issued: { id: string; generation: number; now: number; seconds?: number },
@@ -201,7 +201,7 @@ export function legacyToken(
   return seal(here.signingKey, { text: JSON.stringify(facts), binding: "legacy" });
 }
 
-/** Authenticates a `/api/v1` request. @throws Problem 401 */
+/** @throws Problem 401 */
 export function legacyCaller(call: Call): LegacyCaller {
   const refused = (detail: string) => unauthenticated(detail, 'Bearer realm="api"');
   const header = headerOf(call, "authorization");

@@ -14,7 +14,7 @@ function headOf(response: ServerResponse, sent: { status: number; headers: Reado
   return `HTTP/1.1 ${sent.status} ${response.statusMessage || "Fault"}\r\n${lines.join("")}Connection: close\r\n\r\n`;
 }
 
-/** Sends a head for the whole body but only the start of the body, then closes the connection. */
+/** The head announces the whole body, so that the client can detect the missing part. */
 function deliverCut(response: ServerResponse, given: { answer: Answer; cut: NonNullable<FaultEffects["cut"]> }): void {
   const { answer, cut } = given;
   const body = Buffer.from(answer.body ?? "");
@@ -43,7 +43,6 @@ async function deliverSlowly(response: ServerResponse, given: { body: Buffer; by
   response.end();
 }
 
-/** Waits until the response accepts more data or its connection closes. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -69,7 +68,6 @@ async function deliverMalformed(
   response.end();
 }
 
-/** Sends `answer` with the effects of faults. */
 export async function deliver(
   response: ServerResponse,
   given: { answer: Answer; effects: FaultEffects },
@@ -91,7 +89,7 @@ export async function deliver(
   response.end(body);
 }
 
-/** Text that acts on a terminal, a spreadsheet or a log. */
+/** Texts that would have an effect in a terminal, a spreadsheet or a log. */
 export const hostileTexts = [
   "\u001b[31mred\u001b[0m\u001b[2J",
   "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
@@ -145,13 +143,11 @@ function breakEnvelope(list: List, how: NonNullable<FaultEffects["envelope"]>): 
   if (how === "no-data") delete list.data;
 }
 
-/** Sets `retryable` of an error object (§7); other bodies stay unchanged. */
 function withRetryable(body: string, retryable: boolean): string {
   if (!body.includes('"retryable"')) return body;
   return JSON.stringify(JSON.parse(body, (key, value: unknown) => (key === "retryable" ? retryable : value)));
 }
 
-/** Applies the faults that change a body: envelope, page token, `retryable`, document, hostile text. */
 export function withContentFaults(answer: Answer, given: { effects: FaultEffects; pageToken: string | null }): Answer {
   const { effects, pageToken } = given;
   if (Object.keys(effects).length === 0) return answer;
@@ -169,7 +165,6 @@ export function withContentFaults(answer: Answer, given: { effects: FaultEffects
   return body === good ? answer : { ...answer, body };
 }
 
-/** A body in pieces, with its headers. */
 export interface MalformedBody {
   readonly headers: Readonly<Record<string, string>>;
   readonly pieces: Iterable<Buffer | string>;
@@ -190,13 +185,13 @@ function* enormous(): Generator<Buffer | string> {
   yield '"]}';
 }
 
-/** A gzip stream of about a megabyte that expands to more than a gigabyte of spaces, by repeating one member. */
+/** A gzip stream may repeat a member: about one megabyte expands to more than a gigabyte of spaces. */
 function gzipBomb(): Buffer[] {
   const member = gzipSync(Buffer.alloc(16 * mebibyte, " "));
   return Array.from({ length: 80 }, () => member);
 }
 
-/** A body that replaces a valid one. `truncated` ends in the middle of the JSON, in a complete HTTP message. */
+/** The HTTP message is complete for every kind; `truncated` cuts only the JSON. */
 export function malformedBody(kind: NonNullable<FaultEffects["body"]>, good: string): MalformedBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => MalformedBody> = {

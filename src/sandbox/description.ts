@@ -10,7 +10,7 @@ export interface Addresses {
   readonly eu: string | null;
 }
 
-/** A legacy token of the seeded access key, or of another key with full access if the seeded key does not work. */
+/** Uses another key with full access if the seeded key does not work. */
 function accessToken(here: RegionState, now: number): string {
   const isUsable = (key: AccessKeyRecord) =>
     key.status === "active" && key.scopes.includes("*") && (key.expiresAt === null || key.expiresAt > now);
@@ -19,7 +19,7 @@ function accessToken(here: RegionState, now: number): string {
   return legacyToken(here, { id: key.id, generation: key.generation, now });
 }
 
-/** Describes one region. Addresses are null while the sandbox is not running. */
+/** Addresses are null while the sandbox is not running. */
 function describeRegion(region: Region, given: { here: RegionState; address: string | null; now: number }) {
   const { here, address, now } = given;
   const at = (path: string) => (address === null ? null : address + path);
@@ -39,11 +39,11 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     /** A service account that lacks permissions. */
     poor_service_account_id: `sa_${region}_poor`,
     api_key: seeded.apiKey,
-    /** The same service account's second key, as after rotating the management credential. */
+    /** A second key of the same service account, as after a rotation of the management credential. */
     second_api_key: seeded.secondApiKey,
-    /** A key of `service_account_id`: another management principal. */
+    /** A key of `service_account_id`, which is another management principal. */
     other_account_api_key: seeded.otherAccountApiKey,
-    /** A second organization of the region; each gets 404 for the other's resources. */
+    /** A second organization of the region. Each organization gets 404 for the other's resources. */
     other_organization_id: elsewhere.organizationId!,
     other_organization_service_account_id: elsewhere.id,
     other_organization_api_key: seeded.otherOrganizationApiKey,
@@ -51,7 +51,6 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     scoped_api_key: seeded.scopedApiKey,
     revoked_api_key: seeded.revokedApiKey,
     expired_api_key: seeded.expiredApiKey,
-    /** A new legacy bearer token. */
     access_token: accessToken(here, now),
     access_key_id: seeded.accessKeyId,
     access_key_secret: seeded.accessKeySecret,

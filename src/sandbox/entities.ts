@@ -34,7 +34,6 @@ function rowsOf(population: Population, type: string | null): (start: number, en
   };
 }
 
-/** GET /v1/entities */
 export function listEntities(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, "entity:read");
   const type = call.query.get("type");
@@ -49,7 +48,6 @@ export function listEntities(call: Call, caller: V1Caller): Answer {
 }
 
 /**
- * GET /v1/cohorts/{id}/members
  * @assumed it needs `entity:read`, and a member's row is the entity itself (§4.3 rule 6, §2.5 "not shown")
  */
 export function listMembers(call: Call, caller: V1Caller): Answer {
@@ -89,7 +87,9 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** The facts that a page token is bound to: organization, service account, contract version and filters (§4.3 rule 2). */
+/**
+ * A page token is valid only for the same organization, service account, contract version and filters (§4.3 rule 2).
+ */
 function bindingOf(call: Call, given: { caller: V1Caller; rows: Rows }): string {
   const { caller, rows } = given;
   return JSON.stringify([
@@ -113,14 +113,13 @@ function startOf(call: Call, binding: string): number {
   return Number(text);
 }
 
-/** The row, as if it had changed between two pages. */
 function updated(row: string, now: number): string {
   const entity = JSON.parse(row) as { status: string };
   const status = entity.status === "active" ? "inactive" : "active";
   return JSON.stringify({ ...entity, status, updated_at: timestamp(now) });
 }
 
-/** One page of `rows` in the list envelope of §2.1. @throws Problem 400 for `limit` and `page_token` */
+/** @throws Problem 400 for an invalid `limit` or `page_token` */
 export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }): Answer {
   const { rows } = given;
   const limit = Math.min(limitOf(call), rows.cap ?? greatestLimit);

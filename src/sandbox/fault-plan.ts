@@ -4,7 +4,7 @@ import { Throttle } from "./service.ts";
 interface ActiveFault {
   readonly fault: Fault;
   readonly throttle: Throttle | undefined;
-  /** Numbers of matching and of affected requests. */
+  /** `seen` counts the matching requests, `met` the affected requests. */
   seen: number;
   met: number;
 }
@@ -23,7 +23,7 @@ export interface FaultTarget {
   readonly now: number;
 }
 
-/** The faults of one region's host. Several faults of a request are combined; the first wins a conflict. */
+/** If several faults match a request, their effects are combined, and the first fault wins a conflict. */
 export class FaultPlan {
   readonly #random: () => number;
   #active: ActiveFault[];
@@ -45,7 +45,7 @@ export class FaultPlan {
     return this.#active.map(({ fault, seen, met }) => ({ fault: fault.spec, seen, met }));
   }
 
-  /** Counts this request and returns the effects on it. */
+  /** Also counts the request for `times`, `after` and `rate`. */
   applyTo(request: FaultTarget): FaultEffects {
     const effects: FaultEffects = {};
     for (const one of this.#active) {

@@ -2,7 +2,10 @@ import { routes } from "./routes.ts";
 
 const unitsMs = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }));
 
-/** `500ms`, `2s`, `1m`; a bare number is seconds. @returns ms */
+/**
+ * Parses `500ms`, `2s` or `1m`; a bare number is seconds.
+ * @returns milliseconds
+ */
 function duration(text: string): number | undefined {
   const match = /^([0-9]{1,7}(?:\.[0-9]{1,3})?)(ms|s|m|h)?$/.exec(text);
   if (!match) return undefined;
@@ -25,18 +28,17 @@ function probability(text: string): number | undefined {
   return value >= 0 && value <= 1 ? value : undefined;
 }
 
-/** Printable text that a header can contain. */
 function headerText(text: string): string | undefined {
   return /^[\x20-\x7E]{1,2000}$/.test(text) ? text : undefined;
 }
 
-/** `cut=100`: after 100 bytes of the body; `cut=wire:100`: of the full response with its head. */
+/** `cut=100` cuts after 100 bytes of the body, `cut=wire:100` after 100 bytes of the response with its head. */
 function cut(text: string): { of: "body" | "wire"; bytes: number } | undefined {
   const match = /^(wire:)?([0-9]{1,9})$/.exec(text);
   return match ? { of: match[1] ? "wire" : "body", bytes: Number(match[2]) } : undefined;
 }
 
-/** `5/1s`: a bucket of five that refills in a second. */
+/** `5/1s` is a bucket of five requests that refills in a second. */
 function rate(text: string): { capacity: number; perSecond: number } | undefined {
   const [count, per] = text.split("/");
   const capacity = whole(1, 1_000_000)(count!);
@@ -48,7 +50,7 @@ function cleanup(text: string): number | "open" | undefined {
   return text === "open" ? "open" : duration(text);
 }
 
-/** Changes of a specification. Additions are not drift (§9 rule 3); changes with `no-` and `other-` are. */
+/** Changes of a specification. Additions are not drift (§9 rule 3); changes with `no-` or `other-` are drift. */
 export const documentChanges = [
   "extra-field",
   "extra-operation",
@@ -60,7 +62,7 @@ export const documentChanges = [
   "other-version",
 ] as const;
 
-/** Every key: its parser, grammar and meaning, in the order of the documentation. */
+/** The documentation lists the keys in this order. */
 export const faultKeys = {
   times: { read: whole(1, 1_000_000_000), grammar: "<n>", meaning: "affects only the first n requests" },
   after: { read: whole(0, 1_000_000_000), grammar: "<n>", meaning: "lets the first n matching requests pass" },
@@ -152,7 +154,6 @@ export const faultKeys = {
 } as const;
 
 type Keys = typeof faultKeys;
-/** The effects of a fault by key; absent keys have none. */
 export type FaultEffects = { -readonly [Key in keyof Keys]?: NonNullable<ReturnType<Keys[Key]["read"]>> };
 
 export interface Fault {
@@ -167,7 +168,7 @@ function badFault(sentence: string): Error {
 
 const knownMethods = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"];
 
-/** Splits a spec into words; values may be quoted: `retry-after="Sat, 21 Nov 2026 04:08:00 GMT"`. */
+/** Values may be quoted, as in `retry-after="Sat, 21 Nov 2026 04:08:00 GMT"`. */
 function splitSpec(spec: string): string[] {
   return (spec.match(/(?:[^\s"]+|"[^"]*")+/g) ?? []).map((word) => word.replaceAll('"', ""));
 }
@@ -193,7 +194,7 @@ function escaped(text: string): string {
   return text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** True if a path pattern, in which `*` stands for any text, can match a path of this service. */
+/** In the pattern, `*` stands for any text. */
 function isServed(pattern: string): boolean {
   const parts = pattern.split(/(\*+|\/)/).map((part) => {
     if (part === "" || part === "/") return part;
@@ -223,7 +224,7 @@ function effectsOf(words: readonly string[], spec: string): FaultEffects {
 
 const whenKeys = new Set<string>(["times", "after", "probability"]);
 
-/** Parses a spec. @throws Error with code `bad_fault` that names the error and the valid values */
+/** @throws Error with code `bad_fault` that names the error and the valid values */
 export function parseFault(spec: string): Fault {
   const [method, glob, ...rest] = splitSpec(spec);
   const methods = methodsOf(method, spec);

@@ -11,7 +11,6 @@ import type { Region } from "./state.ts";
 import type { Store } from "./store.ts";
 import { tokenPath } from "./token-endpoint.ts";
 
-/** Maximum size of a request's body, in bytes. */
 const mostBodyBytes = 1_048_576;
 /** Maximum number of bytes to read of a body that is too large. */
 const mostReadBytes = 64 * mostBodyBytes;
@@ -22,14 +21,13 @@ export const controlPrefix = "/sandbox-control/";
 /** Notifies subscribers in this process before each response: `{ request, response, faults }`. */
 const answers = channel("integ:sandbox:answer");
 
-/** A request in the log of the control address. */
 export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
   /** Without the value of Authorization; its SHA-256 is in `authorization_sha256`. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly authorization_sha256: string | null;
-  /** As sent; null if it contains a secret. */
+  /** Null for the endpoints that exchange a secret for a token. */
   readonly body: string | null;
   readonly body_sha256: string;
   readonly idempotency_key: string | null;
@@ -73,7 +71,7 @@ export class Host {
     this.#service = new Service(settings);
   }
 
-  /** Handles one request completely. Never throws. */
+  /** Never throws: an error becomes an error response or closes the connection. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const path = (request.url ?? "/").split("?")[0]!;
@@ -177,7 +175,6 @@ function withRequestId(answer: Answer, requestId: string): Answer {
   return { ...answer, headers: { ...answer.headers, "Request-Id": requestId } };
 }
 
-/** Adds the default status of a fault: 429 with Retry-After, 503 for a failed creation. */
 function withDefaultStatus(effects: FaultEffects): FaultEffects {
   if (effects.status !== undefined || effects.redirect !== undefined) return effects;
   if (effects["retry-after"] !== undefined) return { ...effects, status: 429 };
@@ -206,7 +203,7 @@ function faultAnswer(effects: FaultEffects, given: { requestId: string; now: num
   return { ...answer, headers: { ...answer.headers, ...headers } };
 }
 
-/** The complete body; a problem if it is too large. The rest is read and discarded, so that the response arrives. */
+/** Reads and discards the rest of a body that is too large, so that the client receives the response. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
   const { "content-length": length, "transfer-encoding": encoding } = request.headers;
   if (length === undefined && encoding === undefined) return Buffer.alloc(0);

@@ -91,7 +91,7 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
 }
 
 /**
- * POST /v1/oauth_clients. Always 201, also for a recovered receipt.
+ * Responds with 201, also for a recovered receipt (§4.2).
  * @assumed which refusals reserve the key (§3.1 names a creation that failed before provider work began, §4.2 names none):
  * refusals because of the target account. A malformed or forbidden request does not reserve it.
  */
@@ -116,7 +116,7 @@ export function createOAuthClient(call: Call, caller: V1Caller): Answer | Proble
   const refusal = refusalOfTarget(call, { caller, identity });
   if (refusal !== undefined) return refusal;
   if (call.effects.effect === "abandoned") {
-    // The reservation was abandoned before provider work began: its slot is free, the key still belongs to it (§3.1).
+    // The creation was abandoned before provider work began (§3.1): it uses no slot, and its key stays reserved.
     return { status: 503 };
   }
   const creation = make(call, identity);

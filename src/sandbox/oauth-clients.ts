@@ -5,12 +5,12 @@ import { byId, type OAuthClientRecord, type Region } from "./state.ts";
 export const management = "service_account:manage";
 const noStore = { "Cache-Control": "no-store" };
 
-/** Without OAuth access, every operation here is 404 (§4.2 rule 5, §7). */
+/** Without OAuth access, every operation on OAuth clients responds with 404 (§4.2 rule 5, §7). */
 export function requireOAuth(call: Call): void {
   if (!call.here.oauthEnabled) throw notFound("OAuth access is not enabled for this organization.");
 }
 
-/** The resource of §2.3. `secret` is undefined in responses that never have one (retrieval, revocation). */
+/** `secret` is undefined in responses that never have a secret: retrieval and revocation (§2.3). */
 export function clientAnswer(status: number, client: OAuthClientRecord, secret?: string | null): Answer {
   const resource = {
     object: "oauth_client",
@@ -25,7 +25,7 @@ export function clientAnswer(status: number, client: OAuthClientRecord, secret?:
   return jsonAnswer(status, resource, noStore);
 }
 
-/** Makes a client active. @returns its secret, which is stored only as a hash */
+/** @returns the client's secret, which is stored only as a hash */
 export function complete(client: OAuthClientRecord, region: Region): string {
   const secret = randomName(`sbx_${region}_cs_`);
   client.status = "active";
@@ -36,8 +36,8 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 }
 
 /**
- * Inspects a client. A pending client counts its inspections down, and completes at the first one after zero.
- * @returns the secret if this inspection, a replayed creation, completes the client (§2.3), else null
+ * A pending client counts its inspections down, and completes at the first inspection after zero.
+ * @returns the secret if this inspection is a replayed creation that completes the client (§2.3), else null
  * @assumed what completes a pending creation (§3.1 "not shown"); the secret is lost if the client completes by itself
  */
 export function inspect(
@@ -64,7 +64,7 @@ function clientOf(call: Call, caller: V1Caller): OAuthClientRecord {
   return client;
 }
 
-/** True if a retrieval changes the state, because it counts as an inspection of a pending client. */
+/** A retrieval counts as an inspection of a pending client, which changes the state. */
 export function retrievalChanges(call: Call): boolean {
   return (byId(call.here.oauthClients, call.parts.id)?.pending ?? null) !== null;
 }
@@ -79,7 +79,7 @@ export function getOAuthClient(call: Call, caller: V1Caller): Answer {
 }
 
 /**
- * DELETE /v1/oauth_clients/{id}: revoked immediately, safe to repeat (§3.1).
+ * A revocation takes effect immediately and is safe to repeat (§3.1).
  * @assumed a disabled or expired client can be revoked too (§3.1 names active and pending); remote cleanup is confirmed
  * immediately unless a fault delays it
  */

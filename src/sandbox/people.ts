@@ -14,9 +14,8 @@ import {
 
 // @assumed parameters and responses of both operations, fields of a person and a membership (§4.4, §2.5 "not shown")
 
-/** Maximum number of people in a search result. */
 const mostFound = 50;
-/** Number of people to check per turn of the event loop. */
+/** Number of people to check before other requests get a turn of the event loop. */
 const stride = 20_000;
 
 function personAt(population: Population, index: number): Record<string, string> {
@@ -36,7 +35,6 @@ function isMatch(population: Population, search: { index: number; text: string }
   );
 }
 
-/** GET /api/v1/people/search?query=…: people whose name or email address contains the text. */
 export async function searchPeople(call: Call, caller: LegacyCaller): Promise<Answer> {
   requireAccess(call, caller);
   const text = call.query.get("query")?.trim().toLowerCase() ?? "";
@@ -50,7 +48,6 @@ export async function searchPeople(call: Call, caller: LegacyCaller): Promise<An
   return jsonAnswer(200, { data: people });
 }
 
-/** GET /api/v1/people/{personId}/membership */
 export function getMembership(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   const population = populationOf(call);

@@ -25,7 +25,7 @@ const familyNames = (
 
 const firstMoment = Date.UTC(2024, 0, 1);
 const dayMs = 86_400_000;
-/** Interval between the creation times of entities, shortened so that they span at most two years. */
+/** Interval between the creation times of entities. It is shorter if they would span more than two years. */
 const usualIntervalMs = 37_003;
 const longestMs = 2 * 365 * dayMs;
 
@@ -46,7 +46,7 @@ export function entityId(region: Region, index: number): string {
   return `ent_${region}_${String(index + 1).padStart(7, "0")}`;
 }
 
-/** Index of an entity by its id; undefined if it does not exist. */
+/** @returns undefined if no entity has the id */
 export function indexOf(population: Population, id: string): number | undefined {
   const match = new RegExp(`^ent_${population.region}_([0-9]{7,})$`).exec(id);
   const index = match ? Number(match[1]) - 1 : -1;
@@ -63,7 +63,7 @@ export function displayNameAt(population: Population, index: number): string {
   return typeAt(index) === "person" ? `${givenNames[h % givenNames.length]} ${family}` : `${family} & Partners`;
 }
 
-/** A name in the characters of an email address. */
+/** Reduces a name to letters that an email address can contain. */
 function plain(name: string): string {
   return name
     .toLowerCase()
@@ -91,7 +91,7 @@ export function createdAt(population: Population, index: number): number {
   return firstMoment + index * intervalMs + (mix(seedOf(population, 1), index) % intervalMs);
 }
 
-/** An entity as JSON text with exactly the fields of §2.2 in order. This file's names need no escaping. */
+/** The fields of §2.2 in their order, as JSON text. The names in this file need no escaping. */
 export function entityText(population: Population, index: number): string {
   const created = createdAt(population, index);
   const updated = created + (mix(seedOf(population, 2), index) % (90 * dayMs));
@@ -103,14 +103,14 @@ export function entityText(population: Population, index: number): string {
   );
 }
 
-/** The number of entities of a type; null counts all. */
+/** The type null counts all entities. */
 export function countOf(population: Population, type: string | null): number {
   const organizations = Math.floor(population.size / every);
   if (type === null) return population.size;
   return type === "organization" ? organizations : type === "person" ? population.size - organizations : 0;
 }
 
-/** Index in the population of the `nth` entity (from 0) of a type. */
+/** @param nth counts from 0 within the type */
 export function nthOf(type: string | null, nth: number): number {
   if (type === null) return nth;
   return type === "person" ? nth + Math.floor(nth / (every - 1)) : nth * every + every - 1;

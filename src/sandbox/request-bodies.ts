@@ -67,7 +67,7 @@ function parseJson(call: Call): unknown {
   }
 }
 
-/** Parses the body by `schema`. @throws Problem 415, and 400 that names the first invalid field */
+/** @throws Problem 415, or 400 that names the first invalid field */
 export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schema): z.output<Schema> {
   requireMediaType(call, "application/json");
   const read = schema.safeParse(parseJson(call), { reportInput: true });
@@ -81,7 +81,7 @@ export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schem
   );
 }
 
-/** Describes the rule that a field violates: zod/mini has no messages. */
+/** zod/mini has no messages, so this function describes the violated rule. */
 function sentenceOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case "invalid_type":

@@ -8,7 +8,7 @@ interface RouteFacts {
   /** Path with `{name}` parts. */
   readonly path: string;
   readonly query?: readonly string[];
-  /** True if handling may change the state. */
+  /** True if the operation may change the state. */
   readonly changes?: boolean | ((call: Call) => boolean);
 }
 
@@ -83,7 +83,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Finds the operation of a request. @throws Problem 404, or 405 with `Allow` */
+/** @throws Problem 404, or 405 with `Allow` */
 export function routeOf(method: string, path: string): { route: Route; parts: Record<string, string> } {
   const matches = routes.flatMap((route) => {
     const parts = partsOf(route.path, path);

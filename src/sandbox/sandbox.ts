@@ -16,12 +16,12 @@ export interface SandboxSettings {
   entities?: number;
   /** Seed of the population and of random faults; default: the stored seed, else 1. */
   seed?: number;
-  /** Faults of both hosts, see `parseFault`. */
+  /** Faults of both hosts, in the syntax of `parseFault`. */
   faults?: string[];
-  /** Loopback ports; absent or 0: any free port. */
+  /** Loopback ports. Any free port is used if a port is absent or 0. */
   portUs?: number;
   portEu?: number;
-  /** Receives a line per request. */
+  /** Called with one line for each request. */
   log?: (line: string) => void;
   /** The sandbox's clock in epoch milliseconds; default: the machine's. */
   now?: () => number;
@@ -30,7 +30,7 @@ export interface SandboxSettings {
 const mostEntities = 100_000_000;
 const mostSeed = 4_294_967_295;
 
-/** @throws Error for a number out of range */
+/** @throws Error with code `bad_setting` for a number out of range */
 function checkSettings(settings: SandboxSettings): void {
   const inRange = (name: string, given: { value: number | undefined; most: number }) => {
     const { value, most } = given;
@@ -104,7 +104,7 @@ function portError(error: unknown, port: number): Error {
   return Object.assign(new Error(message, { cause: error }), { code });
 }
 
-/** The control address; its module is loaded on its first request. */
+/** The module of the control address is loaded at its first request. */
 const controlled: HostSettings["control"] = async (host, request) =>
   (await import("./control.ts")).control(host, request);
 
@@ -116,8 +116,9 @@ function hostOf(region: Region, given: { settings: SandboxSettings; store: Store
 }
 
 /**
- * Starts both hosts on 127.0.0.1; resolves when they are ready.
- * @throws Error with code `settings_differ`, `state_damaged` or `EADDRINUSE`, or for an invalid setting or fault
+ * Starts both hosts on 127.0.0.1.
+ * @throws Error with code `bad_setting`, `bad_fault`, `settings_differ`, `state_damaged` or `state_folder`, or with the
+ * code of a port that cannot be used, such as `EADDRINUSE`
  */
 export async function startSandbox(settings: SandboxSettings): Promise<RunningSandbox> {
   checkSettings(settings);
@@ -146,7 +147,7 @@ function addressesOf(hosts: { us: Host; eu: Host }): Addresses {
   return { us: hosts.us.baseUrl, eu: hosts.eu.baseUrl };
 }
 
-/** Describes the stopped sandbox in `stateDir`, for `sandbox status`; creates a missing state. */
+/** Describes the stopped sandbox, and creates its state if it is missing. */
 export async function describeSandbox(stateDir: string): Promise<SandboxDescription> {
   const store = new Store(stateDir, () => newState({ now: Date.now() }));
   return describe(await store.current(), { addresses: { us: null, eu: null }, now: Date.now() });

@@ -33,7 +33,7 @@ export interface NewWorld {
   readonly seed?: number;
 }
 
-/** A new state. Identifiers that users type are readable and constant; secrets are random. */
+/** Identifiers that users type are readable and constant; secrets are random. */
 export function newState(world: NewWorld): State {
   return {
     settings: { entities: world.entities ?? defaultEntities, seed: world.seed ?? defaultSeed },
@@ -103,7 +103,7 @@ function apiKeys(region: Region, given: { seeded: SeededCredentials; now: number
   ];
 }
 
-/** A usable key, four with a defect that an audit reports, a revoked one, and one without a defect. */
+/** `forgotten`, `idle`, `expired` and `ending` have a defect that `keys audit` reports. */
 function accessKeys(region: Region, given: { secret: string; now: number }): AccessKeyRecord[] {
   const { now } = given;
   const key = (name: string, changes: Partial<AccessKeyRecord>): AccessKeyRecord => ({
@@ -132,7 +132,7 @@ function accessKeys(region: Region, given: { secret: string; now: number }): Acc
   ];
 }
 
-/** §2.4 requires `boundEmail`; this is the address of keys without a user. */
+/** Keys without a user have this address, because §2.4 requires `boundEmail`. */
 export function serviceEmail(region: Region): string {
   return `integrations@${region}.sandbox.example`;
 }

@@ -43,7 +43,7 @@ export class Service {
     this.#settings = settings;
   }
 
-  /** The service's response. Never throws: refusals and bugs become error objects. */
+  /** Never throws: refusals and bugs become error objects (§7). */
   async answer(request: ServiceRequest): Promise<Answer> {
     try {
       return await this.#handle(request);
@@ -68,7 +68,7 @@ export class Service {
     return answer instanceof Problem ? problemAnswer(answer, request.requestId) : answer;
   }
 
-  /** Loads the operation, and adds the checks that must see the same state: credential, rate, query. */
+  /** The checks of credential, rate and query run with the operation, so that all see the same state. */
   async #prepared(route: Route): Promise<(call: Call) => ReturnType<Handler<never>>> {
     const steps = <Caller>(authenticate: (call: Call) => Caller, handler: Handler<Caller>) => {
       return (call: Call) => {
@@ -130,7 +130,7 @@ export class Throttle {
     this.#rate = rate;
   }
 
-  /** Takes one token from the credential's bucket. @returns 0, or whole seconds until the next token */
+  /** @returns 0 if the request may pass, else the whole seconds to wait */
   take(credential: string, now: number): number {
     const { capacity, perSecond } = this.#rate;
     const bucket = this.#buckets.get(credential) ?? { level: capacity, at: now };

@@ -7,7 +7,7 @@ export type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {
   readonly id: string;
-  /** Default: the region's own organization. */
+  /** Default: the organization of the region. */
   readonly organizationId?: string;
   status: "active" | "disabled";
   permissions: string[];
@@ -15,7 +15,9 @@ export interface ServiceAccount {
   assignedVersion: string;
 }
 
-/** A management credential for Basic (§5.1). `scopes` null: all permissions of its service account. */
+/**
+ * A management credential for HTTP Basic (§5.1). If `scopes` is null, it has all permissions of its service account.
+ */
 export interface ApiKey {
   readonly id: string;
   readonly keyHash: string;
@@ -35,22 +37,27 @@ export interface OAuthClientRecord {
   status: ClientStatus;
   /** How a pending creation proceeds; null if the client is not pending or never completes. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
-  /** When remote cleanup is confirmed, epoch ms; `open` until a request confirms it; null before revocation. */
+  /**
+   * When the remote cleanup is confirmed, in milliseconds since 1970; `open` until a control request confirms it; null
+   * before the revocation.
+   */
   cleanup: number | "open" | null;
 }
 
-/** The retry identity of an idempotency key (§4.2 rule 2), within one region. */
+/** The request that an idempotency key belongs to (§4.2 rule 2). */
 export interface Receipt {
   readonly idempotencyKey: string;
   readonly serviceAccountId: string;
   readonly scopes: string[];
   readonly managementPrincipal: string;
   readonly version: string;
-  /** Null: the reservation was abandoned before provider work began; the key still belongs to it (§3.1). */
+  /** Null for an abandoned creation, whose key stays reserved (§3.1). */
   oauthClientId: string | null;
 }
 
-/** §2.4, without its secret. `generation` counts rotations, which invalidate tokens of older secrets. */
+/**
+ * The key of §2.4 without its secret. `generation` counts rotations, because the tokens of older secrets are invalid.
+ */
 export interface AccessKeyRecord {
   readonly id: string;
   readonly name: string;
@@ -75,7 +82,7 @@ export interface SeededCredentials {
   readonly expiredApiKey: string;
   readonly accessKeyId: string;
   accessKeySecret: string;
-  /** Key of the service account `automation`: another management principal. */
+  /** A key of the service account `automation`, which is another management principal. */
   readonly otherAccountApiKey: string;
   /** Key of the second organization's service account. */
   readonly otherOrganizationApiKey: string;
@@ -83,7 +90,7 @@ export interface SeededCredentials {
 
 export interface RegionState {
   readonly organizationId: string;
-  /** Signs page tokens and access tokens, so that they are invalid in the other region. */
+  /** Each region signs page tokens and access tokens with its own key, so that they are invalid in the other region. */
   readonly signingKey: string;
   readonly controlToken: string;
   readonly seeded: SeededCredentials;
@@ -114,7 +121,7 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
   return account.organizationId ?? here.organizationId;
 }
 
-/** Clients of a service account that occupy a slot at `now` (§3.1 "Slot accounting"). */
+/** Counts the clients that occupy a slot (§3.1 "Slot accounting"). */
 export function slotsHeld(here: RegionState, given: { serviceAccountId: string; now: number }): number {
   const { serviceAccountId, now } = given;
   return here.oauthClients.filter(

@@ -1,4 +1,4 @@
-// The state file: one JSON document with a checksum, replaced by each change under a lock. Readers need no lock.
+// Keeps the state in a JSON file with a checksum. Each change replaces the file under a lock, so readers need no lock.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { replaceFile } from "../disk/atomic-write.ts";
@@ -8,7 +8,7 @@ import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
-/** The new file until it is complete; a process that is killed during a change leaves it. */
+/** The new file before it is complete. A process that is killed during a change leaves it behind. */
 const temporaryName = "sandbox.json.new";
 const tail = "}\n";
 
@@ -30,7 +30,6 @@ function corrupt(path: string, what: string): Error {
   );
 }
 
-/** @throws Error with code `state_damaged` */
 function stateIn(text: string, path: string): State {
   if (!/^\{"format":\d+,/.test(text)) throw corrupt(path, "it does not start like a state file");
   if (!text.startsWith('{"format":1,')) throw corrupt(path, "it was written by another version");
@@ -40,7 +39,6 @@ function stateIn(text: string, path: string): State {
   return JSON.parse(stateText) as State;
 }
 
-/** @throws Error with code `state_folder` if the path is a folder */
 function refuseFolder(path: string): void {
   if (fs.statSync(path, { throwIfNoEntry: false })?.isDirectory())
     throw Object.assign(new Error(`${path} is a folder: the sandbox keeps its state in a file of that name.`), {
@@ -49,10 +47,7 @@ function refuseFolder(path: string): void {
     });
 }
 
-/**
- * Runs synchronous `work` under the lock.
- * @throws Error that names the process with the lock, if it does not release it within ten seconds
- */
+/** @throws Error that names the holder of the lock, if the lock is not released in time */
 async function withLock<T>(path: string, work: () => T): Promise<T> {
   const lockPath = `${path}.lock`;
   const lock = await waitForLock(lockPath, {
@@ -68,7 +63,7 @@ async function withLock<T>(path: string, work: () => T): Promise<T> {
   }
 }
 
-/** A consistent state (mode 0600 in a folder of mode 0700) for all servers and processes of a folder. */
+/** A consistent state for all servers and processes of a folder. The folder has mode 0700, the file 0600. */
 export class Store {
   readonly #path: string;
   readonly #createState: () => State;
@@ -88,12 +83,15 @@ export class Store {
     return this.#read() ?? (await this.change((state) => state));
   }
 
-  /** The current state; after a reset, the state before it. Requires an earlier `current()`. */
+  /**
+   * Requires an earlier `current()`.
+   * @returns the current state, or the last known state if the file was removed
+   */
   latest(): State {
     return this.#read() ?? this.#cached!.state;
   }
 
-  /** Runs `work` on the current state and stores its changes; if it throws, nothing is stored. */
+  /** Runs `work` on the current state and stores its changes. If `work` throws, nothing is stored. */
   change<T>(work: (state: State) => T): Promise<T> {
     const change = this.#lastChange.then(() => withLock(this.#path, () => this.#changeLocked(work)));
     this.#lastChange = change.catch(() => {});
@@ -127,7 +125,7 @@ export class Store {
   }
 }
 
-/** Removes the state. A running server creates a new one at its next request. */
+/** A running server creates a new state at its next request. */
 export async function removeState(stateDir: string): Promise<void> {
   makeFolders(stateDir, { synced: false });
   const path = `${stateDir}/${fileName}`;

@@ -12,7 +12,7 @@ export function audienceOf(region: Region): string {
 }
 
 export const tokenPath = "/oauth/token";
-/** RFC 8414 §3, of an issuer that is the base URL. */
+/** The issuer is the base URL, so its metadata has this path (RFC 8414 §3). */
 export const issuerPath = "/.well-known/oauth-authorization-server";
 const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" };
 
@@ -98,7 +98,6 @@ function exchange(call: Call): Answer {
   return jsonAnswer(200, token, noStore);
 }
 
-/** GET /.well-known/oauth-authorization-server (RFC 8414). @throws Problem 404 if OAuth is not enabled */
 export function publishIssuer(call: Call): Answer {
   requireOAuth(call);
   return jsonAnswer(200, {
@@ -110,7 +109,7 @@ export function publishIssuer(call: Call): Answer {
   });
 }
 
-/** POST /oauth/token with the errors of RFC 6749 §5.2. @throws Problem 404 if OAuth is not enabled */
+/** The errors are those of RFC 6749 §5.2, except 404 if OAuth is not enabled. */
 export function issueToken(call: Call): Answer {
   requireOAuth(call);
   try {

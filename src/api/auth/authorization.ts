@@ -1,4 +1,4 @@
-// The `Authorization` header of both contracts (§5). No failure message contains a credential.
+// Creates the `Authorization` header of both contracts (§5). Failure messages contain no credential.
 import { flags } from "../../next-step.ts";
 import { Failure } from "../../errors.ts";
 import { type Attempt, failureOf, retryAfterOf } from "../call/attempt.ts";
@@ -39,7 +39,8 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
         async fetch() {
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
           const attempt = await exchangeClientCredentials(found, options);
-          // An OAuth client is refused for its id, its organization or missing OAuth access: show the advice for these reasons.
+          // The advice for `oauth_token` names the likely reasons: the client's id, its organization or missing OAuth
+          // access.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
           return grantOf(about, "get an OAuth access token", attempt.claims);
         },
@@ -49,7 +50,6 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
   return authorization(prepare);
 }
 
-/** Authorizes legacy requests with a bearer token. The token is renewed before a request, never after one was sent. */
 export function createLegacyAuthorization(
   credential: () => Promise<LegacyCredential>,
   options: ExchangeOptions,
@@ -131,32 +131,27 @@ const unknownLifeMs = 60_000;
 
 interface BearerToken {
   readonly token: string;
-  /** Milliseconds since 1970. The token is renewed from this moment. */
-  readonly expiresAtMs: number;
+  readonly renewAtMs: number;
 }
 
 interface TokenSource {
   token(): Promise<string>;
-  /** Discards a refused token. @returns true if the token had been used before */
   drop(): boolean;
 }
 
-/**
- * Fetches a bearer token when needed and renews it before it expires, with one fetch at a time. Tokens are kept in
- * memory only, never in a file.
- */
+/** Makes one exchange at a time. Tokens are kept in memory only, never in a file. */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
   let pending: Promise<BearerToken> | undefined;
   let uses = 0;
 
   const isUsable = (token: BearerToken | undefined): token is BearerToken =>
-    token !== undefined && now() < token.expiresAtMs;
+    token !== undefined && now() < token.renewAtMs;
 
   async function renew(): Promise<BearerToken> {
     const startedAt = now();
     const { token, expiresInSeconds } = await fetch();
-    return { token, expiresAtMs: startedAt + usableMs(expiresInSeconds) };
+    return { token, renewAtMs: startedAt + usableMs(expiresInSeconds) };
   }
 
   return {

@@ -1,4 +1,4 @@
-// Client authentication by an assertion instead of a secret (RFC 7521 §4.2, RFC 7523 §2.2).
+// Authenticates an OAuth client by an assertion instead of a secret (RFC 7521 §4.2, RFC 7523 §2.2).
 import { createPrivateKey, type KeyObject, webcrypto } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { isObject, parseJson } from "../json/json-text.ts";
@@ -7,22 +7,24 @@ import type { TokenEndpoint } from "./credential.ts";
 type OAuth = typeof import("oauth4webapi");
 
 export interface Authenticated {
-  /** Claims of an assertion that a command printed, shown if the endpoint refuses it. */
+  /** The claims of an assertion that a command printed. They are shown if the endpoint refuses the assertion. */
   readonly claims?: string;
 }
 
 export interface AuthenticatedBy extends Authenticated {
   readonly by: import("oauth4webapi").ClientAuth;
-  /** Redacted in logs and messages. Absent for an assertion that is signed when the request is sent. */
+  /**
+   * Masked in error responses. Absent if oauth4webapi signs the assertion, which it does when it builds the request.
+   */
   readonly secret?: string;
 }
 
-/** Allowed clock error before an assertion counts as expired. */
+/** Tolerated difference between this machine's clock and the issuer's clock. */
 const leewayMs = 60_000;
 
 /**
- * Authenticates with an assertion that a command printed.
- * @throws Failure `auth` if it is not a JWT, has expired or is not valid yet; the message contains no part of the signature
+ * @throws Failure `auth` if the assertion is not a JWT, has expired or is not valid yet. The message shows claims, but
+ * no part of the signature.
  */
 export function assertionAuthentication(assertion: string, checked: Checked): AuthenticatedBy {
   const { nowMs } = checked;
@@ -54,7 +56,6 @@ export function assertionAuthentication(assertion: string, checked: Checked): Au
   };
 }
 
-/** The time, and the values that an assertion for this exchange usually contains. */
 type Checked = Pick<TokenEndpoint, "tokenEndpoint" | "issuer"> & { readonly clientId: string; readonly nowMs: number };
 
 function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undefined {
@@ -69,8 +70,8 @@ function payloadOf(assertion: string): Readonly<Record<string, unknown>> | undef
 }
 
 /**
- * Describes the claims by which a token endpoint accepts an assertion, and names those that differ from their usual values
- * (RFC 7523 §3). An endpoint may expect other values, so a difference is only shown.
+ * Lists the claims, and how they differ from their usual values (RFC 7523 §3). An endpoint may expect other values, so
+ * a difference is not an error.
  */
 function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, nowMs, ...expected }: Checked): string {
   const { iss, sub, aud, exp, iat, nbf } = payload;
@@ -86,7 +87,7 @@ function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, nowM
   const isForServer = [aud].flat().some((one) => servers.some((server) => server === one));
   const client = `usually the client id ${JSON.stringify(clientId)}`;
   const differences = [
-    // A CI service issues its tokens under its own address.
+    // A CI service uses its own address as the issuer.
     iss !== clientId && !/^https?:/.test(String(iss)) && `the issuer is ${client}`,
     sub !== clientId && `the subject is ${client}`,
     !isForServer && `the audience is usually ${servers.map((one) => JSON.stringify(one)).join(" or ")}`,
@@ -110,8 +111,8 @@ function time(claim: unknown): string {
 }
 
 /**
- * Authenticates by `private_key_jwt`. The audience is the issuer, or the token endpoint if no issuer is known.
- * @throws Failure `auth` for an unusable key
+ * Authenticates by `private_key_jwt` (OpenID Connect Core §9).
+ * @throws Failure `auth` for a key that cannot sign
  */
 export async function keyAuthentication(
   oauth: OAuth,

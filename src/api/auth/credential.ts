@@ -1,4 +1,4 @@
-// Credentials that `profiles/` supplies and this folder sends. They contain secrets: never log or show them.
+// This folder sends the credentials that `profiles/` supplies. They contain secrets, so never log or show them.
 
 /** A credential of the /v1 contract (§5.1, §5.2). */
 export type Credential =
@@ -18,18 +18,17 @@ export type Credential =
 export type ClientProof =
   | { readonly clientSecret: string }
   | { readonly assertion: () => Promise<string> }
-  /** PEM. */
+  /** A private key in PEM, without a password. */
   | { readonly privateKey: string };
 
 /** The organization's settings for the token exchange (§5.2 rule 3). */
 export interface TokenEndpoint {
-  /** An absolute address. Its origin is bound separately from the service's. */
+  /** An absolute address, which may have another origin than the service. */
   readonly tokenEndpoint: string;
   readonly audience?: string;
   readonly issuer?: string;
-  /** Scopes of the tokens, separated by spaces (RFC 6749 §3.3), if the endpoint needs them. */
+  /** Scopes to request, separated by spaces (RFC 6749 §3.3). */
   readonly scope?: string;
-  /** How the client sends its secret. */
   readonly clientAuth: "client_secret_basic" | "client_secret_post";
 }
 
@@ -38,17 +37,16 @@ export type LegacyCredential =
   | { readonly kind: "access_token"; readonly token: string }
   | {
       readonly kind: "exchange_command";
-      /** Absent if the profile has no API key: the command may not need one. */
+      /** Absent if the profile has no API key. The command may work without it. */
       readonly secret?: string;
-      /** Runs the user's command, which exchanges the key's secret for a token. */
+      /** @returns the token that the user's command printed */
       run(secret: string): Promise<string>;
     }
-  /** An endpoint that exchanges the key's secret; see `exchangeAtEndpoint`. */
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
 
-/** A token from the endpoint. The attempt's `body` is the endpoint's response and contains the token. */
+/** The attempt's `body` contains the token too. */
 export interface TokenGrant {
   readonly token: string;
-  /** Undefined if the response does not say. */
+  /** Undefined if the response shows no lifetime. */
   readonly expiresInSeconds: number | undefined;
 }

@@ -1,4 +1,4 @@
-// Token exchanges (§5.2, §5.3) and the issuer's metadata, over integ's transport with its limits and without redirects.
+// Exchanges credentials for tokens (§5.2, §5.3), and compares the issuer's metadata with the profile.
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Attempt } from "../call/attempt.ts";
 import { type Answer, jsonOf, toAttempt } from "../call/caller.ts";
@@ -7,30 +7,26 @@ import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-t
 import type { Authenticated, AuthenticatedBy } from "./client-assertion.ts";
 import type { ClientProof, LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
 
-/** Exchanges that prove that a client or key works. */
 export interface Tokens {
   /**
-   * One client credentials exchange (RFC 6749 §4.4) at the given token endpoint, by default the profile's.
-   * @returns undefined if no token endpoint is known
+   * Makes a client credentials exchange (RFC 6749 §4.4).
+   * @returns undefined without `at` if the profile has no token endpoint
    */
   exchangeClient(
     client: ClientProof & {
       readonly clientId: string;
       readonly at?: TokenEndpoint;
-      /** The token's scopes. Default: the endpoint's scopes, else the endpoint decides. */
+      /** Default: the `scope` of the token endpoint's settings. */
       readonly scopes?: readonly string[] | undefined;
     },
   ): Promise<Attempt<TokenGrant> | undefined>;
   /**
-   * Exchanges an access key's secret for a bearer token, at the given endpoint or as the profile says.
-   * @returns undefined if the profile has a token and no exchange
+   * @param endpoint default: the profile's exchange command or endpoint
+   * @returns undefined if the profile has a token instead of an exchange
    * @throws Failure of the user's command
    */
   exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
-  /**
-   * Compares the issuer's metadata with the profile.
-   * @returns undefined if no issuer is known
-   */
+  /** @returns undefined if the profile has no issuer */
   compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;
 }
 
@@ -72,7 +68,7 @@ export interface ExchangeOptions {
 }
 
 /**
- * Exchanges a client's credentials for an access token, once. Safe to repeat.
+ * Makes one attempt, which is safe to repeat.
  * @assumed §5.2 rule 7 shows neither request nor response: RFC 6749 §4.4, with the parameters `audience` if
  * set, and `scope` (RFC 6749 §3.3) if requested or set in the profile.
  * @throws Failure `usage` if the endpoint is not an address, `auth` for an empty id or secret
@@ -102,7 +98,7 @@ export async function exchangeClientCredentials(
   return claims === undefined ? attempt : { ...attempt, claims };
 }
 
-/** oauth4webapi builds the request; integ's transport sends it. */
+/** oauth4webapi builds the request, and integ's transport sends it. */
 async function sendGrantRequest(
   oauth: typeof import("oauth4webapi"),
   request: ClientCredentialsRequest,
@@ -124,7 +120,7 @@ async function sendGrantRequest(
           // An assertion that integ signed must be redacted too.
           secrets: [secret ?? new URLSearchParams(String(body)).get("client_assertion") ?? ""],
         });
-        // The transport reports errors of the response better than the library.
+        // The library needs a response here; `readByLibrary` parses the real one.
         return new Response();
       },
     })
@@ -152,14 +148,14 @@ async function authenticationOf(
     : keyAuthentication(oauth, request);
 }
 
-/** Gives the library a placeholder address: only the transport resolves addresses, and some are logical. */
+/** The library gets a placeholder address, because only the transport can resolve logical addresses. */
 function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token_endpoint: string } {
   return { issuer: issuer ?? placeholder, token_endpoint: placeholder };
 }
 
 const placeholder = "https://token-endpoint.invalid/";
 
-/** Lets the library parse a response; `otherwise` describes the response if the library refuses it. */
+/** If the library refuses the response, `otherwise` is the attempt's detail. */
 async function readByLibrary<T>(
   exchange: Exchange,
   { now, otherwise }: { readonly now: () => number; readonly otherwise: string },
@@ -184,7 +180,7 @@ export function checkToken(token: string): void {
 }
 
 /**
- * Exchanges an access key's secret at an endpoint, once. Safe to repeat.
+ * Makes one attempt, which is safe to repeat.
  * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
  * The default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
  * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. For any other exchange, the profile has a command.
@@ -221,20 +217,20 @@ function lifetimeOf(answer: JsonObject, nowMs: number): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(0, (ms - nowMs) / 1000);
 }
 
-/** RFC 8414 §3, OpenID Connect Discovery §4. */
+/** The metadata of RFC 8414 §3 and OpenID Connect Discovery §4. */
 type Metadata = import("oauth4webapi").AuthorizationServer;
 
-/** How the issuer's metadata differs from the profile's token endpoint. */
 export type IssuerDifference =
   | { readonly kind: "token_endpoint"; readonly published: string | undefined }
   | { readonly kind: "client_auth"; readonly published: readonly string[] };
 
-/** RFC 8414 §2: the default of `token_endpoint_auth_methods_supported`. */
+/** The default of `token_endpoint_auth_methods_supported` (RFC 8414 §2). */
 const impliedAuth = ["client_secret_basic"];
 
 /**
- * Reads the issuer's metadata at the address of RFC 8414, else at OpenID Connect's.
- * @returns the differences; `refused` if there is no metadata, `unknown` if it names another issuer
+ * Reads the metadata at the address of RFC 8414. If that request is refused, reads it at the address of OpenID Connect
+ * Discovery.
+ * @returns `refused` if there is no metadata, `unknown` if the metadata names another issuer
  * @assumed §5.2 rule 3 names an issuer without its purpose: its metadata names the token endpoint, as in RFC 8414
  * @throws Failure `usage` if the issuer is not an address
  */
@@ -284,8 +280,8 @@ function differences({ tokenEndpoint, clientAuth }: TokenEndpoint, metadata: Met
 }
 
 /**
- * @param address logical or real
- * @throws Failure `usage`
+ * @param address real, or logical like `sandbox://us`
+ * @throws Failure `usage` if the text is not an address
  */
 function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
   const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);

@@ -2,13 +2,13 @@ import { Failure, type FailureKind, type Problem } from "../../errors.ts";
 import type { NetworkErrorReason } from "../http/exchange.ts";
 import { type Advice, type NextCommand, type NextStep, shell, flags } from "../../next-step.ts";
 
-/** The resource of a request, which decides the advice about a refusal. */
+/** Selects the advice about a refused request. */
 export type Resource = "oauth_client" | "access_key" | "oauth_token" | "service_account" | "specification";
 
 /** A one-time secret in a response that breaks the contract. It must not be lost. */
 export interface Salvage {
   readonly secret: string;
-  /** The part of the response that was read. It contains the secret. */
+  /** The received part of the response, which contains the secret. */
   readonly text: string;
 }
 
@@ -58,18 +58,17 @@ export type Attempt<T> =
       readonly retryAfterSeconds?: number;
     };
 
-/** The `Retry-After` of the service or its token endpoint (§8). */
+/** @returns the seconds that the service or the token endpoint asks to wait (§8) */
 export function retryAfterOf(attempt: Attempt<unknown>): number | undefined {
   return attempt.kind === "answered" ? undefined : attempt.retryAfterSeconds;
 }
 
-/** The service's id of the request. */
 export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
   if (attempt.kind === "not_sent") return undefined;
   return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
 }
 
-/** True if the API or the token endpoint refused the caller's credential. */
+/** True also if the token endpoint refused the credential, or if the credential cannot be sent. */
 export function isCredentialRefused(answer: Attempt<unknown>): boolean {
   if (answer.kind === "refused") return answer.status === 401;
   return answer.kind === "not_sent" && answer.failure?.kind === "auth";
@@ -80,15 +79,15 @@ export type Answered<T> = Extract<Attempt<T>, { kind: "answered" }>;
 export interface FailureContext {
   /** The request as a verb phrase: `create the OAuth client`. */
   readonly what: string;
-  /** True for a change: an unusable response leaves its outcome unknown (exit 7). */
+  /** True for a change. An unusable response then leaves the outcome unknown (exit 7). */
   readonly change: boolean;
-  /** `profile prod (eu) · POST /v1/oauth_clients` */
+  /** The profile and the request, as in `profile prod (eu) · POST /v1/oauth_clients`. */
   readonly where?: string;
   /** Replaces the default next step. */
   readonly step?: NextStep;
 }
 
-/** The failure of an attempt. An `answered` attempt is a bug of the caller and becomes `failed`. */
+/** An `answered` attempt is a bug of the caller and becomes the failure `failed`. */
 export function failureOf(attempt: Attempt<unknown>, context: FailureContext): Failure {
   if (attempt.kind === "refused") return refusalFailure(attempt, context);
   if (attempt.kind === "unknown") return unknownFailure(attempt, context);
@@ -114,7 +113,7 @@ function refusalFailure(
   });
 }
 
-/** §8: callers must wait for `Retry-After`. integ does not start a wait longer than `--retry-for`. */
+/** §8 requires callers to wait for `Retry-After`. integ waits only if `--retry-for` allows the whole wait. */
 function waitStep(retryAfterSeconds: number | undefined): NextStep {
   if (retryAfterSeconds === undefined)
     return {
@@ -134,7 +133,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
 
 type Refusal = readonly [kind: FailureKind, words: string, step?: NextStep];
 
-/** §4.3 rule 2: the service refuses a page token with another profile, version or filter. */
+/** A page token is valid only with the same profile, version and filters (§4.3 rule 2). */
 const fromTheStart: NextStep = {
   hint: "Start again without a page token.",
   nextCommand: { without: [`${flags.pageToken} <token>`] },
@@ -175,15 +174,14 @@ const keyReuse: Refusal = [
   { hint: `Leave ${flags.idempotencyKey} out, or send the request that the key was first used for.` },
 ];
 
-/** The command to run after a 404: a list of valid ids, or `doctor` where no list helps. */
-const listOf: Readonly<Partial<Record<Resource, NextCommand>>> = {
+const commandAfterNotFound: Readonly<Partial<Record<Resource, NextCommand>>> = {
   oauth_client: shell`integ oauth-clients list`,
   access_key: shell`integ keys list`,
   oauth_token: shell`integ doctor`,
   service_account: shell`integ doctor`,
 };
 
-/** §4.2: OAuth clients also return 404 for an organization without OAuth access. */
+/** Requests for OAuth clients also return 404 if the organization has no OAuth access (§4.2). */
 function notFound(resource: Resource | undefined): Refusal {
   const ofClient: Advice =
     "Check that the id is correct and belongs to this organization, that the profile's address is the one for its region, and that OAuth access is enabled for the organization.";
@@ -197,10 +195,10 @@ function notFound(resource: Resource | undefined): Refusal {
   const ofOther: Advice =
     "Check that the id or path is correct and belongs to this organization, and that the profile's address is the one for its region.";
   const hint = (resource && hints[resource]) ?? ofOther;
-  return ["not_found", "not found", { hint, nextCommand: resource && listOf[resource] }];
+  return ["not_found", "not found", { hint, nextCommand: resource && commandAfterNotFound[resource] }];
 }
 
-/** §4.2 defines conflicts of OAuth clients only; §3.2 shows none of access keys. */
+/** The API document defines conflicts of OAuth clients (§4.2), but shows none of access keys (§3.2). */
 function conflict(resource: Resource | undefined): Refusal {
   const ofAccount: NextStep = {
     hint: "Check the service account's status and permissions, and its limit of 20 clients: another idempotency key does not free a slot.",

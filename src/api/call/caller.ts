@@ -1,4 +1,4 @@
-// Sends one authorized request once and interprets its response, for both contracts.
+// Sends an authorized request and interprets its response, for both contracts.
 import { Failure, type Problem } from "../../errors.ts";
 import type { Attempt, Resource, Salvage } from "./attempt.ts";
 import {
@@ -14,7 +14,7 @@ import { withoutSecrets } from "../http/redaction.ts";
 import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-text.ts";
 import { parseRetryAfter } from "./retry.ts";
 
-/** The token endpoint issued no token, and a later attempt may succeed. */
+/** The token endpoint issued no token, for another reason than a refused credential. */
 export class NoToken extends Failure {
   readonly reason: NetworkErrorReason;
   readonly temporary: boolean;
@@ -32,26 +32,25 @@ export class NoToken extends Failure {
 
 export interface Authorization {
   /**
-   * The value of `Authorization`; undefined sends the request anonymously. @throws Failure if there is no credential,
-   * `NoToken` if a later attempt may get one
+   * @returns the header's value; undefined sends the request without a credential
+   * @throws Failure if there is no usable credential, `NoToken` if the token endpoint issued no token
    */
   header(): Promise<string | undefined>;
   /**
    * Discards the cached token after a 401.
-   * @returns true if an earlier request had used the token: the service may accept a new token
+   * @returns true if an earlier request had used the token, so that the service may accept a new token
    */
   dropToken(): boolean;
 }
 
 export interface CallerOptions {
   readonly transport: Transport;
-  /** The base URL of every request; the transport resolves `sandbox://us` and `sandbox://eu`. */
+  /** Real, or logical like `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   readonly authorization: Authorization;
-  /** Sent with every request. @throws Failure */
+  /** @throws Failure if the setting for a header is missing or invalid */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
-  /** Called after each exchange. */
   readonly onExchange?: (exchange: Exchange) => void;
 }
 
@@ -63,7 +62,7 @@ export interface CallRequest {
   readonly body?: string | Buffer;
   /** Success statuses. Any other status below 300 breaks the contract. */
   readonly success: readonly number[];
-  /** A list page, which may be larger. */
+  /** Raises the limit of the body to `maxPageBytes`. */
   readonly page?: boolean;
   /** The field whose one-time secret is salvaged from responses that break the contract. */
   readonly secretField?: "client_secret" | "secret";
@@ -71,7 +70,6 @@ export interface CallRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A response with a success status. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -88,7 +86,7 @@ export class Caller {
 
   /**
    * Sends the request once. A read whose cached token is refused is sent once more with a new token.
-   * @param read parses the response; throws `BrokenBody` if it breaks the contract
+   * @param read parses the response; throws `BrokenBody` if the response breaks the contract
    */
   async send<T>(request: CallRequest, read: (answer: Answer) => T): Promise<Attempt<T>> {
     const { transport, authorization, now, onExchange } = this.#options;
@@ -104,7 +102,7 @@ export class Caller {
       onExchange?.(exchange);
       const attempt = toAttempt(exchange, reading);
       if (attempt.kind !== "refused" || attempt.status !== 401) return attempt;
-      // A token may expire between two pages, so a read gets one new token.
+      // A token may expire between two pages of a list.
       const isStale = authorization.dropToken();
       const isRead = request.method === "GET" || request.method === "HEAD";
       if (isAgain || !isStale || !isRead || request.signal?.aborted) return attempt;
@@ -124,7 +122,6 @@ export class Caller {
   }
 }
 
-/** The attempt of a request that was not sent because of a Failure. @throws any other error */
 function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> {
   if (!(error instanceof Failure)) throw error;
   const { reason, temporary, retryAfterSeconds } =
@@ -137,7 +134,7 @@ export function jsonOf(answer: Answer): JsonBody {
   return parseJson(jsonBytesOf(answer));
 }
 
-/** The unparsed body. @throws BrokenBody if the content type is not JSON */
+/** @throws BrokenBody if the content type is not JSON */
 export function jsonBytesOf({ headers, body }: Answer): Buffer {
   if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
   return body;
@@ -148,7 +145,6 @@ interface Reading<T> extends Pick<CallRequest, "success" | "secretField" | "reso
   readonly now: () => number;
 }
 
-/** Maps an exchange to the outcome of an attempt (see attempt.ts). */
 export function toAttempt<T>(exchange: Exchange, reading: Reading<T>): Attempt<T> {
   if (exchange.kind === "broken") return brokenExchange(exchange, reading);
   const { status, headers, body } = exchange;
@@ -204,7 +200,7 @@ function brokenExchange<T>(exchange: Broken, reading: Reading<T>): Attempt<T> {
   return { kind: "unknown", reason, detail, salvage: received && salvageFrom(unchunked(received), reading) };
 }
 
-/** The service's error, with a one-time secret in it masked. */
+/** An error may contain a one-time secret, which is masked. */
 function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>): Problem {
   const salvage = salvageFrom(body, reading);
   let value: unknown;
@@ -212,12 +208,15 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
     if (saysJson(headers["content-type"]))
       value = parseJson(salvage ? withoutSecrets(body, [salvage.secret]) : body).value;
   } catch {
-    // The error page is not JSON.
+    // The body of the error is not JSON.
   }
   return readProblem(status, value, headers["request-id"]);
 }
 
-/** The separator of two chunks of a body (RFC 9112 §7.1). JSON strings contain no line ends. */
+/**
+ * The line between two chunks of a body (RFC 9112 §7.1). JSON strings contain no line ends, so no secret contains a
+ * match.
+ */
 const betweenChunks = /\r\n[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]{0,200})?\r\n/gi;
 
 /** Removes chunk framing, which may split a secret. */
@@ -228,8 +227,8 @@ function unchunked(received: Buffer): Buffer {
 const longestSecret = 4096;
 
 /**
- * Reads a one-time secret from a response that breaks the contract: the service may count it as delivered. The secret
- * must be a complete string.
+ * The service may count the secret of an invalid response as delivered, so integ keeps it. The secret must be a
+ * complete string.
  */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
   if (secretField === undefined) return undefined;
@@ -245,12 +244,11 @@ function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | un
   }
 }
 
-/** Longest text copied from an error body, in UTF-16 units. */
+/** Longest texts copied from an error body, in UTF-16 units. */
 const maxDetail = 2000;
 const maxWord = 300;
 
 /**
- * The problem of an error response.
  * @param status of the response; overrides the body's
  * @param body the parsed body, or undefined if it is not JSON
  * @param requestId header `Request-Id`; overrides the body's

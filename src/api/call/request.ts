@@ -1,14 +1,12 @@
-// Encodes paths and queries, and sets the headers of each contract: the version for /v1 (§9), the organization for the
-// legacy contract (§4.4).
+// Encodes paths and queries, and creates the headers of each contract: the version for /v1 (§9), the organization for
+// the legacy contract (§4.4).
 import { Failure, invalidValue } from "../../errors.ts";
 import { flags } from "../../next-step.ts";
 import { isDate } from "../json/iso-time.ts";
 
 /**
- * Encodes one path segment.
- * @param id opaque
- * @param what the id's name in the failure: `client id`
- * @throws Failure `usage` for ids that cannot be encoded: empty, `.`, `..`, half of a surrogate pair
+ * @param what the id's name in the failure, such as `client id`
+ * @throws Failure `usage` for an id that a path cannot contain: empty, `.`, `..` or with half of a surrogate pair
  */
 export function segment(id: string, what: string): string {
   const encoded = encode(id);
@@ -19,20 +17,18 @@ export function segment(id: string, what: string): string {
 
 export type Pair = readonly [name: string, value: string];
 
-/** `?a=b&c=d`, each name and value encoded; empty if there is no pair. */
 export function query(pairs: readonly Pair[]): string {
   if (pairs.length === 0) return "";
   return `?${pairs.map(([name, value]) => `${parameter(name)}=${parameter(value)}`).join("&")}`;
 }
 
-/** @throws Failure `usage` for half of a surrogate pair */
 function parameter(text: string): string {
   const encoded = encode(text);
   if (encoded === undefined) throw new Failure("usage", "A parameter is not valid Unicode text.");
   return encoded;
 }
 
-/** Undefined if the text contains half of a surrogate pair. */
+/** @returns undefined if the text contains half of a surrogate pair */
 function encode(text: string): string | undefined {
   try {
     return encodeURIComponent(text);
@@ -44,10 +40,10 @@ function encode(text: string): string | undefined {
 /** The version of /v1 that integ supports (§9.1). */
 export const contractVersion = "2026-07-01";
 
-/** Selects no version: without the header, the service account's own version applies (§9). */
+/** Without a version header, the service account's own version applies (§9). */
 export const noVersion = "none";
 
-/** Why a text is not a valid `Service-Version` (§9.1); undefined if it is valid. */
+/** @returns why the text is not a valid `Service-Version` (§9.1); undefined if it is valid */
 export function versionFault(text: string): string | undefined {
   if (text === noVersion) return undefined;
   if (!isDate(text)) return "it is not a date";

@@ -3,9 +3,9 @@ import { Failure } from "../../errors.ts";
 import { type Answered, type Attempt, failureOf, retryAfterOf } from "./attempt.ts";
 import type { NextStep } from "../../next-step.ts";
 
-/** The longest wait before the second attempt; it doubles with each further one. */
+/** Longest wait before the second attempt. The limit doubles with each further attempt. */
 const firstCapMs = 500;
-/** Longest backoff. `Retry-After` may ask for more. */
+/** Longest backoff; `Retry-After` may be longer. */
 const capMs = 30_000;
 
 export interface RetryState {
@@ -16,14 +16,12 @@ export interface RetryState {
   /** Total time for retries; 0 means one attempt. */
   readonly retryForMs: number;
   readonly retryAfterSeconds?: number;
-  /** 0 ≤ x < 1 */
   readonly random: () => number;
 }
 
 /**
- * The wait before the next attempt: backoff with full jitter, at least `Retry-After`.
- * @returns milliseconds; `null` if the wait exceeds `retryForMs`, because a wait is never shortened. May exceed 2^31 −
- * 1, the limit of `setTimeout`.
+ * Backoff with full jitter, and at least `Retry-After`.
+ * @returns milliseconds, possibly more than `setTimeout` allows; null if the wait would end after `retryForMs`
  */
 export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, random }: RetryState): number | null {
   if (retryForMs <= 0) return null;
@@ -33,8 +31,8 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
 }
 
 /**
- * True if repeating a read may help: after 429, as the error's `retryable` says, after 5xx, and after temporary network
- * errors. Unknown names, certificates, proxy refusals, redirects and responses that break the contract are permanent.
+ * Unknown host names, certificates, proxy refusals, redirects and responses that break the contract are permanent
+ * errors.
  */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
@@ -49,14 +47,16 @@ export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   return attempt.temporary === true || reason === "refused" || reason === "timeout";
 }
 
-/** Reasons that a retry does not remove. */
-const lasting: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
+const permanent: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
 
-/** True if repeating a change may help. Its key, and the requests that may have arrived, decide if that is safe (§4.2). */
+/**
+ * Does not decide whether a repetition is safe (§4.2): callers check the idempotency key and the requests that may have
+ * arrived.
+ */
 export function mayRetryChange(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return true;
   if (attempt.kind === "refused") return isRateLimited(attempt);
-  return !lasting.has(attempt.reason) || (attempt.kind === "not_sent" && attempt.temporary === true);
+  return !permanent.has(attempt.reason) || (attempt.kind === "not_sent" && attempt.temporary === true);
 }
 
 function isRateLimited(attempt: Attempt<unknown>): boolean {
@@ -69,7 +69,7 @@ const mostRefusals = 3;
 export interface ReadClock {
   /** Milliseconds since a fixed moment of this process, independent of changes to the system clock. */
   elapsed(): number;
-  /** Accepts any length: above 2^31 − 1 ms it waits in parts, since `setTimeout` would fire immediately. */
+  /** Also waits longer than 2^31 − 1 ms, for which `setTimeout` would fire immediately. */
   sleep(ms: number): Promise<void>;
 }
 
@@ -83,18 +83,13 @@ export interface RetryReadOptions {
   readonly clock: ReadClock;
   /** Total time for retries in milliseconds; 0 means one attempt. */
   readonly retryForMs: number;
-  /** 0 ≤ x < 1 */
   readonly random: () => number;
-  /** After an abort no attempt starts; the signal's reason is thrown if it is a `Failure`. */
+  /** After an abort, `retryRead` throws the signal's reason if it is a `Failure`, else the failure `interrupted`. */
   readonly signal?: AbortSignal;
-  /** Called before each wait. */
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;
 }
 
-/**
- * Repeats a read until it succeeds.
- * @throws Failure `failureOf` of the last attempt
- */
+/** @throws Failure of the last attempt */
 export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: RetryReadOptions): Promise<Answered<T>> {
   const { clock, retryForMs, random, signal } = options;
   const startedAt = clock.elapsed();
@@ -128,8 +123,6 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   throw signal.reason instanceof Failure ? signal.reason : new Failure("interrupted", "Interrupted.");
 }
 
-// `Retry-After` (§4.2, §8; RFC 9110 §10.2.3): whole seconds or one of the three HTTP dates.
-
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const shortDays = days.map((day) => day.slice(0, 3));
@@ -147,10 +140,8 @@ const dateForms = [
 ];
 
 /**
- * Parses `Retry-After`.
- * @param value several values joined by commas are invalid
- * @param nowMs milliseconds since the epoch
- * @returns whole seconds from 0 (a date in the past) to 2^53 − 1; undefined for an invalid value
+ * Reads `Retry-After` (§4.2, §8; RFC 9110 §10.2.3): whole seconds or an HTTP date.
+ * @returns whole seconds; undefined for an invalid value, such as several joined values
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined;
@@ -160,14 +151,14 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
 }
 
 /**
- * Parses an HTTP date strictly (`Date.parse` accepts junk): the weekday must fit the date.
- * @returns milliseconds since the epoch, or undefined
+ * `Date.parse` accepts invalid dates. This function also checks that the weekday fits the date.
+ * @returns milliseconds since 1970; undefined for any other text
  */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const parts = dateForms.find((form) => form.test(value))?.exec(value)?.groups;
   if (!parts) return undefined;
   const [day, hours, minutes, seconds] = [parts.day, parts.hours, parts.minutes, parts.seconds].map(Number);
-  // 60 is a leap second; Date.UTC counts it as the first second of the next minute.
+  // A leap second has the number 60.
   if (hours! > 23 || minutes! > 59 || seconds! > 60) return undefined;
   const midnight = new Date(0);
   midnight.setUTCFullYear(fullYear(parts.year!, nowMs), months.indexOf(parts.month!), day);
@@ -176,7 +167,7 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
   return midnight.getTime() + ((hours! * 60 + minutes!) * 60 + seconds!) * 1000;
 }
 
-/** A two-digit year more than fifty years ahead belongs to the previous century (RFC 9110 §5.6.7). */
+/** Interprets a two-digit year as at most fifty years in the future (RFC 9110 §5.6.7). */
 function fullYear(digits: string, nowMs: number): number {
   if (digits.length > 2) return Number(digits);
   const thisYear = new Date(nowMs).getUTCFullYear();

@@ -1,4 +1,5 @@
-// Connections, direct or through a proxy. TLS cannot be turned off, and plain http reaches only this machine.
+// Opens connections, directly or through a proxy. No setting turns off certificate checks, and plain http reaches only
+// this machine.
 import { connect as connectTcp, type Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { invalidValue } from "../../errors.ts";
@@ -6,7 +7,7 @@ import { NoConnection, isLoopbackAddress, type Target } from "./exchange.ts";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Proxy settings of the environment, for https only: plain http never leaves this machine. */
+/** integ uses no proxy for plain http, which never leaves this machine. */
 export interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -20,10 +21,10 @@ export interface ConnectionSettings {
 
 type Connector = buildConnector.connector;
 
-/** `maxHeaderSize` limits a response's head, in bytes. The exchange has its own time limits. */
+/** The transport has its own time limit, so undici's limits are off. `maxHeaderSize` is in bytes. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
-/** A connection to one origin that carries one request at a time. undici reconnects if the peer closed it. */
+/** Carries one request at a time to one origin. undici reconnects if the peer has closed the connection. */
 export class Connection {
   readonly origin: string;
   /** True after the first complete response. */
@@ -35,7 +36,6 @@ export class Connection {
 
   /**
    * Opens no connection before the first request.
-   * @param recording keeps all received bytes
    * @throws Failure `usage` for an unsupported proxy
    */
   constructor({ origin, secure }: Target, { proxy, ca }: ConnectionSettings, recording: Recording | undefined) {
@@ -50,7 +50,7 @@ export class Connection {
     this.#dispatcher = new EnvHttpProxyAgent({
       ...clientOptions,
       connect,
-      // An empty string: undici would read an absent setting from the environment.
+      // undici reads an absent setting from the environment.
       httpProxy: "",
       httpsProxy: proxy.httpsProxy,
       noProxy: proxy.noProxy ?? "",
@@ -98,7 +98,7 @@ export class Connection {
     };
   }
 
-  /** Turns every connection error into `NoConnection`, and limits plain http to loopback after a name is resolved. */
+  /** `localhost` may resolve to another machine, so plain http is checked again once the socket is connected. */
   #guard(connect: Connector, stage: NoConnection["stage"]): Connector {
     return (options, callback) =>
       connect(options, (error, socket) => {
@@ -124,7 +124,10 @@ export class ConnectionPool {
     this.#settings = settings;
   }
 
-  /** @param recording set for a change, which gets a new connection: a stale one could leave its outcome unknown */
+  /**
+   * @param recording set for a change, which gets a new connection: an idle connection may already be closed, which
+   * would leave the outcome unknown
+   */
   take(target: Target, recording: Recording | undefined): Connection {
     const idle = recording ? undefined : this.#idle.get(target.origin);
     if (!idle) return new Connection(target, this.#settings, recording);
@@ -145,7 +148,6 @@ export class ConnectionPool {
   }
 }
 
-/** @throws Failure `usage` */
 function checkProxy(address: string): void {
   const protocol = URL.canParse(address) ? new URL(address).protocol : "";
   if (protocol === "http:" || protocol === "https:") return;
@@ -164,31 +166,29 @@ export class ByteBuffer {
     return this.#length;
   }
 
-  /** Copies the chunk. */
   append(chunk: Uint8Array): void {
     this.reserve(this.#length + chunk.length);
     this.#memory.set(chunk, this.#length);
     this.#length += chunk.length;
   }
 
-  /** @param total expected number of bytes */
   reserve(total: number): void {
     if (total <= this.#memory.length) return;
-    // Doubles, so that many small chunks are not copied each time.
+    // Doubling the memory avoids a copy for each small chunk.
     const larger = Buffer.allocUnsafeSlow(Math.max(total, 2 * this.#memory.length));
     larger.set(this.bytes());
     this.#memory = larger;
   }
 
-  /** The appended bytes, not copied. */
+  /** @returns the appended bytes, without a copy */
   bytes(): Buffer {
     return this.#memory.subarray(0, this.#length);
   }
 }
 
-/** How long the peer may be silent after undici refused its response, in milliseconds. */
+/** Time without data after which integ stops reading a response that undici refused. */
 const silenceMs = 1000;
-/** Matches bytes that are interim responses only, so that the final response is still missing. */
+/** Matches interim responses (1xx except 101) without a final response. */
 const interim = /^(?:HTTP\/1\.[01] 1(?!01)\d\d[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)+$/;
 const longestInterim = 4096;
 
@@ -202,7 +202,7 @@ export class Recording {
   #isOver = false;
   #ended: Promise<unknown> | undefined;
 
-  /** @param most maximum number of bytes; more close the connection */
+  /** @param most number of bytes after which the connection is closed */
   constructor(most: number) {
     this.#most = most;
   }
@@ -211,7 +211,7 @@ export class Recording {
     return this.#bytes.bytes();
   }
 
-  /** @returns the stream that undici gets instead of the socket; destroying it leaves the socket open */
+  /** @returns the stream that undici gets instead of the socket; destroying the stream leaves the socket open */
   record(socket: Socket): Duplex {
     const stream = new Duplex({
       read: () => {},
@@ -233,7 +233,10 @@ export class Recording {
     return stream;
   }
 
-  /** Waits until the connection has closed or the peer has been silent for `silenceMs`. */
+  /**
+   * Waits until the connection has closed or the peer has been silent for `silenceMs`. After interim responses alone,
+   * it waits until the connection closes.
+   */
   async waitForRest(): Promise<void> {
     for (let before = -1; !this.#isOver && (before < this.#bytes.length || this.#isInterim()); ) {
       before = this.#bytes.length;

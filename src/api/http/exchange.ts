@@ -1,16 +1,18 @@
-// The interface of one HTTP exchange, and the messages for errors of Node and undici.
+// Defines one HTTP exchange, and the messages for errors of Node and undici.
 import type { Advice } from "../../next-step.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
-  /** The logical base URL; the transport resolves it. */
+  /** Real, or logical like `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
-  /** Starts with `/` and includes the query; visible ASCII. Appended to the base URL's path. */
+  /** Starts with `/`, includes the query and is visible ASCII. The transport appends it to the base URL's path. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** Limit of a success's decoded body, in bytes. Default: `maxBodyBytes`, the limit of every other response. */
+  /**
+   * Limit of the decoded body of a success, in bytes. Default: `maxBodyBytes`, which also limits every other response.
+   */
   readonly maxBytes?: number;
   /** Replaces the transport's signal, so the caller decides how long to wait after an interruption. */
   readonly signal?: AbortSignal;
@@ -28,7 +30,7 @@ export type Exchange =
   | (NetworkError & {
       readonly kind: "broken";
       readonly sent: boolean;
-      /** The complete head; the body may be cut or encoded, and may contain a secret. */
+      /** Set once the head is complete. The body may be cut or encoded, and may contain a secret. */
       readonly partial?: Head & { readonly body: Buffer };
       /** Every received byte of the response to a change, with its framing. It may contain a secret. */
       readonly received?: Buffer;
@@ -42,22 +44,20 @@ export interface Head {
   readonly headers: Headers;
 }
 
-/** Names in lower case, without a prototype; repeated headers joined by `, ` (RFC 9110 §5.3). */
+/** Names are in lower case. Repeated headers are joined by `, ` (RFC 9110 §5.3). The object has no prototype. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 const mebibyte = 1024 * 1024;
-/** Limit of a list page's decoded body, in bytes. */
+/** Both limits apply to decoded bodies. */
 export const maxPageBytes = 64 * mebibyte;
-/** Limit of any other decoded body, in bytes. */
 export const maxBodyBytes = mebibyte;
 
 export interface Transport {
   /**
-   * Sends one request. Follows no redirect. Repeats only a read whose kept-alive connection was closed.
+   * Sends one request and follows no redirect. Only a read is sent again, if its kept-alive connection was closed.
    * @throws Failure `usage` before sending, for an invalid request or a forbidden address
    */
   exchange(request: ExchangeRequest): Promise<Exchange>;
-  /** Closes every idle connection. Safe to repeat. */
   close(): void;
 }
 
@@ -77,7 +77,7 @@ export type NetworkErrorReason =
 
 export interface NetworkError {
   readonly reason: NetworkErrorReason;
-  /** The end of a sentence, without full stop and without secrets. */
+  /** The end of a sentence, without a full stop. It contains no secret. */
   readonly detail: string;
   /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
   readonly temporary?: boolean;
@@ -85,7 +85,10 @@ export interface NetworkError {
   readonly hint?: Advice;
 }
 
-/** A connection that failed to open, so nothing was sent. Hides the cause's code: for some codes undici reconnects forever. */
+/**
+ * The connection failed to open, so nothing was sent. The cause's code is hidden, because undici reconnects forever
+ * after some codes.
+ */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   readonly stage: "direct" | "proxy";
@@ -112,7 +115,7 @@ function connectError({ cause, stage }: NoConnection): NetworkError {
   return { reason: "refused", detail: code === "ECONNREFUSED" ? words : `no connection: ${words}` };
 }
 
-/** @param message undici's message, which alone contains the status of the proxy's response */
+/** Only undici's message contains the status of the proxy's response. */
 function proxyError(message: string): NetworkError {
   const status = /^Proxy response \((\d{3})\)/.exec(message)?.[1];
   if (status === "407")
@@ -146,7 +149,6 @@ function handshakeHint(code: string): Advice | undefined {
   return undefined;
 }
 
-/** @param error of an established connection that has the request */
 function exchangeError(error: unknown): NetworkError {
   const code = codeOf(error);
   if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
@@ -177,7 +179,7 @@ function messageOf(error: unknown): string {
   return words.split("\n")[0]!.trim().replace(/\.$/, "").slice(0, 200) || codeOf(error);
 }
 
-/** Headers that only the transport sets; a second `host` would name another origin. */
+/** Only the transport sets these headers. A second `host` would name another origin. */
 const ownHeaders = new Set([
   "connection",
   "content-length",
@@ -220,7 +222,7 @@ function checkHeader(name: string, value: string): void {
     );
 }
 
-/** A real address: the origin of the connection, and the prefix of every path. */
+/** A resolved base URL, whose path is the prefix of every request's path. */
 export interface Target {
   readonly origin: string;
   readonly secure: boolean;
@@ -254,7 +256,7 @@ export function parseTarget(
 /** Hosts in the spelling of `URL`. The connection checks the address that `localhost` resolves to. */
 const loopbackName = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** True for a loopback address as sockets report it. */
+/** A socket may report an IPv4 address as `::ffff:127.0.0.1`. */
 export function isLoopbackAddress(address = ""): boolean {
   return /^(?:(?:::ffff:)?127(?:\.\d{1,3}){3}|::1)$/.test(address);
 }

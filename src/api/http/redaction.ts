@@ -26,14 +26,17 @@ function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: 
   return { ...response, headers, body: response.status < 400 ? response.body : withoutSecrets(response.body, secrets) };
 }
 
-/** Masks each secret in every encoding; returns the same buffer if it contains none. */
+/**
+ * Masks each secret, also if it is percent-encoded or has escapes of JSON or HTML.
+ * @returns the same buffer if it contains no secret
+ */
 export function withoutSecrets(body: Buffer, secrets: readonly string[], shownAs = mask): Buffer {
   const text = body.toString("latin1");
   const shown = withoutText(text, secrets, shownAs);
   return shown === text ? body : Buffer.from(shown, "latin1");
 }
 
-/** @param text one character per byte */
+/** @param text has one character for each byte */
 function withoutText(text: string, secrets: readonly string[], shownAs = mask): string {
   const needles = secrets.flatMap((secret) => [secret, Buffer.from(secret).toString("latin1")]);
   const spans = needles.flatMap((needle) => spansOf(needle, text));
@@ -66,7 +69,7 @@ function spansOf(needle: string, text: string): Span[] {
  */
 const escape = /\\+(?:u([0-9a-f]{4})|(["/]))?|%(?:25)*([0-9a-f]{2})|&#(?:x0{0,9}([0-9a-f]{1,6})|0{0,9}(\d{1,7}));/gi;
 
-/** The unescaped text, and for each character its index in the escaped text. */
+/** @returns the unescaped text, and for each of its characters the index in the escaped text */
 function unescaped(text: string): { readonly plain: string; readonly places: Uint32Array } {
   const places = new Uint32Array(text.length + 1);
   const parts: string[] = [];
@@ -99,7 +102,6 @@ function characterAt(code: number): string {
   return code > 0x10ffff ? "\ufffd" : String.fromCodePoint(code);
 }
 
-/** The secrets of the request: the `Authorization` value, the Basic password in it, and the listed ones. */
 function secretsOf({ headers, secrets = [] }: Parameters<typeof withoutEchoes>[0]): string[] {
   const [scheme = "", value = ""] = (headers.authorization ?? "").split(" ", 2);
   const pair = scheme === "Basic" ? Buffer.from(value, "base64").toString() : "";

@@ -1,4 +1,5 @@
-// One HTTP exchange over undici (§5.1) with size limits, one deadline and a record of whether the request was sent.
+// Makes one HTTP exchange over undici (§5.1) with size limits and one deadline, and records whether the request was
+// sent.
 import type { Dispatcher } from "undici";
 import { type Connection, ConnectionPool, type ConnectionSettings, ByteBuffer, Recording } from "./connections.ts";
 import {
@@ -23,16 +24,18 @@ export interface TransportOptions extends ConnectionSettings {
   /** On abort, no new request is sent and running exchanges end as interrupted. */
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  /** Leases that a change needs: after they expire, other processes may continue the same work. */
+  /** A change needs these leases: after they expire, another process may continue the same work. */
   readonly leases?: {
-    /** Extends the leases beyond one request. @throws Failure if another process has one; nothing is sent */
+    /**
+     * Extends the leases so that they outlast one request. @throws Failure if another process holds one of them;
+     * nothing is sent
+     */
     extend(): Promise<void>;
     /** True if all leases are still valid; called when the connection is open, before the request is written. */
     areHeld(): boolean;
   };
 }
 
-/** Opens no connection before the first exchange. */
 export function createTransport(options: TransportOptions): Transport {
   const pool = new ConnectionPool(options);
   return {
@@ -72,7 +75,7 @@ const maxTimerMs = 2 ** 31 - 1;
 interface Deadline {
   /** Resolves at the deadline or when the signal aborts. */
   readonly over: Promise<NetworkError>;
-  /** @returns false if the deadline has passed; the reception has then ended */
+  /** @returns false if the time is over or the signal has aborted; the reception has then ended */
   watch(reception: Reception): boolean;
   clear(): void;
 }
@@ -211,7 +214,6 @@ class Reception implements Dispatcher.DispatchHandler {
     void recording.waitForRest().then(() => this.break(why));
   }
 
-  /** Reads data that has already arrived. */
   async readArrived(): Promise<void> {
     const until = performance.now() + mostReadMs;
     for (let quiet = 0; this.sent && !this.#hasEnded && quiet < quietTurns && performance.now() < until; ) {
@@ -230,7 +232,7 @@ class Reception implements Dispatcher.DispatchHandler {
 
   #end(exchange: Exchange): void {
     this.#hasEnded = true;
-    // A second call has no effect.
+    // A promise ignores every call but the first.
     this.#resolve(exchange);
   }
 }
@@ -240,15 +242,15 @@ function tooLarge(how: string, most: number): NetworkError {
 }
 
 /**
- * Decodes the body. integ requests no encoding, but a proxy may add one, and integ must read the response to a change.
- * Refuses unknown or multiple encodings.
+ * integ requests no encoding, but a proxy may add one, and integ must read the response to a change. Unknown and
+ * multiple encodings are refused.
  */
 async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: ExchangeRequest): Promise<Exchange> {
   if (exchange.kind === "broken") return exchange;
   const { status, headers, body } = exchange;
   const encoding = (headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "" || encoding === "identity" || body.length === 0) return exchange;
-  // 300 kB may expand to 1 GB.
+  // A body of 300 kB may expand to 1 GB.
   const maxOutputLength = status < 300 ? maxBytes : maxBodyBytes;
   const partial = { status, headers, body };
   const broken = (why: NetworkError): Exchange => ({ kind: "broken", sent: true, ...why, partial });

@@ -1,4 +1,4 @@
-// ISO 8601 times, dates (§2.4, §9.1) and durations.
+// Reads ISO 8601 times, dates (§2.4, §9.1) and durations.
 
 /** True for an existing date: `Date.parse` reads 30 February as 2 March. */
 export function isDate(text: string): boolean {
@@ -6,7 +6,7 @@ export function isDate(text: string): boolean {
   return form !== null && Number(form[3]) <= new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate();
 }
 
-/** True for a date with a time, to the minute at least, and a zone. */
+/** Accepts a date and a time, at least to the minute, with a zone. */
 export function isTime(text: string): boolean {
   const form = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.exec(text);
   return form !== null && isDate(form[1]!) && !Number.isNaN(Date.parse(text));
@@ -26,7 +26,7 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 const simple = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)?$/;
-/** ISO 8601 durations without years and months, whose length is not fixed. */
+/** ISO 8601 durations. Years and months are excluded, because their length varies. */
 const iso =
   /^P(?:(\d+)W)?(?:(\d+(?:\.\d+)?)D)?(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const longestMs = 100 * 365 * 86_400_000;

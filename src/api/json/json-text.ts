@@ -1,18 +1,17 @@
-// Reads JSON (RFC 8259) safely (encoding, nesting, `__proto__`), keeping long numbers, escapes and duplicate keys.
+// Reads untrusted JSON (RFC 8259), and keeps long numbers, escapes and duplicate keys unchanged.
 import { isAscii, isUtf8 } from "node:buffer";
 
-/** A body as bytes, and as text if both have the same indices, because slicing text is faster. */
+/** Holds a UTF-8 body as bytes, and also as text if it is ASCII, because slicing text is faster. */
 export class Source {
   readonly bytes: Buffer;
   #text: string | undefined;
   #isPlain: boolean | undefined;
 
-  /** @param bytes UTF-8 */
   constructor(bytes: Buffer) {
     this.bytes = bytes;
   }
 
-  /** True if every character is visible ASCII and no string has an escape. */
+  /** True if strings contain only printable ASCII without escapes. */
   get isPlain(): boolean {
     const { bytes } = this;
     return (this.#isPlain ??= isAscii(bytes) && !bytes.includes(backslash) && !bytes.includes(0x7f));
@@ -29,7 +28,7 @@ export class Source {
     return text === "" ? this.bytes.toString("utf8", start, end) : text.slice(start, end);
   }
 
-  /** Decodes a string. @param start index of the opening quote */
+  /** @param start index of the opening quote; `end` is one past the closing quote */
   string(start: number, end: number): string {
     const text = this.cut(start + 1, end - 1);
     return !this.isPlain && text.includes("\\") ? String(JSON.parse(`"${text}"`)) : text;
@@ -97,12 +96,12 @@ export class JsonText {
     return this.source.string(this.start, this.end);
   }
 
-  /** @param like an object that probably has the same names, such as the previous row: reading is faster */
+  /** @param like an object with probably the same names, such as the previous row, which makes reading faster */
   parts(like?: Parts): Parts {
     return new Parts(this, like);
   }
 
-  /** For each member, duplicates included: start and end of its name, start and end of its value. */
+  /** Lists four indices for each member, duplicates included: start and end of the name, start and end of the value. */
   places(): number[] {
     const places: number[] = [];
     const scanner = this.#scanner();
@@ -115,7 +114,6 @@ export class JsonText {
     return places;
   }
 
-  /** The items of an array; empty for any other value. */
   items(): JsonText[] {
     const { source, isCompact } = this;
     const items: JsonText[] = [];
@@ -149,14 +147,14 @@ export class JsonText {
     return withoutSecrets(Buffer.concat([...pieces, bytes.subarray(from)]).toString(), secrets);
   }
 
-  /** On one line, without white space outside strings; tokens unchanged. */
+  /** @returns the text on one line, without white space outside strings; tokens are unchanged */
   compact(): string {
     return this.isCompact ? this.text : this.#laidOut({ indent: 0, level: 0 });
   }
 
   /**
-   * On several lines with two spaces per level; tokens unchanged.
    * @param level extra indentation of every line but the first
+   * @returns the text on several lines, with two spaces per level; tokens are unchanged
    */
   indented(level = 0): string {
     return this.#laidOut({ indent: 2, level });
@@ -260,7 +258,6 @@ export class Parts {
 /** Shorter texts may occur anywhere: masking them would garble the JSON. */
 const shortestSecret = 8;
 
-/** Masks the secrets in strings and names of a JSON text. */
 function withoutSecrets(json: string, secrets: readonly string[]): string {
   if (secrets.length === 0) return json;
   return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (token) => {
@@ -270,7 +267,6 @@ function withoutSecrets(json: string, secrets: readonly string[]): string {
   });
 }
 
-/** Deepest accepted nesting. */
 export const maxNesting = 200;
 
 /** A body that breaks the contract; the attempt is `unknown`. */
@@ -290,19 +286,16 @@ export interface JsonBody {
   readonly value: unknown;
 }
 
-/**
- * @param body limited in size by the transport
- * @throws BrokenBody unless the body is one JSON value in UTF-8, nested at most 200 deep
- */
+/** @throws BrokenBody unless the body is one JSON value in UTF-8, nested at most 200 deep */
 export function parseJson(body: Buffer): JsonBody {
   new Scanner(body).whole();
   const text = body.toString("utf8");
   return { text, value: parseText(text) };
 }
 
-/** Parses a checked JSON text. */
+/** Parses JSON that a `Scanner` has checked, without its `__proto__` keys. */
 export function parseText(text: string): unknown {
-  // The key may be written with escapes.
+  // `__proto__` may be written with escapes.
   if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
   return JSON.parse(text);
 }
@@ -332,7 +325,7 @@ export const openBrace = 0x7b;
 export const closeBrace = 0x7d;
 const backslash = 0x5c;
 
-/** White space bytes: the only bytes up to 0x20 that JSON allows outside strings. */
+/** JSON allows no other bytes up to 0x20 outside strings. */
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
@@ -406,7 +399,6 @@ export class Scanner {
     }
   }
 
-  /** @param read scans an item */
   array(from: number, depth: number, read?: (item: number) => number): number {
     const body = this.#body;
     if (depth > maxNesting) throw this.#tooDeep();

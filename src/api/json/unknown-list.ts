@@ -1,7 +1,6 @@
-// Rows of undocumented lists (§4.4). A list may have 100,000 rows: each byte is checked once, a row is parsed on demand.
+// Finds the rows of undocumented lists (§4.4). A list may have 100,000 rows, so a row is parsed only when it is used.
 import { BrokenBody, type JsonObject, JsonText, type Parts } from "./json-text.ts";
 
-/** A row of a legacy list: the API's own text, and the parsed value. */
 export interface Row {
   readonly text: string;
   readonly value: JsonObject;
@@ -15,7 +14,7 @@ export interface Rows {
   readonly saysMore: boolean;
 }
 
-/** Usual names of the member, likely ones first. */
+/** Usual names of the member that contains the rows, the likeliest first. */
 const usualNames = ["data", "items", "results", "rows", "records"];
 
 /**

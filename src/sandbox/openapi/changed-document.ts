@@ -1,7 +1,6 @@
 import type { documentChanges } from "../fault.ts";
 import type { Json, JsonObject } from "./schemas.ts";
 
-/** Changes of a later specification: additions within the version, and changes that need a new one (§9 rule 3). */
 type Change = (typeof documentChanges)[number];
 
 type Tree = { [key: string]: Tree } & Record<string, Json>;
@@ -9,7 +8,7 @@ type Tree = { [key: string]: Tree } & Record<string, Json>;
 const at = (tree: Tree, ...keys: readonly string[]): Tree => keys.reduce((part, key) => part[key] ?? {}, tree);
 const firstOf = (tree: Tree): string => Object.keys(tree)[0] ?? "";
 
-/** @returns the schema to change: an entity's, or a key's if the contract has no entities */
+/** @returns the schema of an entity, or of an access key if the contract has no entities */
 function resourceOf(document: Tree): Tree {
   const schemas = at(document, "components", "schemas");
   return schemas.Entity ?? schemas.AccessKey ?? at(schemas, firstOf(schemas));

@@ -16,7 +16,7 @@ import { AccessKeyCreation, AccessKeyRotation, SecretExchange } from "../request
 import * as schemas from "./schemas.ts";
 import { issuerPath } from "../token-endpoint.ts";
 
-/** §9 rule 4: the contract's label and informational version. */
+/** The contract's label and informational version (§9 rule 4). */
 const label = "2026-08-05";
 const informationVersion = "1.0.0";
 
@@ -162,7 +162,7 @@ export function legacyDocument(baseUrl: string): JsonObject {
   };
 }
 
-/** A separate document for the token endpoint of OAuth clients (§5.2), which the organization's setup supplies. */
+/** The token endpoint has a separate document, because the organization's setup supplies the endpoint (§5.2). */
 export function tokenDocument(baseUrl: string): JsonObject {
   const form = (properties: Record<string, JsonObject>): JsonObject => ({
     required: true,

@@ -20,13 +20,12 @@ const timestamp: JsonObject = {
 };
 const timestampOrNull: JsonObject = { ...timestamp, type: ["string", "null"] };
 
-/** An object with exactly these fields; those in `optional` may be missing. */
 export function exactly(properties: Record<string, JsonObject>, optional: readonly string[] = []): JsonObject {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** §2.1, with its consistency rule. */
+/** The list envelope and its consistency rule (§2.1). */
 export function listOf(row: JsonObject): JsonObject {
   return {
     ...exactly({
@@ -72,10 +71,10 @@ const clientFields: Record<string, JsonObject> = {
   created_at: timestamp,
 };
 
-/** §2.3, in responses to a retrieval and a revocation. */
+/** The client of §2.3 as a retrieval or a revocation returns it. */
 export const oauthClient: JsonObject = exactly(clientFields);
 
-/** §2.3, in responses to a creation and its replays. */
+/** The client of §2.3 as a creation or its replay returns it. */
 export const oauthClientReceipt: JsonObject = exactly({
   ...clientFields,
   client_secret: {
@@ -118,7 +117,6 @@ const accessKeyFields: Record<string, JsonObject> = {
   scopes: { type: "array", items: { ...text, enum: ["*", "push-ingest:*"] }, minItems: 1 },
 };
 
-/** A key without its secret. */
 export const accessKey: JsonObject = {
   ...exactly(accessKeyFields),
   ...choice("The document shows the creation's response only; other responses have the same fields except `secret`."),
@@ -186,14 +184,13 @@ export interface Operation {
   readonly summary: string;
   readonly parameters?: readonly JsonObject[];
   readonly requestBody?: JsonObject;
-  /** Success status and the response's schema. */
   readonly success: readonly [status: number, schema: JsonObject];
-  /** Refusal statuses, each with the error object of §7. */
+  /** Each refusal has the error object of §7. */
   readonly refusals: readonly number[];
   /** Further responses, which replace those above. */
   readonly responses?: JsonObject;
   readonly security?: Json;
-  /** Set if the document does not show the operation. */
+  /** Set if the API document does not show the operation. */
   readonly choice?: string;
   /** Headers of the successful response besides Request-Id. */
   readonly headers?: JsonObject;
@@ -237,7 +234,6 @@ export function answer(status: number, schema: JsonObject, headers: JsonObject =
   };
 }
 
-/** Creates operation objects of OpenAPI 3.1 under one tag. */
 export function operationsOf(tag: string, stage: "compatibility" | "ga"): (of: Operation) => JsonObject {
   return (of) => operation(of, { tag, stage });
 }
@@ -264,12 +260,11 @@ export function pathParameter(name: string, description: string): JsonObject {
   return { name, in: "path", required: true, description, schema: { type: "string" } };
 }
 
-/** A JSON body; `schema` comes from the schema that checks requests. */
 export function jsonBody(schema: JsonObject, isRequired = true): JsonObject {
   return { required: isRequired, content: { "application/json": { schema } } };
 }
 
-/** The start of every document. `facts` are further keys of `info`. */
+/** `facts` are further keys of `info`. */
 export function opening(given: {
   title: string;
   version: string;

@@ -160,7 +160,7 @@ const components = (tokenUrl: string): JsonObject => ({
   },
 });
 
-/** The specification of one contract version, which `info["x-contract-version"]` names (§9 rule 2). */
+/** `info["x-contract-version"]` names the contract version of a specification (§9 rule 2). */
 export function v1Document(given: { version: string; baseUrl: string; tokenUrl: string }): JsonObject {
   return {
     ...opening({
@@ -193,12 +193,10 @@ function documentOf(call: Call, version: string): Answer {
   return jsonAnswer(200, v1Document({ version, baseUrl, tokenUrl: `${baseUrl}/oauth/token` }));
 }
 
-/** GET /v1-reference/openapi-v1.json */
 export function publishCurrent(call: Call): Answer {
   return documentOf(call, call.contractVersions[0]!);
 }
 
-/** GET /v1-reference/openapi/<version>.json */
 export function publishVersion(call: Call): Answer {
   const version = /^(.*)\.json$/.exec(call.parts.file!)?.[1] ?? "";
   if (!call.contractVersions.includes(version)) throw notFound("No specification of this version is published.");
