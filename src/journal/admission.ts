@@ -1,4 +1,5 @@
-// The intent of a change, and the rules for resuming an existing entry or refusing the intent because of one.
+// Decides whether the intent of a change gets a new entry, resumes an existing entry, or is refused because of an
+// entry.
 import { Failure } from "../errors.ts";
 import {
   type Entry,
@@ -11,12 +12,12 @@ import {
 } from "./entry.ts";
 import { shell, flags } from "../next-step.ts";
 
-/** A requested change before its admission, which gives it an id. */
+/** A change before its admission to the journal, which gives it an id. */
 export interface Intent extends Omit<EntryIdentity, "id" | "idempotency_key" | "replaces" | "parent" | "created_at"> {
   /** True if the API takes an idempotency key for this operation. */
   readonly idempotent: boolean;
   readonly destination?: EntryProgress["destination"];
-  /** Id of the parent entry; an entry is resumed only if its `parent` and `replaces` are the same. */
+  /** Id of the parent entry. An entry is resumed only if both its `parent` and its `replaces` equal the intent's. */
   readonly parent?: string | null;
   readonly replaces?: string | null;
   readonly detail?: EntryProgress["detail"];
@@ -46,8 +47,8 @@ export function newEntry(intent: Intent, own: { id: string; key: string | null; 
 }
 
 /**
- * True if entry and intent have the same account: the same profile or, in a team's journal, the same acting client, because
- * profile ids are local to a machine. The client of an API key is unknown and matches any.
+ * In a team's journal, the acting client identifies the account too, because profile ids are local to a machine. The
+ * client of an API key is unknown, and counts as the same.
  */
 export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): boolean {
   if (entry.profile_id === intent.profile_id) return true;
@@ -56,8 +57,8 @@ export function isSameAccount(entry: Entry, intent: Intent, isShared: boolean): 
 }
 
 /**
- * Finds the entry with the user's idempotency key and the intent's base URL.
- * @throws Failure `conflict` if the key belongs to another request.
+ * @returns the entry with the user's idempotency key and the intent's base URL
+ * @throws Failure `conflict` if the key belongs to another request or account
  */
 export function entryOfKey(
   entries: readonly Entry[],
@@ -107,7 +108,7 @@ export function assertSameAccount(unfinished: readonly Entry[], intent: Intent, 
   );
 }
 
-/** The account's entries of the same request with the same `parent` and `replaces`, the oldest first. */
+/** @returns the matching entries, the oldest first */
 export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isShared: boolean): Entry[] {
   return entries
     .filter(
@@ -130,10 +131,7 @@ export function isResumable({ state }: Entry): boolean {
   return state === "open" || state === "unknown" || state === "pending" || state === "waiting";
 }
 
-/**
- * Refuses an intent if the secret of an earlier entry of the same request is lost or undelivered.
- * @throws Failure `secret_lost` or `undelivered` with the next step of that entry.
- */
+/** @throws Failure `secret_lost` or `undelivered`, with the next step of the earlier entry */
 export function assertNoSecretLost(entries: readonly Entry[]): void {
   const lost = entries.findLast(({ state }) => state === "secret_lost" || state === "undelivered");
   if (lost === undefined) return;
@@ -146,7 +144,6 @@ export function assertNoSecretLost(entries: readonly Entry[]): void {
   });
 }
 
-/** The failure of a change in a journal whose entries were moved. */
 export function journalMovedFailure(path: string, moved: Moved): Failure {
   const { to, isUnfinished } = moved;
   return new Failure("usage", movedWords(moved, `the journal ${path}`), {

@@ -1,4 +1,4 @@
-// The destination of a secret as an entry records it, without the secret and without credentials.
+// Defines how an entry records the destination of a secret, without the secret and without credentials.
 import * as z from "zod/mini";
 
 /** Makes a type read-only at every depth. */
@@ -8,7 +8,7 @@ export type Fixed<T> = T extends readonly (infer U)[]
     ? { readonly [K in keyof T]: Fixed<T[K]> }
     : T;
 
-/** Format of a secret in a file or on a command's input; `env:NAME=field,…` and `template:<text>` contain their parameters. */
+/** `env:NAME=field,…` and `template:<text>` contain their parameters. */
 const Format = z.union([
   z.enum(["raw", "line", "json", "json-string", "env"]),
   z.templateLiteral(["env:", z.string()]),
@@ -23,11 +23,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 const optionalText = z.optional(z.string());
 
-/** Fields of files, profiles and stores, by which integ recognizes the content that it wrote. */
+/** By these fields integ recognizes the content that it wrote to a file, profile or store. */
 const contentFields = {
   /** Random id of the machine's state folder; absent for a destination that every machine reaches. */
   machine: optionalText,
-  /** Keyed digest of the delivered secret, recorded before the write. For a store that cannot be read: a version. */
+  /** Keyed digest of the delivered secret, recorded before the write; a version if the store cannot be read. */
   proof: optionalText,
   /** Digest or version of the content that a person agreed to replace. */
   consent: optionalText,
@@ -54,7 +54,10 @@ const Single = z.discriminatedUnion("kind", [
     kind: z.literal("file"),
     path: z.string(),
     as: Format,
-    /** Identify the reserved file. `born` is its creation time (nanoseconds) if known: inode numbers are reused. */
+    /**
+     * These fields identify the reserved file. `born` is its creation time in nanoseconds, because inode numbers are
+     * reused.
+     */
     device: optionalText,
     inode: optionalText,
     born: optionalText,

@@ -1,4 +1,4 @@
-// An entry of the journal as data. No field holds a secret.
+// Defines an entry of the journal and pure rules about entries. No field holds a secret.
 import type * as z from "zod/mini";
 import type { Failure } from "../errors.ts";
 import { type NextCommand, shell, flags } from "../next-step.ts";
@@ -18,7 +18,7 @@ export const operations = [
 
 export type Operation = (typeof operations)[number];
 
-/** Unfinished states: the default selection of `journal list`. */
+/** `journal list` selects these states by default. */
 export const unfinishedStates = ["open", "unknown", "pending", "waiting", "secret_lost", "undelivered"] as const;
 
 export const settledStates = ["done", "refused", "unusable", "replaced", "abandoned"] as const;
@@ -32,15 +32,16 @@ export function isSettled(state: string): boolean {
   return settled.has(state);
 }
 
-/** When the entry's next step is due, ISO 8601 UTC; undefined if it is due now. */
+/** @returns when the entry's next step is due, ISO 8601 UTC; undefined if it is due now */
 export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): string | undefined {
   if (state === "waiting") return detail.overlap_until;
   return state === "open" && detail.in_flight !== true ? detail.put_off_until : undefined;
 }
 
 /**
- * When an overlap ends, milliseconds since 1970; 0 without an overlap. With `overlap_unused_ms`, it ends as soon as the old key
- * has been unused for that long. Time before the overlap does not count, because no one had the new key then.
+ * Milliseconds since 1970 at the end of an overlap; 0 without an overlap. With `overlap_unused_ms`, the overlap ends as
+ * soon as the old key has been unused for that long. Time before the overlap does not count, because no one had the new
+ * key then.
  * @param lastUsedAt of the old key; null: never used; undefined: not shown, so that only the time limit counts
  * @assumed §2.5 does not show a listed key's fields, and describes a created key's `lastUsedAt` only as "Last use.": null means
  * never used, and a use is visible immediately. A time in the future keeps the key.
@@ -61,7 +62,7 @@ export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">
   return state === "unknown" || detail.in_flight === true;
 }
 
-/** True if the service refused every request of the entry with 429, so that none had an effect. */
+/** True if the service refused every request of the entry with 429, so that no request had an effect. */
 export function isPutOff({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
@@ -71,12 +72,11 @@ export function mayBeMadeElsewhere({ operation, detail }: Pick<Entry, "operation
   return operation === "oauth_client.create" && detail.own_key !== true;
 }
 
-/** True if the entry is unfinished and its next step is due now. */
 export function needsAttention(entry: Entry, nowMs: number): boolean {
   return !isSettled(entry.state) && !(Date.parse(dueAt(entry) ?? "") > nowMs);
 }
 
-/** Format of the records: this program reads and writes only this version. */
+/** This program reads and writes only this version of the record format. */
 export const formatVersion = 3;
 
 /** The data that integ needs to continue an entry; the schema explains each field. */
@@ -86,13 +86,13 @@ export type ClientProof = NonNullable<EntryDetail["proof"]>;
 
 export type KeyExchange = NonNullable<EntryDetail["exchange"]>;
 
-/** The intent of an entry, with its key and its exact request: never changed once admitted. */
+/** These fields never change after the admission. */
 export interface EntryIdentity extends Omit<Fixed<JournalRecord["intent"]>, "operation"> {
   readonly id: string;
   readonly operation: Operation;
 }
 
-/** The fields that a step may change. */
+/** A step may change these fields. */
 export interface EntryProgress extends Omit<Fixed<JournalRecord["now"]>, "detail"> {
   readonly state: EntryState;
   readonly detail: EntryDetail;
@@ -111,7 +111,7 @@ interface NeededDetail {
   readonly "access_key.revoke": "key_id";
 }
 
-/** The entry's detail, with the fields that its operation requires. @throws Error for an entry of another operation */
+/** @throws Error for an entry of another operation */
 export function detailOf<O extends keyof NeededDetail>(
   { id, operation: actual, detail }: Entry,
   operation: O,
@@ -123,12 +123,12 @@ export function detailOf<O extends keyof NeededDetail>(
 /** The largest difference between two clocks that count as synchronized. */
 export const clockSkewMs = 5 * 60_000;
 
-/** When the entry was created, milliseconds since 1970, by the service's clock if its offset is known. */
+/** @returns milliseconds since 1970, by the service's clock if its offset is known */
 export function beganAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
-/** The places that sent the request. A state folder that was replaced is another place: it had other kept secrets. */
+/** A replaced state folder counts as another place, because it had other kept secrets. */
 export function attemptedPlaces(
   { place, machine }: { readonly place: string; readonly machine: { make(): string } },
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
@@ -147,7 +147,6 @@ export function lastErrorOf(failure: Failure): NonNullable<Entry["last_error"]> 
   return { kind: failure.kind, message: failure.message, status, code, request_id };
 }
 
-/** The kind of credential that an operation creates, changes or revokes. */
 export function kindOf({ operation }: { readonly operation: string }): "oauth_client" | "access_key" {
   return operation.startsWith("access_key.") ? "access_key" : "oauth_client";
 }
@@ -161,7 +160,7 @@ export function isGuess({ detail }: Pick<Entry, "detail">): boolean {
   return detail.orphan_certain === false;
 }
 
-/** The command that a person types next, or null if nothing is left to do. */
+/** @returns null if nothing is left to do */
 export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "detail">): NextCommand | null {
   switch (entry.state) {
     case "open":
@@ -182,7 +181,9 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
 
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
-/** A text that equal requests share, independent of their organization, which `isSameRequest` compares too. */
+/**
+ * Equal requests have the same key, even for different organizations; `isSameRequest` also compares the organization.
+ */
 export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
   return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
 }
@@ -192,7 +193,10 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
   return isSameOrganization && requestKey(entry) === requestKey(intent);
 }
 
-/** An idempotency key with its base URL, within which it is unique; null for an entry without a key. */
+/**
+ * An idempotency key is unique within its base URL.
+ * @returns null for an entry without a key
+ */
 export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | "idempotency_key">): string | null {
   return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }
@@ -216,7 +220,7 @@ export function resourcesOf({ resource_id, detail }: Pick<Entry, "resource_id" |
   return [resource_id, client_id, old_client, key_id, old_key].filter((id) => typeof id === "string");
 }
 
-/** Id of the client or key that a finished entry revoked or found revoked. */
+/** @returns the id of the client or key that a finished entry revoked or found revoked */
 export function revokedBy({ operation, state, resource_id, detail }: Entry): string | undefined {
   if (state !== "done") return undefined;
   if (operation === "oauth_client.revoke") return resource_id ?? undefined;
@@ -225,7 +229,7 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
   return operation === "access_key.rotate" ? detail.old_key : undefined;
 }
 
-/** True for a creation without a recorded id: not sent yet, its response was cut off, or its process ended too early. */
+/** Such a creation was not sent yet, its response was lost, or its process ended before it recorded the id. */
 export function isUnnamed(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
@@ -239,7 +243,10 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }
 
-/** Id of the replaced entry if this entry's request was sent: the lost client or key was confirmed revoked before that. */
+/**
+ * The lost client or key of a replaced entry is confirmed revoked before the new entry's request is sent.
+ * @returns the id of the replaced entry if a request was sent
+ */
 export function revokedFirst({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }
@@ -252,7 +259,7 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
 /** The mark in a journal whose entries were moved to another journal. */
 export interface Moved {
   readonly to: string;
-  /** The copy is in progress: neither journal may have all entries. */
+  /** True while the copy is in progress, when either journal may lack entries. */
   readonly isUnfinished: boolean;
 }
 

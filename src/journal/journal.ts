@@ -1,4 +1,4 @@
-// The journal, independent of its engine: admission, leases, history, import, export, move, verify and prune.
+// Implements the journal independent of its store: admission, leases, history, import, export, move, verify and prune.
 import { randomInt, randomUUID } from "node:crypto";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
@@ -45,7 +45,7 @@ export interface Admission {
 }
 
 export interface AdmissionChoice {
-  /** Do not resume an unfinished entry of the same request. */
+  /** If true, no unfinished entry of the same request is resumed. */
   readonly fresh?: boolean;
   /** The idempotency key that the user gave. */
   readonly key?: string;
@@ -96,7 +96,7 @@ export class StoredJournal {
     return this.select({});
   }
 
-  /** Matching entries, the newest first. */
+  /** @returns the matching entries, the newest first */
   async select(filter: EntryFilter): Promise<Entry[]> {
     const found: Entry[] = [];
     for await (const entry of this.each(filter)) found.push(entry);
@@ -123,19 +123,22 @@ export class StoredJournal {
     }
   }
 
-  /** The number of entries, including the archive. */
+  /** Includes the archive. */
   async count(): Promise<number> {
     let count = 0;
     for await (const _ of this.each({ all: true, archived: true })) count += 1;
     return count;
   }
 
-  /** The steps of an entry, the oldest first. @param id a complete id */
+  /**
+   * @param id a complete id
+   * @returns the steps of the entry, the oldest first
+   */
   history(id: string): Promise<Step[]> {
     return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
   }
 
-  /** The actors of each entry's steps: `user@host`, or the address of a CI run. */
+  /** @returns for each entry the actors of its steps: `user@host`, or the address of a CI run */
   async actors(ids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const found = new Map<string, readonly string[]>();
     if (ids.length === 0) return found;
@@ -158,7 +161,7 @@ export class StoredJournal {
     return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
   }
 
-  /** Searches the journal only if the text is not a complete id. */
+  /** A complete id needs no search. */
   async #idOf(typed: string): Promise<string> {
     const id = normalizeId(typed);
     return idPattern.test(id) ? id : (await this.find(typed)).id;
@@ -176,7 +179,10 @@ export class StoredJournal {
     }
   }
 
-  /** Runs work that writes records, now or later under a lease. @throws Failure if this machine cannot sign them */
+  /**
+   * Runs work that writes records, now or later under a lease.
+   * @throws Failure if this machine cannot sign records
+   */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
@@ -244,7 +250,7 @@ export class StoredJournal {
       const taken = await this.#store.take(entry.id);
       if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
-      // Its holder finished the entry before this process took it: search again.
+      // The holder finished the entry before this process took it: search again.
       await taken.release();
       return this.#resumeNow(await this.#look(request), request);
     }
@@ -264,7 +270,7 @@ export class StoredJournal {
     return { entry, content, mac: this.#parts.keys.sign(content) };
   }
 
-  /** Leases an entry; waits for a running holder up to the time limit. */
+  /** Waits for a running holder up to the time limit. */
   lease(typed: string): Promise<EntryLease> {
     return this.#signing("lock an entry of the journal", nothingSent, async () => {
       const id = await this.#idOf(typed);
@@ -342,12 +348,14 @@ export class StoredJournal {
     return [...this.#holds].every((hold) => hold.isHeld());
   }
 
-  /** Each entry with its records, the oldest first, to import into another journal. */
+  /** The records of each entry, the oldest first, for an import into another journal. */
   records(): AsyncIterable<EntryRecords> {
     return this.#eachOrFailure(this.#store.records());
   }
 
-  /** Imports entries of another journal: all, or none. @throws Failure `conflict` if one contradicts this journal */
+  /**
+   * Imports entries of another journal: all, or none. @throws Failure `conflict` if an entry contradicts this journal
+   */
   async merge(imported: ImportedEntries, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };
@@ -368,7 +376,7 @@ export class StoredJournal {
     ]);
   }
 
-  /** Ids of the entries that were edited, or have a record without a valid HMAC; all of them if this machine has no key. */
+  /** @returns the ids of entries that were edited, or have a record without a valid HMAC; all ids if this machine has no key */
   async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { keys } = this.#parts;
     const found = new Set<string>();
@@ -390,7 +398,7 @@ export class StoredJournal {
     });
   }
 
-  /** The damage and the mark of a move, which every command reports; cheaper than `verify`. */
+  /** Every command reports this condition, which is cheaper to find than the results of `verify`. */
   condition(): Promise<Condition> {
     return this.#reading(() => this.#store.condition());
   }
@@ -411,7 +419,6 @@ export class StoredJournal {
     return this.#orFailure("prune the journal", meaning, () => this.#store.exclusive(work, isTrial));
   }
 
-  /** Closes files and connections. Safe to repeat. */
   close(): void {
     this.#store.close();
   }

@@ -1,4 +1,4 @@
-// The keys that sign records: the machine's own, or a team's. A valid HMAC proves that the writer had the key.
+// Signs records with the machine's own key or a team's keys. A valid HMAC proves that the writer had the key.
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { flags } from "../next-step.ts";
@@ -19,13 +19,16 @@ export interface Keys {
 
 /** Digests that recognize a delivered secret at its destination: HMACs under the journal's keys. */
 export interface SecretDigests {
-  /** @param text the destination's content @throws Failure `usage` if there is no key and none can be made */
+  /**
+   * @param text the destination's content
+   * @throws Failure `usage` if there is no key and none can be made
+   */
   of(text: string): string;
   /** True if the digest was made from this text; false if not, or if this machine lacks the digest's key. */
   fits(text: string, digest: string): boolean;
 }
 
-/** The keys of a machine that lacks the team's: it can read, trusts no record, and changes nothing. */
+/** A machine without the team's keys can read the journal, but trusts no record and changes nothing. */
 export function missingKeys(path: string): Keys {
   const refuse = (): never => {
     throw new Failure("usage", `The journal ${path} is a team's, and this machine has no key of it.`, {
@@ -38,7 +41,7 @@ export function missingKeys(path: string): Keys {
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
 
-/** @throws Failure `usage` for a list with an invalid key */
+/** @throws Failure `usage` if a key of the list is invalid */
 export function parseKeys(list: string, where: string): string[] {
   const keys = list.split(",").map((key) => key.trim());
   if (keys.every((key) => keyPattern.test(key))) return keys;
@@ -54,7 +57,7 @@ export function newKey(): string {
 
 const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}`, "hex").slice(0, 8);
 
-/** The source of the keys, read when the first record is signed or judged. The first key signs, all keys verify. */
+/** The keys are read when the first record is signed or judged. The first key signs; all keys verify. */
 export interface KeySource {
   readonly read: () => readonly string[];
   /** Creates the machine's own key. */

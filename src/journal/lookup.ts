@@ -1,11 +1,11 @@
-// Finds entries by a filter, or by an id or its beginning. Pure.
+// Finds entries by a filter, by an id, or by the beginning of an id, without I/O.
 import { isObject } from "./entry-destination.ts";
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
 
 export interface EntryFilter {
-  /** Include finished entries; `states`, if set, decides instead. */
+  /** Include finished entries. Ignored if `states` is set. */
   readonly all?: boolean;
   /** Include the archive, or select from it alone. Entries selected by id are found there anyway. */
   readonly archived?: boolean | "only";
@@ -62,7 +62,7 @@ const about = {
 
 const aboutNames = Object.keys(about) as (keyof typeof about)[];
 
-/** The entry's search words, `<field of the filter> <value>`, which a team's journal indexes. */
+/** A team's journal indexes these words, `<field of the filter> <value>`. */
 export function wordsOfEntry(entry: Entry): string[] {
   return aboutNames.flatMap((name) => {
     const values: readonly unknown[] = about[name](entry);
@@ -84,7 +84,7 @@ function serviceAccountOf({ operation, request_text }: Entry): string | undefine
   }
 }
 
-/** Crockford's base 32: no i, l, o or u, which are easily misread; in ASCII order. */
+/** Crockford's base 32 in ASCII order. It lacks the letters i, l, o and u, which are easily misread. */
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 const timeDigits = 6;
 const randomDigits = 4;
@@ -94,7 +94,7 @@ const epochSeconds = 1_735_689_600;
 
 export const idPattern = /^[0-9a-hjkmnp-tv-z]{10}$/;
 
-/** Encodes a whole number below 2^50 as an id. */
+/** @param value a whole number below 2^50 */
 export function idOf(value: number): string {
   let text = "";
   for (let rest = value; text.length < timeDigits + randomDigits; rest = Math.floor(rest / 32))
@@ -114,7 +114,7 @@ export function newEntryId(nowMs: number, options: { random: number; newest?: st
   return idOf(wanted > least ? wanted : least + (options.random % 1024));
 }
 
-/** Normalizes a typed id: any case, o for 0, i and l for 1. */
+/** Accepts any case, o for 0, and i or l for 1. */
 export function normalizeId(typed: string): string {
   return typed.trim().toLowerCase().replaceAll("o", "0").replaceAll(/[il]/g, "1");
 }
@@ -125,7 +125,10 @@ export function entryNotFound(typed: string): Failure {
   });
 }
 
-/** The entry with this id or beginning of an id. @throws Failure `not_found`, or `usage` if several match */
+/**
+ * @param typed an id or its beginning
+ * @throws Failure `not_found`, or `usage` if several entries match
+ */
 export function findEntry(entries: readonly Entry[], typed: string): Entry {
   const wanted = normalizeId(typed);
   const fitting = wanted === "" ? [] : entries.filter(({ id }) => id.startsWith(wanted));

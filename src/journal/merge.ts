@@ -9,7 +9,7 @@ import type { NewRecord, Store, Transaction } from "./store.ts";
 
 export type ImportedEntries = Iterable<EntryRecords> | AsyncIterable<EntryRecords>;
 
-/** How many entries were added, got new records, or did not change. */
+/** `extended` counts the entries that got new records. */
 export interface Merged {
   readonly added: number;
   readonly extended: number;
@@ -68,7 +68,7 @@ export async function mergeInto(
   });
 }
 
-/** An imported entry with its new records, and the number of existing ones. */
+/** `existing` is the number of records that the journal already has. */
 interface Change {
   readonly id: string;
   readonly entry: Entry;
@@ -100,7 +100,10 @@ function contradiction(id: string, what: string): Failure {
   });
 }
 
-/** Refuses two entries with the same idempotency key. @param seen ids by key, of all batches so far */
+/**
+ * Refuses two entries with the same idempotency key.
+ * @param seen entry ids by idempotency key, of all batches so far
+ */
 async function assertUniqueKeys(tx: Transaction, changes: readonly Change[], seen: Map<string, string>): Promise<void> {
   const names = changes.flatMap(({ entry }) => keyName(entry) ?? []);
   for (const entry of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(entry)!, entry.id);

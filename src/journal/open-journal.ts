@@ -6,7 +6,7 @@ import { machineKey } from "./file/machine-key.ts";
 import { type Journal, StoredJournal } from "./journal.ts";
 import { type Keys, type KeySource, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 
-/** The place of a journal: a file of this machine, or a team's server. */
+/** A file of this machine, or the server of a team's journal. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
 
 export interface JournalParts {
@@ -21,12 +21,11 @@ export interface JournalParts {
     readonly printedKeys?: () => Promise<string | undefined>;
     /** The longest duration of one request. */
     readonly requestMs: number;
-    /** The duration of a lease. */
     readonly leaseMs: number;
   };
 }
 
-/** Opens the journal at a path or an address. The first use reads it or connects. */
+/** The first use of the journal reads the file or connects to the server. */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
   const machine = machineKey(parts.stateDir);
   const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY", machine);
@@ -41,7 +40,7 @@ export async function openJournal({ place, team, ...parts }: JournalParts): Prom
   return new StoredJournal(store, { ...parts, keys: typed ?? (await printed()) ?? missingKeys(store.path) });
 }
 
-/** Parses the keys now: an invalid list must end the command before it sends a request. */
+/** An invalid list must end the command before it sends a request, so the keys are parsed now. */
 function keysIn(list: string | undefined, where: string, machine: KeySource): Keys | undefined {
   if (!list) return undefined;
   const keys = parseKeys(list, where);
@@ -49,7 +48,10 @@ function keysIn(list: string | undefined, where: string, machine: KeySource): Ke
   return keyRing({ read: () => keys, readEarlier: machine.read });
 }
 
-/** Creates the tables of a team's journal, all or none; if it creates them, returns a new key, which it does not store. */
+/**
+ * Creates all tables of a team's journal, or none.
+ * @returns a new key if this call created the tables; integ does not store the key
+ */
 export async function initJournal({ place, team: { env }, actor }: JournalParts) {
   if ("path" in place)
     throw new Failure("usage", `The journal is the file ${place.path}: it needs no preparation.`, {

@@ -1,4 +1,4 @@
-// Selects entries that may be removed: finished and old, without a client or key that may still be valid. Pure.
+// Selects the entries that may be removed: finished and old, without a client or key that may still be valid.
 import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.ts";
 
 interface PruneChoice {
@@ -6,18 +6,21 @@ interface PruneChoice {
   readonly before: string;
   /** Ids of entries that a process works on. */
   readonly leased: ReadonlySet<string>;
-  /** Also remove entries of clients and keys that may still be live. */
+  /** Also remove entries whose client or key may still be valid. */
   readonly includeLive?: boolean;
   /** Ignore the age of the entries. */
   readonly isOfAnyAge?: boolean;
 }
 
-/** The id of a client or key with its base URL, within which it is unique; empty without an id. */
+/**
+ * An id is unique within its base URL.
+ * @returns an empty array without an id
+ */
 function uniqueIds({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
 
-/** Unique id of the credential that an entry created, adopted or rotated to; empty if there is none. */
+/** @returns the unique id of the credential that an entry created, adopted or rotated to; empty if there is none */
 function createdBy(entry: Entry): string[] {
   const exists = ["done", "abandoned", "unusable"].includes(entry.state);
   return exists && !entry.operation.endsWith(".revoke") ? uniqueIds(entry, entry.resource_id) : [];
@@ -41,11 +44,10 @@ export function prunable(entries: readonly Entry[], choice: PruneChoice) {
   const aged = removableIds(entries, (entry) => isOldAndFinished(entry) && !isNeeded(entry));
   const removable = choice.includeLive ? aged : removableIds(entries, (entry) => aged.has(entry.id) && !isLive(entry));
   return {
-    /** Ids of the entries that may be removed. */
     removable,
-    /** Entries to remove although their client or key may still be live. */
+    /** Entries to remove although their client or key may still be valid. */
     live: entries.filter((entry) => removable.has(entry.id) && isLive(entry)),
-    /** Entries that stay only because their client or key may be live. */
+    /** Entries that stay only because their client or key may be valid. */
     keptLive: entries.filter((entry) => aged.has(entry.id) && !removable.has(entry.id) && isLive(entry)),
   };
 }
@@ -78,7 +80,6 @@ export function archivable(
   return removableIds(entries, (entry) => removable.has(entry.id) && !staying.has(entry));
 }
 
-/** Ids of the entries that may be removed, given a predicate for single entries. */
 function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => boolean): Set<string> {
   const creators = new Map(entries.flatMap((entry) => createdBy(entry).map((name) => [name, entry.id])));
   // For each entry, the entries that must stay if it stays.

@@ -1,10 +1,10 @@
-// An index of a journal's file: its entries, its damage, and the lines where a record is missing or moved.
+// Indexes a journal's file: its entries, its damage, and the lines before which a record is missing or moved.
 import { type Entry, isSettled } from "../entry.ts";
 import { type EntryFilter, excludesFinished } from "../lookup.ts";
 import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
 import type { Damage, FoundRecord } from "./scan.ts";
 
-/** A record's place in the file, from which its line is read on demand. */
+/** The place of a record, whose line is read on demand. */
 interface RecordPlace {
   readonly n: number;
   readonly state: string;
@@ -21,7 +21,7 @@ interface IndexedEntry {
 /** Finished entries are cached only if the file has at most this many entries, which limits the memory. */
 const cacheLimit = 500;
 
-/** Reads up to `length` bytes of the file; fewer at the end of the file. */
+/** Returns fewer bytes at the end of the file. */
 type ReadBytes = (offset: number, length: number) => Buffer;
 
 export class Contents {
@@ -40,7 +40,7 @@ export class Contents {
     this.#readBytes = readBytes;
   }
 
-  /** Adds the next valid line, and the damage before it. */
+  /** @param damage between the last valid line and this line */
   add({ record, offset, length, line }: FoundRecord, damage: readonly Damage[]): void {
     const isFirst = this.lastSum === "";
     if (record.kind === "header" && isFirst) this.header = record;
@@ -54,7 +54,7 @@ export class Contents {
     if (id > this.newest) this.newest = id;
     const indexed = this.#entries.get(id) ?? { records: [] };
     this.#entries.set(id, indexed);
-    // An old copy of a record must not undo a newer one.
+    // An old copy of a record must not replace a newer record.
     if (n <= (indexed.records.at(-1)?.n ?? 0)) return;
     indexed.records.push({ n, state, offset, length });
     indexed.entry = undefined;
@@ -68,7 +68,7 @@ export class Contents {
     return this.#entries.has(id);
   }
 
-  /** The entry from its newest readable record, with the number of its last record. */
+  /** The entry is from its newest readable record, its `sequence` from its last record. */
   get(id: string): Entry | undefined {
     const indexed = this.#entries.get(id);
     if (indexed?.entry !== undefined) return indexed.entry;
@@ -88,18 +88,17 @@ export class Contents {
     return this.#entries.get(id)?.records.at(-1)?.state;
   }
 
-  /** All ids, in the order of their first records. */
+  /** @returns the ids in the order of their first records */
   ids(): string[] {
     return [...this.#entries.keys()];
   }
 
-  /** The valid records of an entry, the oldest first. */
   records(id: string): Signed[] {
     return (this.#entries.get(id)?.records ?? []).map((place) => this.#signed(place));
   }
 }
 
-/** The journal, and the archive if requested. For an entry in both, the journal's copy counts. */
+/** Combines the journal with its archive, if requested. For an entry in both, the journal's copy counts. */
 export class JournalView {
   readonly #parts: readonly Contents[];
 
@@ -115,12 +114,11 @@ export class JournalView {
     return this.of(id)?.records(id) ?? [];
   }
 
-  /** All ids, the newest first. */
   ids(): string[] {
     return [...new Set(this.#parts.flatMap((part) => part.ids()))].sort().toReversed();
   }
 
-  /** Entries whose id and state match, the newest first. Does not parse the others. */
+  /** Compares only ids and states, so that other entries need no parsing. The newest entry comes first. */
   *candidates(filter: EntryFilter): Iterable<Entry> {
     const { ids, after = "", start = "", states } = filter;
     const excludes = excludesFinished(filter);

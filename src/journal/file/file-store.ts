@@ -1,5 +1,5 @@
-// The journal as two files: the second is an archive of finished entries. A process changes the files under the journal's lock,
-// and works on an entry under the entry's lock.
+// Stores the journal in two files; the second is an archive of finished entries. A process changes the files under the
+// journal's lock, and works on an entry under the entry's lock.
 import { dirname } from "node:path";
 import type { LockMeans, OwnedLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
@@ -55,7 +55,7 @@ export class FileStore implements Store {
     this.#locks = new JournalLocks(path, means);
   }
 
-  /** Reads the journal, then the archive if needed: an entry that is archived between the two reads is found in both. */
+  /** Reads the journal before the archive: an entry that is archived between the two reads is then found in both. */
   #view(needsArchive: (journal: Contents) => boolean = () => true): JournalView {
     const journal = this.#journal.read().contents;
     return needsArchive(journal) ? new JournalView(journal, this.#archive.read().contents) : new JournalView(journal);
@@ -108,7 +108,7 @@ export class FileStore implements Store {
     return found.length > 0 ? found : fitting(this.#view());
   }
 
-  /** The journal's contents. @throws Failure `usage` if its entries were moved elsewhere */
+  /** @throws Failure `usage` if the entries were moved to another journal */
   #readUnmoved(): Contents {
     const { contents } = this.#journal.read();
     if (contents.header?.moved !== undefined) throw journalMovedFailure(this.path, contents.header.moved);
@@ -117,7 +117,7 @@ export class FileStore implements Store {
 
   /**
    * Runs the work while no other process, and no other work of this process, changes the files.
-   * @param meaning what a failure to get the lock in time means
+   * @param meaning the meaning of a failure to get the lock in time
    */
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
@@ -157,7 +157,10 @@ export class FileStore implements Store {
     });
   }
 
-  /** Moves finished entries to the archive if they exceed the size limit: syncs it, then removes them here. Skips damaged files. */
+  /**
+   * Moves finished entries to the archive if the journal exceeds its size limit. The archive is synced before the
+   * journal is replaced. Damaged files stay unchanged.
+   */
   #archiveNow(reading: Reading): void {
     const { contents, torn, size, isSound } = reading;
     if (size <= this.#archiveBytes || !isSound || torn) return;
@@ -181,7 +184,7 @@ export class FileStore implements Store {
     const lock = this.#locks.tryLock(id);
     if (lock instanceof Busy) return lock;
     try {
-      // Read under the lock: the last holder may have changed the entry.
+      // The last holder may have changed the entry, so it is read again under the lock.
       const journal = this.#readUnmoved();
       const isHere = journal.has(id);
       const view = this.#view(() => !isHere);
@@ -262,7 +265,6 @@ export class FileStore implements Store {
   }
 }
 
-/** Path of the archive beside the journal: `archive.ndjson`, or the journal's name with `.archive`. */
 export function archivePath(journal: string): string {
   return journal.endsWith("journal.ndjson")
     ? journal.replace(/journal\.ndjson$/, "archive.ndjson")

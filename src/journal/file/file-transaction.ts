@@ -1,4 +1,4 @@
-// A change of many entries of a journal in files: collected, then written under the caller's lock.
+// Collects a change of many entries, and writes it to the journal's files under the caller's lock.
 import { Failure } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 import { type Entry, keyName, type Moved } from "../entry.ts";
@@ -7,7 +7,7 @@ import type { NewRecord, Transaction } from "../store.ts";
 import { JournalView } from "./contents.ts";
 import type { Reading, RecordFile } from "./record-file.ts";
 
-/** The refusal to rewrite a damaged journal: the new file would hide that records are missing. */
+/** A damaged journal is not rewritten, because the new file would hide that records are missing. */
 function damagedJournal(path: string): Failure {
   return new Failure("usage", `The journal ${path} is damaged, and is not written again.`, {
     meaning: "Nothing was changed.",
@@ -16,7 +16,6 @@ function damagedJournal(path: string): Failure {
   });
 }
 
-/** Collects the changes; `commit` rewrites the files that they change. */
 export class FileTransaction implements Transaction {
   readonly #journal: RecordFile;
   readonly #archive: RecordFile;

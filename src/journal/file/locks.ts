@@ -1,4 +1,4 @@
-// The journal's locks: a short one for its file, a long one for each entry that a process works on. Each is a file beside the
+// Locks the journal's file for a short time, and each entry while a process works on it. Each lock is a file beside the
 // journal that names its owner.
 import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -45,8 +45,8 @@ export class JournalLocks {
   }
 
   /**
-   * Removes the locks of an entry and of the file if this machine cannot see whether their process runs.
-   * @param times.touchedAt when the entry was last changed; both milliseconds since 1970
+   * Removes the locks of the entry and of the file if this machine cannot see whether their process runs. `now` and
+   * `touchedAt`, the time of the last step, are milliseconds since 1970.
    * @throws Failure if the process runs, or took a step within the last ten minutes
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
@@ -69,12 +69,11 @@ export class JournalLocks {
     }
   }
 
-  /** Removes locks of ended processes. The caller holds the file's lock, which every admission needs. */
+  /** Removes the locks of ended processes. The caller must hold the file's lock. */
   sweep(): void {
     sweepLocks(this.#path, { held: this.#pathOf(), means: this.#means });
   }
 
-  /** Ids of locked entries. */
   leased(): Set<string> {
     const start = `${basename(this.#path)}.entry-`;
     const names = readdirSync(dirname(this.#path));

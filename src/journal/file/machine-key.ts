@@ -1,4 +1,4 @@
-// The machine's own key in its state folder: it signs the records of the machine's journal.
+// Reads or creates the machine's own key in its state folder, which signs the records of the machine's journal.
 import { dirname, join } from "node:path";
 import { createNamed } from "../../disk/atomic-write.ts";
 import { alreadyExists } from "../../disk/error-words.ts";
@@ -21,7 +21,7 @@ export function machineKey(stateDir: string): KeySource {
         createNamed(path, Buffer.from(`${key}\n`));
         return key;
       } catch (error) {
-        // Another process created it first.
+        // Another process created the file first.
         if (alreadyExists(error)) return read()[0]!;
         throw error;
       }

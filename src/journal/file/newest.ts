@@ -1,4 +1,4 @@
-// The newest entries of a journal's file, read backward from its end, so that shell completion is fast.
+// Reads the newest entries of a journal's file backward from its end, so that shell completion is fast.
 import * as fs from "node:fs";
 import { careful } from "../../disk/write.ts";
 import { isSettled, type Entry } from "../entry.ts";
@@ -6,7 +6,10 @@ import { type EntryFilter, fits, excludesFinished } from "../lookup.ts";
 import { finishedEntryIn, headIn, readLine, signedIn } from "../record.ts";
 import { checkFile } from "./safety.ts";
 
-/** @returns at most `limit` recently changed entries, the highest id first. Checks only the newest valid record of each. */
+/**
+ * Reads only the newest valid record of each entry.
+ * @returns at most `limit` recently changed entries, the highest id first
+ */
 export function newestIn(path: string, filter: EntryFilter & { readonly limit: number }): Entry[] {
   const fd = fs.openSync(path, fs.constants.O_RDONLY | careful);
   let bytes: Buffer;

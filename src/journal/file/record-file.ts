@@ -1,4 +1,4 @@
-// A file of records: incremental reads, durable appends, and copies of damaged bytes.
+// Reads a file of records incrementally, appends records durably, and copies damaged bytes.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
@@ -20,13 +20,13 @@ export interface Reading {
   /** An incomplete append: a crash cut it short or, if the caller does not have the lock, another process is writing it. */
   readonly torn: Damage | undefined;
   readonly size: number;
-  /** The file exists and is empty. */
+  /** True if the file exists and is empty. */
   readonly isEmptied: boolean;
-  /** No record is damaged, edited, removed or moved; an incomplete append at the end is allowed. */
+  /** True if no record is damaged, edited, removed or moved. An incomplete append at the end is allowed. */
   readonly isSound: boolean;
 }
 
-/** State of the last read. The next read continues after the last record (`anchor`) if that record is still there. */
+/** The next read continues after the last record (`anchor`) if that record is still in its place. */
 interface LastRead {
   readonly contents: Contents;
   readonly head: Buffer;
@@ -51,7 +51,7 @@ export class RecordFile {
     this.#parts = parts;
   }
 
-  /** Reads the records that were added since the last read. A missing file has none. */
+  /** Reads the records that were added since the last read. A missing file has no records. */
   read(): Reading {
     let fd: number;
     try {
@@ -73,7 +73,7 @@ export class RecordFile {
     if (![...this.#open].some((file) => file.fd === fd)) fs.closeSync(fd);
   }
 
-  /** Closes the files: contents returned earlier can no longer read their records. */
+  /** Afterwards, contents from earlier reads can no longer read their records. */
   close(): void {
     for (const file of this.#open) {
       try {
@@ -86,7 +86,6 @@ export class RecordFile {
     this.#lastRead = undefined;
   }
 
-  /** Reads the whole file again. */
   readWhole(): Reading {
     this.#lastRead = undefined;
     return this.read();
@@ -105,7 +104,6 @@ export class RecordFile {
     const contents = previous?.contents ?? new Contents(readRecord);
     let isKnown = previous !== undefined;
     let last: FoundRecord | undefined;
-    // Damage after the last valid record may be an append in progress: the next read checks it again.
     const damageAtEnd: Damage[] = [];
     const scan = {
       torn: undefined as Damage | undefined,
@@ -129,7 +127,7 @@ export class RecordFile {
     return { contents, damage, torn: scan.torn, size, isEmptied: size === 0, isSound };
   }
 
-  /** Returns the last read if the file still has the same start, and the same last record on a line of its own. */
+  /** @returns the last read if the file still has the same start, and the same last record on a line of its own */
   #lastReadIn(fd: number, head: Buffer): LastRead | undefined {
     const last = this.#lastRead;
     if (!last || !head.subarray(0, last.head.length).equals(last.head)) return undefined;
@@ -139,7 +137,10 @@ export class RecordFile {
     return isEnded && current.subarray(0, bytes.length).equals(bytes) ? last : undefined;
   }
 
-  /** Appends records, and syncs the file and its folder; removes the records if that fails. The caller holds the journal's lock. */
+  /**
+   * Syncs the file and its folder. If the append fails, its records are removed. The caller must hold the journal's
+   * lock.
+   */
   append(records: readonly Signed[]): void {
     const { health, now } = this.#parts;
     health.during(() => {
@@ -179,12 +180,12 @@ export class RecordFile {
     health.during(() => setAside(this.path, { damage, torn: undefined }, now));
   }
 
-  /** Copies damaged bytes beside the file, then replaces it atomically with these records. The caller holds the lock. */
+  /** Copies damaged bytes beside the file before it is replaced. The caller must hold the journal's lock. */
   replace(reading: Reading, records: readonly Signed[], facts: HeaderFacts): void {
     const { health, now } = this.#parts;
     health.during(() => {
       setAside(this.path, reading, now);
-      removeTemporaries(this.path); // left by a killed process: only the holder of this lock writes them
+      removeTemporaries(this.path); // A killed process may have left them: only the lock's holder writes them.
       const header = this.#header(facts);
       const lines = [header, ...chained(records, sumIn(header))];
       replaceFile(this.path, Buffer.concat(lines.map((line) => Buffer.from(line))));
@@ -193,7 +194,7 @@ export class RecordFile {
   }
 }
 
-/** Turns records into lines, each with the checksum of its predecessor. */
+/** Each line has the checksum of its predecessor. */
 function chained(records: readonly Signed[], before: string): string[] {
   let after = before;
   return records.map((record) => {

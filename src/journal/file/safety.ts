@@ -1,4 +1,4 @@
-// Checks of the journal's file and folder, copies of damaged bytes, and failures of file operations.
+// Checks the journal's file and folder, copies damaged bytes, and describes failures of file operations.
 import { hash } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname } from "node:path";
@@ -13,8 +13,9 @@ import type { Damage } from "./scan.ts";
 import { type Advice, type NextStep, shell } from "../../next-step.ts";
 
 /**
- * Refuses a file that is not a plain file, has a second name, belongs to another user or is writable by others. With `repair`,
- * makes a file private that others can only read.
+ * With `repair`, a file that others can only read becomes private.
+ * @throws Failure `usage` for a file that is not plain, has a second name, belongs to another user or is writable by
+ * others
  */
 export function checkFile(fd: number, path: string, options: { repair?: boolean } = {}): void {
   const stats = fs.fstatSync(fd);
@@ -37,7 +38,10 @@ function octal(mode: number): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }
 
-/** Creates the folder (0700, synced) if it is missing; refuses one in which other users may rename files. */
+/**
+ * Creates a missing folder with mode 0700, and syncs it.
+ * @throws Failure `usage` if other users may rename files in the folder
+ */
 export function prepareFolder(folder: string): void {
   const stats = fs.statSync(folder, { throwIfNoEntry: false });
   if (stats === undefined) makeFolders(folder);
@@ -61,7 +65,7 @@ export function assertNotMounted(path: string): void {
       .split("\n")
       .filter((line) => line.split(" ")[4] === name);
   } catch {
-    return; // no file yet, or a system without such a list
+    return; // The file is missing, or the system has no such list.
   }
   if (mounts.length > 0) throw secondNameFailure(path);
 }
@@ -111,7 +115,10 @@ const adviceForItsEntries: typeof advice = {
   read_only: "Mount its file system writable, then run the command again.",
 };
 
-/** A file error as a Failure: `usage` if the path is unusable, else `failed`. Other errors (bugs) are returned unchanged. */
+/**
+ * @returns a Failure for a file error: `usage` if the path is unusable, else `failed`; any other error (a bug)
+ * unchanged
+ */
 export function journalFailure(
   error: unknown,
   action: string,
@@ -122,7 +129,6 @@ export function journalFailure(
   return fileFailure(error, action, { ...about, hints, words: systemWords });
 }
 
-/** The failure of a process whose entry another process has taken. */
 export function takenByAnother(id: string, meaning: string): Failure {
   return new Failure("failed", `Journal entry ${id} was taken over by another process.`, {
     meaning: `${meaning} This process sends nothing more.`,
@@ -155,21 +161,19 @@ export function setAside(
     }
 }
 
-/** Stops writes to the journal's files after a failed sync. */
 export class DiskHealth {
   readonly #path: string;
-  /** Device and inode of each file with a synced name. */
+  /** Device and inode of each file whose name was synced. */
   readonly #synced = new Set<string>();
-  /** True after a failed sync. */
-  #broken = false;
+  #hasSyncFailed = false;
 
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Runs work that writes, unless a sync has failed: the kernel may then drop the data and report success for the next sync. */
+  /** Refuses to write after a failed sync: the kernel may drop the data and still report success for the next sync. */
   during(work: () => void): void {
-    if (this.#broken)
+    if (this.#hasSyncFailed)
       throw new Failure("failed", `The journal ${this.#path} could not be synced to the disk before.`, {
         meaning: "Nothing more is written to it by this process.",
         nextCommand: shell`integ journal verify`,
@@ -177,7 +181,7 @@ export class DiskHealth {
     try {
       work();
     } catch (error) {
-      if (failedCall(error)?.call === "fsync") this.#broken = true;
+      if (failedCall(error)?.call === "fsync") this.#hasSyncFailed = true;
       throw error;
     }
   }

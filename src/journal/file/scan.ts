@@ -30,8 +30,8 @@ export interface Scan {
 }
 
 /**
- * Splits bytes into records. Blank lines are not damage.
- * @param from position of the bytes, which is the start of a line
+ * Blank lines are not damage.
+ * @param from the position of the bytes, which must be the start of a line
  * @returns the number of the next line
  */
 export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
@@ -48,12 +48,12 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   return line;
 }
 
-/** The maximum bytes of a piece, unless a line is longer. */
+/** Maximum number of bytes of a piece, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
 /**
- * Reads a file from the start of a line in pieces of whole lines; only the last piece may end within a line. A piece is valid
- * until the next one is read, because all are read into the same memory.
+ * Reads a file from the start of a line in pieces of whole lines; only the last piece may end within a line. A piece is
+ * valid until the next piece is read into the same memory.
  */
 export function* linesOf(
   fd: number,
@@ -100,7 +100,7 @@ function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; 
   }
 }
 
-/** Up to `length` bytes from `offset`; fewer at the file's end. */
+/** Returns fewer bytes at the end of the file. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {
   return readInto(Buffer.allocUnsafe(Math.max(0, length)), fd, offset);
 }

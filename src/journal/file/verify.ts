@@ -1,4 +1,4 @@
-// Findings of `journal verify` in files: damage with its place, a broken order, copies of damaged bytes.
+// Lists the findings of `journal verify` in files: damage with its place, a broken order, copies of damaged bytes.
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { flags } from "../../next-step.ts";

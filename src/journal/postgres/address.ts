@@ -1,4 +1,4 @@
-// The address of a team's journal: a PostgreSQL URL, completed by the PG* variables.
+// Reads the address of a team's journal: a PostgreSQL URL, completed by the PG* variables.
 import { parse } from "pg-connection-string";
 import { Failure } from "../../errors.ts";
 import type { Advice } from "../../next-step.ts";
@@ -21,11 +21,11 @@ export interface Address {
   readonly database: string | undefined;
   /** From the address or PGPASSWORD, not from a password file. */
   readonly password: string | undefined;
-  /** Undefined: encrypt only connections that leave this machine. */
+  /** If undefined, only connections that leave this machine are encrypted. */
   readonly isEncrypted: boolean | undefined;
   /** Paths of certificates and a private key. */
   readonly files: Readonly<Record<"sslrootcert" | "sslcert" | "sslkey", string | undefined>>;
-  /** True: skip read-only servers. */
+  /** If true, read-only servers are skipped. */
   readonly mustBeWritable: boolean;
   readonly schema: string;
   readonly applicationName: string;
@@ -66,8 +66,9 @@ export function shownAddress(text: string): string {
 }
 
 /**
- * Parses the address of a team's journal. Its defaults are the PG* variables in `around.env`.
- * @param around.user the role, if neither the address nor a variable names one
+ * The PG* variables in `around.env` are the defaults.
+ * @param around.user the role if neither the address nor a variable names a role
+ * @throws Failure `usage` for an invalid address
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {
   const { env } = around;
@@ -124,7 +125,7 @@ function parametersIn(query: string): Partial<Record<Parameter, string>> {
   const given = Object.fromEntries(new URLSearchParams(query.replaceAll("+", "%2B")));
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(parameters, name));
   if (unknown === undefined) return given;
-  // Show only the name: the rest may be a secret.
+  // Only the name is shown, because the rest may be a secret.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
   throw wrong(
     `the parameter${what} is not supported`,
@@ -138,7 +139,7 @@ function portIn(text: string): number {
   return port;
 }
 
-/** The schema in the options of the address. PgBouncer does not pass options on, so any other option is refused. */
+/** PgBouncer does not pass options on, so only a schema is allowed in the options of the address. */
 function schemaIn(options = "", variable = ""): string {
   const [, , name] = /^\s*(?:-c\s*|--)search_path=("?)([\w$]+)\1(?:,[\w$",]*)?\s*$/.exec(options) ?? [];
   // pg would send PGOPTIONS to the server.

@@ -1,4 +1,5 @@
-// A connection to the server of a team's journal: tries the address's hosts in order, each within a share of the time limit.
+// Connects to the server of a team's journal. Tries the hosts of the address in order, each within a share of the time
+// limit.
 import { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,7 +26,10 @@ export interface Connected {
 /** Time limit for all attempts to connect, so that a command, including the program's start, fails within 5 s. */
 const limitMs = 4500;
 
-/** @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if it refuses */
+/**
+ * @throws LostConnection if no host can be reached; Failure `usage` for missing settings; the server's error if the
+ * server refuses the connection
+ */
 export async function connect(address: Address): Promise<Connected> {
   const { hosts, mustBeWritable } = address;
   const end = performance.now() + limitMs;
@@ -41,7 +45,7 @@ export async function connect(address: Address): Promise<Connected> {
         connected.hangUp();
         roundErrors.push(new LostConnection(`${nameOf(host)} is read-only`));
       } catch (error) {
-        // Another host of the same cluster would refuse for the same reason, unless this one is starting or stopping.
+        // Another host of the same cluster would refuse for the same reason, unless this host is starting or stopping.
         const refusal = serverErrorOf(error);
         if (error instanceof Failure || (refusal && !/^(?:57|53|08)/.test(refusal.code))) throw error;
         roundErrors.push(error);
@@ -55,7 +59,7 @@ export async function connect(address: Address): Promise<Connected> {
   }
 }
 
-/** True if a server is starting or has no free connection: another attempt may succeed. */
+/** The server is starting or has no free connection, so another attempt may succeed. */
 function mayConnectSoon(error: unknown): boolean {
   return /^(?:53300|57P03)/.test(serverErrorOf(error)?.code ?? "");
 }
@@ -81,7 +85,7 @@ async function connectTo(host: Host, address: Address, share: number): Promise<C
     client.end().catch(() => {});
     socket.destroy();
   };
-  client.on("error", () => {}); // the interrupted statement reports it
+  client.on("error", () => {}); // The interrupted statement reports the error.
   try {
     return { client, server: await within(share, greet(client)), hangUp };
   } catch (error) {

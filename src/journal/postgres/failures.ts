@@ -1,4 +1,4 @@
-// Errors of the server or the connection as Failures, without the address's password.
+// Turns errors of the server or the connection into Failures, without the address's password.
 import { Failure, type FailureKind } from "../../errors.ts";
 import { type NextStep, shell, flags } from "../../next-step.ts";
 import { nothingSent } from "../store.ts";
@@ -8,7 +8,10 @@ export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
 
-/** Waits for the work. @throws LostConnection after `limitMs` @param shownMs the time that the message shows */
+/**
+ * @param shownMs the time limit that the message shows
+ * @throws LostConnection after `limitMs`
+ */
 export async function within<T>(limitMs: number, work: Promise<T>, shownMs = limitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -18,7 +21,7 @@ export async function within<T>(limitMs: number, work: Promise<T>, shownMs = lim
   return Promise.race([late, work]).finally(() => clearTimeout(timer));
 }
 
-/** The server's error; its code has five characters, unlike codes of the system. */
+/** An error of the server has a code of five characters, unlike an error of the system. */
 export function serverErrorOf(error: unknown): { readonly code: string; readonly message: string } | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("severity" in error)) return undefined;
   const { code, message } = error;

@@ -1,5 +1,5 @@
-// The lease of an entry in a team's journal: an epoch, which each new lease raises, and an end by the server's clock. A holder
-// with an older epoch can no longer record steps.
+// Leases an entry of a team's journal. Each new lease raises the entry's epoch, and ends by the server's clock. A
+// holder with an older epoch can no longer record steps.
 import { hasEnded, identify, type ProcessIdentity } from "../../disk/lock-owner.ts";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -21,14 +21,17 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 
-/** The end of a lease that is taken or extended now. @param place placeholder of the milliseconds, such as `$3` */
+/**
+ * The end of a lease that is taken or extended now.
+ * @param place the placeholder of the milliseconds, such as `$3`
+ */
 export const fromNow = (place: string): string => `clock_timestamp() + ${place}::float8 * interval '1 ms'`;
 
 let own: ProcessIdentity | undefined;
 
 const ownProcess = (): ProcessIdentity => (own ??= identify(process.pid));
 
-/** This process as the column `holder` stores it. @param mark finds the lease if the response to its statement is lost */
+/** @param mark finds the lease if the response to its statement is lost */
 export function ownHolder(actor: Actor, mark: string): string {
   return JSON.stringify({ ...actor, process: ownProcess(), mark });
 }
@@ -53,7 +56,6 @@ export function hasHolderEnded(row: Row, self = ownProcess()): boolean {
   return holder !== undefined && holder.boot !== null && holder.pid !== self.pid && hasEnded(holder, self);
 }
 
-/** `process 12 (ada on desk)` */
 export function describeHolder(holder: Holder | undefined): string {
   if (holder === undefined) return "another process";
   const { pid, user, host, run } = holder;
@@ -72,7 +74,10 @@ export interface Taken extends Pick<Hold, "entry" | "content"> {
 /** Now, by two clocks: the larger elapsed time counts, because one may stop while the machine sleeps and the other may be set. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/** Ends a statement whose CTE `entry` writes an entry's row: inserts the record. @param first number of its first placeholder */
+/**
+ * Inserts the record, after the CTE `entry` has written the entry's row.
+ * @param first the number of the first placeholder
+ */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 
@@ -122,7 +127,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
     return Math.max(performance.now() - monotonic, Date.now() - wall) + ms + marginMs < leaseMs;
   };
 
-  /** Updates the row if its epoch is still this lease's. Safe to repeat. */
+  /** Updates the row only while this lease's epoch is current, so that it is safe to repeat. */
   const update = (how: string, change: string, values: readonly unknown[] = []): Promise<readonly Row[]> => {
     const text = `WITH ${how} UPDATE ${tables.entries} SET ${change} FROM durably WHERE id = $1 AND epoch = $2 RETURNING id`;
     return session.write({ text, values: [id, epoch, ...values] });

@@ -1,5 +1,5 @@
-// A team's journal in PostgreSQL. Each statement is its own transaction, so that a pooler can be used; changes of many entries
-// are one transaction.
+// Stores a team's journal in PostgreSQL. Each statement is its own transaction, so that a pooler can be used; a change
+// of many entries is one transaction.
 import { randomUUID } from "node:crypto";
 import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
@@ -30,7 +30,7 @@ import { assertUsable, checkTables, makeTables, type PostgresParts, tablesIn } f
 import { durably, type Query, type Row, Session } from "./session.ts";
 import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./transaction.ts";
 
-/** Maximum rows per query of a list; `recordsAtOnce` is the maximum for entries with their records. */
+/** Maximum rows of a query: for entries alone, and for entries with their records. */
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
@@ -284,7 +284,10 @@ export function openTeamStore({ requestMs, leaseMs, ...team }: Team & Pick<Postg
   return new PostgresStore({ ...partsOf(team, true), requestMs, leaseMs });
 }
 
-/** Creates the tables unless they exist. @returns their version; `made` is true if this call created them */
+/**
+ * Creates the tables unless they exist.
+ * @returns their version; `made` is true if this call created them
+ */
 export async function initTeamJournal(team: Team): Promise<{ version: number; made: boolean }> {
   const { session, tables, shown } = partsOf(team, false);
   try {

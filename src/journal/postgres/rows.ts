@@ -1,4 +1,4 @@
-// The row of an entry: columns for the server's search, and the queries that use them. Pure.
+// Builds the row of an entry, with columns for the server's search, and the queries that use these columns.
 import { hash } from "node:crypto";
 import { namesOf } from "../actor.ts";
 import { type Entry, isSettled, keyName, requestKey } from "../entry.ts";
@@ -13,7 +13,7 @@ function plain(text: string): string {
   return text.replaceAll(/\0|\p{Cs}/gu, "\u{fffd}");
 }
 
-/** The indexed word of a request, which is the same for every account and organization. */
+/** This word is the same for every account and organization. */
 export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }
@@ -32,13 +32,16 @@ function columnsOf(entry: Entry, contents: readonly string[]) {
   };
 }
 
-/** The row of an entry as JSON, without its lease. @param added the new records of the entry */
+/**
+ * The row has no columns of the lease.
+ * @param added the new records of the entry
+ */
 export function rowOf({ entry, content }: NewRecord, added: readonly NewRecord[]): Row {
   const contents = added.map((record) => record.content);
   return { id: entry.id, ...columnsOf(entry, contents), content };
 }
 
-/** The assignments of an UPDATE: `excluded` is the new row, `integ_entries` the existing one. */
+/** The assignments of an UPDATE, in which `excluded` is the new row and `integ_entries` the existing row. */
 export const rowChanges = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
   content = excluded.content, n = excluded.n,
   actors = ARRAY(SELECT DISTINCT unnest(integ_entries.actors || excluded.actors) ORDER BY 1)`;
@@ -49,7 +52,10 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
 
 export const edited = "it differs from its newest record: it was edited";
 
-/** Describes how a row contradicts its entry's records: searches would miss the entry. */
+/**
+ * Searches would miss an entry whose row contradicts its records.
+ * @returns a description of the contradiction; undefined if there is none
+ */
 export function rowMismatch(
   row: Row | undefined,
   numbers: readonly number[],
@@ -71,7 +77,7 @@ export function rowMismatch(
     : `its records differ from its columns (${names.map(([name]) => name).join(", ")}): it was edited`;
 }
 
-/** @param page size and position: only entries below an id */
+/** @param page its size, and the id below which its entries are */
 export function selectionOf(
   filter: EntryFilter,
   { entries }: Pick<Tables, "entries">,

@@ -1,4 +1,4 @@
-// The tables of a team's journal: their version, their creation, and the check before each use.
+// Creates the tables of a team's journal, and checks their version for each connection.
 import { Failure } from "../../errors.ts";
 import type { NextStep } from "../../next-step.ts";
 import type { Actor } from "../actor.ts";
@@ -7,7 +7,7 @@ import type { Server } from "./connect.ts";
 import { initCommand, serverErrorOf } from "./failures.ts";
 import type { Query, Session } from "./session.ts";
 
-/** Version of the tables: this program reads and writes only this one. */
+/** This program reads and writes only this version of the tables. */
 const schemaVersion = 3;
 
 /** An arbitrary advisory lock that serializes the creation of tables in a database. */
@@ -27,7 +27,7 @@ export interface PostgresParts {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Names of the tables, with their schema so that the search path does not matter. */
+/** The names include the schema, so that the search path does not matter. */
 export function tablesIn(schema: string) {
   const table = (name: string): string => `${quoted(schema)}.integ_${name}`;
   return {
@@ -81,7 +81,7 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   ];
 }
 
-/** Creates the tables unless they exist. `made` is true only for the call that created them. */
+/** @returns the version of the tables; `made` is true only for the call that created them */
 export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; made: boolean }> {
   const { schema, ...names } = tables;
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
@@ -98,7 +98,7 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
     return { version: schemaVersion, made: false };
   }
   const [found] = await query("SELECT to_regnamespace($1) IS NOT NULL AS is_there", [quoted(schema)]);
-  // Only if it is missing: a role without CREATE on the database can use a schema that exists.
+  // A role without CREATE on the database can use an existing schema.
   if (found?.is_there !== true) await query(`CREATE SCHEMA ${quoted(schema)}`);
   for (const statement of statementsOf(tables)) await query(statement);
   return { version: schemaVersion, made: true };
@@ -115,7 +115,7 @@ export function assertUsable({ encoding }: Server): void {
   });
 }
 
-/** The first query of a connection. @throws Failure `usage` if the tables are missing, or of another version */
+/** @throws Failure `usage` if the tables are missing or have another version */
 export async function checkTables(query: Query, { meta, schema }: Tables): Promise<void> {
   const [row] = await query(`SELECT value FROM ${meta} WHERE key = 'version'`).catch((error: unknown) => {
     if (!["42P01", "3F000"].includes(serverErrorOf(error)?.code ?? "")) throw error;

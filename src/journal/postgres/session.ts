@@ -20,8 +20,8 @@ export interface Write {
   readonly text: string;
   readonly values: readonly unknown[];
   /**
-   * Called after a lost response: returns the rows of the response, or undefined if the statement had no effect and may be
-   * repeated. A write without it is safe to repeat.
+   * Called after a lost response: returns the rows of the response, or undefined if the statement had no effect and may
+   * be repeated. A write without `findOutcome` is safe to repeat.
    */
   readonly findOutcome?: (query: Query) => Promise<readonly Row[] | undefined>;
 }
@@ -68,7 +68,10 @@ export class Session {
     );
   }
 
-  /** Runs statements as one transaction; never repeats it. If the connection is lost, the server frees the locks after a minute. */
+  /**
+   * Runs statements as one transaction, which is never repeated. If the connection is lost, the server frees the locks
+   * after a minute.
+   */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return this.#inTurn(async () => {
       const connected = await this.#connection();

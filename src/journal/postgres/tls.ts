@@ -1,4 +1,4 @@
-// TLS options of a connection to the server of a team's journal.
+// Chooses the TLS options of a connection to the server of a team's journal.
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext, type ConnectionOptions } from "node:tls";
@@ -6,7 +6,10 @@ import { Failure } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import { type Address, type Host, isLocal } from "./address.ts";
 
-/** Always checks the server's certificate and name. @returns false for a plain connection, which never leaves this machine */
+/**
+ * Every encrypted connection checks the server's certificate and name.
+ * @returns false for a plain connection, which never leaves this machine
+ */
 export function tlsTo(
   host: Host,
   { isEncrypted, files: { sslrootcert, sslcert, sslkey } }: Pick<Address, "isEncrypted" | "files">,

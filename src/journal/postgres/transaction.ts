@@ -1,4 +1,4 @@
-// A change of many entries in a team's journal: one transaction with a lock on the table.
+// Changes many entries of a team's journal in one transaction, with a lock on the table.
 import type { Entry, Moved } from "../entry.ts";
 import { entryIn, type EntryRecords, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
@@ -8,21 +8,20 @@ import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
 /**
- * The condition that the entries were not moved, for every statement that starts work. The server evaluates it once it has the
- * table's lock, so that a statement that waited sees the mark of a move.
+ * Every statement that starts work has the condition that the entries were not moved. The server evaluates it once it
+ * has the table's lock, so that a statement that waited sees the mark of a move.
  */
 export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
 }
 
-/** The mark of a moved journal; undefined without a move. */
 export async function markIn(query: Query, { meta }: Tables): Promise<Moved | undefined> {
   const rows = await query(`SELECT key, value FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
   const to = rows.find(({ key }) => key === "moved_to");
   return to && { to: String(to.value), isUnfinished: rows.length > 1 };
 }
 
-/** @param rows one per record, in the order of entries and steps */
+/** @param rows one row for each record, in the order of entries and steps */
 export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numbers: readonly number[] })[] {
   const found: { id: string; records: Signed[]; numbers: number[]; mismatch?: string | undefined }[] = [];
   for (const { entry, n, content, mac, is_newest: isNewest } of rows) {
@@ -35,7 +34,7 @@ export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numb
   return found;
 }
 
-/** The query for `recordsIn`. */
+/** `recordsIn` reads the rows of this query. */
 export const recordsText = ({ records, entries }: Tables): string =>
   `SELECT entry, record.n, record.content, mac, record.content = row.content AS is_newest
    FROM ${records} AS record LEFT JOIN ${entries} AS row ON row.id = entry WHERE entry = ANY($1) ORDER BY entry, n`;

@@ -1,4 +1,5 @@
-// Findings of `journal verify` and `doctor` on the server of a team's journal: settings that may lose committed records.
+// Lists the findings of `journal verify` and `doctor` on the server: settings and permissions that may lose records or
+// prevent changes.
 import type { Finding } from "../record.ts";
 import type { PostgresParts } from "./schema.ts";
 
