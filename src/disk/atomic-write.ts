@@ -17,17 +17,20 @@ import { createPrivateFile, openPrivateFile } from "./private-file.ts";
 import { careful, writeAll, syncFolder, removeFile } from "./write.ts";
 
 export interface WriteOptions {
-  /** What survives a power cut: the file under its name (default), complete content if the name exists, or neither. */
+  /**
+   * After a power cut, `name` (the default) keeps the file under its name. `content` keeps complete content if the name
+   * exists. `none` keeps neither for certain.
+   */
   readonly durable?: "name" | "content" | "none";
-  /** Contains a secret: file systems that cannot hide it from other users are refused. */
+  /** A file system that cannot hide the secret from other users is refused. */
   readonly secret?: boolean;
-  /** Other users may read the file. */
+  /** If true, other users may read the file. */
   readonly forAll?: boolean;
 }
 
 type FileContent = string | Uint8Array;
 
-/** Creates a new file, complete and synced or not at all, by default for its owner only. Follows no symbolic link. */
+/** After an error, no file remains. By default, only the owner may read the file. Symbolic links are not followed. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false, forAll = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);
@@ -46,8 +49,8 @@ export function createFile(path: string, data: FileContent, options: WriteOption
 const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | careful;
 
 /**
- * Replaces a file atomically: after a crash the name has the old or the new content. `removeTemporaries` removes what a
- * killed process leaves.
+ * After a crash, the name has the old or the new content. `removeTemporaries` removes the files that a killed process
+ * leaves.
  * @param options.temporary fixed name of the temporary file, if only one process at a time writes the file
  */
 export function replaceFile(
@@ -168,7 +171,7 @@ export function removeTemporaries(path: string): void {
   for (const name of readdirSync(dirname(path))) if (name.startsWith(start)) removeFile(join(dirname(path), name));
 }
 
-/** Resolves the symbolic links of a path, which dotfiles often are; a missing file keeps its path. */
+/** Resolves symbolic links, because dotfiles often are links. A missing file keeps its path. */
 export function linkTarget(path: string): string {
   try {
     return realpathSync(path);

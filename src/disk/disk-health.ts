@@ -1,8 +1,8 @@
-// Records a failed write, after which a process must not trust its disk.
+// Stops a process from sending changes after its disk has failed.
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 
-/** The health of the disk in this process. After a failed write or sync, a later success does not prove that the data is stored. */
+/** After a failed write or sync, a later success does not prove that the data is stored. */
 export class DiskHealth {
   #failure: string | undefined;
 

@@ -2,7 +2,7 @@ import { getSystemErrorMap } from "node:util";
 import { Failure, type FailureKind } from "../errors.ts";
 import type { Advice } from "../next-step.ts";
 
-/** errno name and call of a failed system call; undefined for other errors. */
+/** @returns errno name and call of a failed system call; undefined for other errors */
 export function failedCall(error: unknown): { readonly code: string; readonly call: string } | undefined {
   if (!(error instanceof Error) || !("code" in error) || !("syscall" in error)) return undefined;
   const { code, syscall } = error;
@@ -11,7 +11,7 @@ export function failedCall(error: unknown): { readonly code: string; readonly ca
     : undefined;
 }
 
-/** Disk errors of Linux that Node does not name. */
+/** Node has no names for these disk errors of Linux. */
 const linuxNames: readonly (readonly [number: number, name: string])[] = [
   [112, "EHOSTDOWN"],
   [117, "EUCLEAN"],
@@ -30,7 +30,7 @@ function nameOfNumber(wanted: number): string | undefined {
   return found ?? unnamed.find(([number]) => number === wanted)?.[1];
 }
 
-/** The errno name of an error that Node reports by number (`EDQUOT`, `ENOLCK`). */
+/** Node reports some errors only by number, such as `EDQUOT` and `ENOLCK`. */
 function nameOf(code: string, error: Error): string {
   const errno = "errno" in error ? error.errno : undefined;
   const number = /^Unknown system error -(\d+)$/.exec(code)?.[1] ?? (code === "UNKNOWN" ? -Number(errno) : undefined);
@@ -40,17 +40,17 @@ function nameOf(code: string, error: Error): string {
 /** The message of an error whose number has no name. */
 const unnamed = "the system reports error";
 
-/** errno name of a failed system call; undefined for other errors. */
+/** @returns the errno name of a failed system call; undefined for other errors */
 export function errorCode(error: unknown): string | undefined {
   return failedCall(error)?.code;
 }
 
-/** An error like the system's, for a fault that integ detects itself. */
+/** A fault that integ detects itself is reported like an error of the system. */
 export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
 
-/** The error of a device that wrote or read other bytes than it reported. */
+/** For a device that wrote or read other bytes than it reported. */
 export function deviceError(call: string): Error {
   return systemError("EIO", call);
 }
@@ -74,7 +74,7 @@ const causes = {
   EBADF: "not_open",
 } as const;
 
-/** The cause of a failed call. Callers may add a hint per cause. */
+/** Callers may give a hint for each cause. */
 export type ErrorCause = (typeof causes)[keyof typeof causes];
 
 const causeOfCode: ReadonlyMap<string, ErrorCause> = new Map(Object.entries(causes));
@@ -83,7 +83,10 @@ export function causeOf(error: unknown): ErrorCause | undefined {
   return causeOfCode.get(codeOf(error));
 }
 
-/** errno name of any error, also of native modules and streams, whose errors name no call; empty without a code. */
+/**
+ * Errors of native modules and streams name no call, so `failedCall` does not find their code.
+ * @returns the errno name of any error; empty without a code
+ */
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? nameOf(error.code, error) : "";
 }
@@ -113,7 +116,7 @@ export const hasNothingToSync = isOneOf("EINVAL", ...unsupported);
 const hasNoLocks = isOneOf("ENOLCK", "EINVAL", ...unsupported);
 const isLocked = isOneOf("EAGAIN", "EACCES", "EBUSY");
 
-/** Why the kernel refused a lock; undefined for any other error. */
+/** @returns undefined unless the kernel refused a lock */
 export function lockAnswer(error: unknown): "taken" | "unsupported" | undefined {
   if (isLocked(error)) return "taken";
   return hasNoLocks(error) ? "unsupported" : undefined;
@@ -148,18 +151,17 @@ const errorWords: Readonly<Record<string, string>> = {
   EHWPOISON: "a part of the memory is damaged",
 };
 
-/** Why a file operation failed, as part of a sentence. */
+/** @returns the reason as part of a sentence */
 export function describeError(error: unknown): string {
   const code = errorCode(error);
   return code === undefined ? "an unexpected error" : (messageOfCode(code) ?? code);
 }
 
-/** integ's message for the error, else the system's. */
 function messageOfCode(code: string): string | undefined {
   return errorWords[code] ?? new Map(getSystemErrorMap().values()).get(code);
 }
 
-/** The system's message without the path: `permission denied (EACCES)`. */
+/** The system's message without the path, such as `permission denied (EACCES)`. */
 export function systemWords(error: unknown): string {
   const code = errorCode(error) ?? "unknown error";
   const isNamed = error instanceof Error && error.message.startsWith(`${code}: `);
@@ -172,15 +174,15 @@ const freeSpace = "Free space on the disk, then run the command again.";
 export interface FileFailureOptions {
   readonly path: string;
   readonly meaning?: string | undefined;
-  /** Advice per cause (default: free space on a full disk). */
+  /** Advice for each cause. Default: free space on a full disk. */
   readonly hints?: Readonly<Partial<Record<ErrorCause, Advice>>>;
-  /** Formats the error (default `describeError`). */
+  /** Formats the error. Default: `describeError`. */
   readonly words?: (error: unknown) => string;
 }
 
 /**
- * Describes a failed file operation: `Cannot <action> <path>: <why>.`; `usage` for an unusable path, else `failed`.
- * Contains none of the data. A Failure stays unchanged.
+ * The message is `Cannot <action> <path>: <why>.`, and contains none of the data.
+ * @returns `usage` for an unusable path, else `failed`; a Failure stays unchanged
  */
 export function fileFailure(error: unknown, action: string, options: FileFailureOptions): Failure {
   if (error instanceof Failure) return error;

@@ -2,7 +2,10 @@ import { asFailedCall, lockAnswer } from "./error-words.ts";
 import { requireInstalled } from "./installed-packages.ts";
 
 export interface KernelLock {
-  /** Never waits. @returns false if another process has the lock, undefined if the file system supports no locks */
+  /**
+   * Never waits.
+   * @returns false if another process has the lock; undefined if the file system supports no locks
+   */
   tryLock(fd: number): boolean | undefined;
 }
 
@@ -33,7 +36,7 @@ function isFsNativeExtensions(loaded: unknown): loaded is FsNativeExtensions {
   return typeof loaded === "object" && loaded !== null && "tryLock" in loaded && typeof loaded.tryLock === "function";
 }
 
-/** The kernel's locks; undefined if the package has no build for this system (musl) or is missing. */
+/** @returns undefined if the package has no build for this system (musl) or is missing */
 export function loadKernelLock(): KernelLock | undefined {
   const native = load();
   if (!isFsNativeExtensions(native)) return undefined;
@@ -51,8 +54,8 @@ export function loadKernelLock(): KernelLock | undefined {
 }
 
 /**
- * A held lock. `release` may be called again and never throws, so that it cannot change the outcome of the work. If a step
- * of it fails, the lock ends with the process.
+ * `release` may be called again, and never throws, so that it cannot change the outcome of the work. If it fails, the
+ * lock ends with the process.
  */
 export interface HeldLock {
   release(): void;

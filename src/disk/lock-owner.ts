@@ -45,7 +45,6 @@ function processStat(pid: number): Stat | null {
   return { state, threads: Number(threads), start };
 }
 
-/** The identity of a process on this machine, as lock files store it. */
 export function identify(pid: number): ProcessIdentity {
   const spaces = [`/proc/${pid}/ns/pid`, `/proc/${pid}/ns/time`].map((link) => attempt(() => readlinkSync(link)));
   return {
@@ -61,7 +60,7 @@ export function newOwner(self: ProcessIdentity, kernel: boolean): LockOwner {
   return { ...self, random: randomBytes(9).toString("base64url"), kernel };
 }
 
-/** The owner in a lock file; undefined if the text is incomplete. */
+/** @returns undefined if the text of the lock file is incomplete */
 export function readOwner(text: string): LockOwner | undefined {
   const read = attempt((): unknown => JSON.parse(text));
   return isOwner(read) ? read : undefined;
@@ -106,16 +105,17 @@ function isLocal(path: string): boolean {
 export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
   if (owner.boot !== null && self.boot !== null) return isLocal(lockPath);
-  // The owner has no boot id. It ran in an earlier boot, or in this one, where no process has its number: it has ended.
+  // An owner without a boot id has ended if it belongs to this container and no process has its number, whether it ran
+  // in this boot or in an earlier boot.
   return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 
-/** True if both processes have the same namespaces and host name. Only on a local disk does this mean one container. */
+/** On a local disk, processes with the same namespaces and host name belong to one container. */
 function isSameContainer(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.space !== null && owner.space === self.space && owner.host === self.host;
 }
 
-/** True if a process that is visible from here has certainly ended. */
+/** True if the process is visible from here and has certainly ended. */
 export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   if (!isVisible(owner, self)) return false;
   if (isNotRunning(owner.pid)) return true;
@@ -130,7 +130,7 @@ export function isVisible(owner: ProcessIdentity, self: ProcessIdentity): boolea
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
-/** Describes the holder, with its host, container or boot if its process is not visible from here. */
+/** A process that is not visible from here is described with its host, container or boot. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;

@@ -1,4 +1,4 @@
-// A random id for this machine in the state folder, created on first use.
+// Stores a random id of this machine in its state folder, created on first use.
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { createNamed } from "./atomic-write.ts";

@@ -1,4 +1,4 @@
-// Private files: mode 0600 in folders of mode 0700, checked on the open descriptor.
+// Creates, opens and checks private files. They have mode 0600 in folders of mode 0700, checked on the open descriptor.
 import {
   closeSync,
   constants,
@@ -29,7 +29,10 @@ function isMine(stats: Stats): boolean {
   return me === undefined || me === 0 || stats.uid === me;
 }
 
-/** Creates a missing folder and its parents with mode 0700; refuses a folder that other users can write to. */
+/**
+ * Creates a missing folder and its parents with mode 0700.
+ * @throws Failure `usage` for a folder that other users can write to
+ */
 export function ensurePrivateFolder(path: string): void {
   try {
     makeFolders(path);
@@ -39,7 +42,7 @@ export function ensurePrivateFolder(path: string): void {
   checkPrivateFolder(path);
 }
 
-/** Refuses a folder that other users can write to. */
+/** @throws Failure `usage` for a folder that other users can write to */
 export function checkPrivateFolder(path: string): void {
   const stats = statSync(path);
   if (!stats.isDirectory()) throw new Failure("usage", `Cannot use ${path}: it is not a folder.`);
@@ -70,7 +73,6 @@ export function createPrivateFile(path: string): number {
   }
 }
 
-/** Refuses another user's file and anything but a plain file. */
 function checkMine(fd: number, path: string): Stats {
   const stats = fstatSync(fd);
   if (!stats.isFile()) throw new Failure("usage", `Cannot use ${path}: it is not a plain file.`);
@@ -82,7 +84,7 @@ function checkMine(fd: number, path: string): Stats {
  * Checks a file that names commands to run: other users may read it but not change it. Refuses a pipe instead of
  * waiting for it.
  * @returns false if there is no file
- * @throws Failure `usage` if another user could have written it
+ * @throws Failure `usage` if another user could have written the file
  */
 export function checkCommandFile(path: string): boolean {
   let fd: number;
@@ -101,14 +103,13 @@ export function checkCommandFile(path: string): boolean {
   }
 }
 
-/** Refuses a file that another user owns or can access, and anything but a plain file. */
 function checkPrivate(fd: number, path: string): Stats {
   const stats = checkMine(fd, path);
   checkMode(stats, path);
   return stats;
 }
 
-/** Refuses a file that other users can access. */
+/** @throws Failure `usage` if other users can access the file */
 export function checkMode({ mode }: Stats, path: string): void {
   if (!hasModes || (mode & 0o077) === 0) return;
   throw new Failure("usage", `${path} is open to other users (mode ${(mode & 0o777).toString(8)}).`, {
@@ -117,7 +118,7 @@ export function checkMode({ mode }: Stats, path: string): void {
   });
 }
 
-/** Opens an existing private file without following links, and checks owner and mode. The caller closes the descriptor. */
+/** Follows no links, and checks owner and mode. The caller closes the descriptor. */
 export function openPrivateFile(path: string, access: number = constants.O_RDONLY): number {
   const fd = openSync(path, access | careful);
   try {
@@ -129,7 +130,7 @@ export function openPrivateFile(path: string, access: number = constants.O_RDONL
   }
 }
 
-/** The names in a folder; empty if the folder is missing. */
+/** @returns an empty array if the folder is missing */
 export function listFolder(path: string): string[] {
   try {
     return readdirSync(path);
@@ -139,7 +140,7 @@ export function listFolder(path: string): string[] {
   }
 }
 
-/** Undefined for invalid JSON. */
+/** @returns undefined for invalid JSON */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -148,7 +149,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Undefined if the file does not exist. */
+/** @returns undefined if the file does not exist */
 export function readPrivateFile(path: string): string | undefined {
   let fd: number;
   try {
@@ -192,8 +193,6 @@ function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-// Paths of integ's own files: output must never replace the journal or a credential.
-
 /** Resolves links in the folder of each path, once per folder; a path in a missing folder stays unchanged. */
 function realPaths(): (path: string) => string {
   const folders = new Map<string, string | undefined>();
@@ -218,8 +217,8 @@ function attempted<T>(work: () => T): T | undefined {
 }
 
 /**
- * True if the path is one of these files under any name, is in one of these folders, or is derived from one: damaged
- * bytes of the journal are in `journal.ndjson.damaged-…`.
+ * Output must never replace integ's own files. True if the path is one of these files under any name, is in one of
+ * these folders, or is derived from one, such as `journal.ndjson.damaged-…`.
  */
 export function isAmong(own: readonly string[], path: string): boolean {
   const realPath = realPaths();
@@ -231,7 +230,7 @@ export function isAmong(own: readonly string[], path: string): boolean {
   return identity !== undefined && ownPaths.some((one) => identityAt(one) === identity);
 }
 
-/** Undefined for a path that cannot be read: it cannot be written either. */
+/** A path that cannot be read cannot be written either, so undefined is safe. */
 function identityAt(path: string): string | undefined {
   const stats = attempted(() => statSync(path, { bigint: true, throwIfNoEntry: false }));
   return stats && `${stats.dev} ${stats.ino}`;

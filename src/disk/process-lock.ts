@@ -1,8 +1,8 @@
 // Locks between processes, which do not outlast their owner.
 // A lock is a file that names its owner. It is written under a temporary name and then linked, which fails if the lock
-// exists. With a kernel lock, the kernel shows if the owner runs; without one, only certain proof counts, never file times.
-// An ended owner's file is removed under a second lock (`.take-<random>`), named after that acquisition and never
-// reused, so no process removes a successor's file.
+// exists. The kernel shows if the owner of a kernel lock runs; without a kernel lock, only certain proof counts, never
+// file times. An ended owner's file is removed under a second lock (`.take-<random>`), named after that acquisition and
+// never reused, so no process removes a successor's file.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -27,7 +27,7 @@ export interface OwnedLock extends HeldLock {
   isHeld(): boolean;
 }
 
-/** The acquired lock, or the current owner (undefined if the lock file names none). */
+/** `owner` is undefined if the lock file names no owner. */
 export type LockAttempt =
   | { readonly held: OwnedLock }
   | { readonly held: undefined; readonly owner: LockOwner | undefined };
@@ -80,7 +80,7 @@ function inspect(path: string, means: LockMeans): LockState {
   }
   let keep = false;
   try {
-    const granted = means.kernel?.tryLock(fd); // undefined: this file system has no such lock
+    const granted = means.kernel?.tryLock(fd); // undefined if the file system has no such lock
     const text = readAll(fd);
     const owner = readOwner(text);
     if (granted === false) return { kind: "held", owner, isCertain: true };
@@ -115,7 +115,7 @@ export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | 
   return (owner === undefined ? removeUnnamed(path) : removeEnded(path, { owner, means })) ? "taken" : "lives";
 }
 
-/** Removes a lock file that names no owner; false if another process has replaced it. */
+/** @returns false if another process has replaced the file */
 function removeUnnamed(path: string): boolean {
   const aside = `${path}.dead-${randomBytes(9).toString("base64url")}`;
   fs.renameSync(path, aside);
@@ -125,7 +125,7 @@ function removeUnnamed(path: string): boolean {
   return !isAnother;
 }
 
-/** Creates the lock's file; undefined if another process was first. */
+/** @returns undefined if another process was first */
 function create(path: string, means: LockMeans): OwnedLock | undefined {
   const temporary = `${path}.new-${means.self.pid}-${randomBytes(6).toString("hex")}`;
   const fd = fs.openSync(temporary, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
@@ -152,14 +152,14 @@ function withoutLinks(path: string, cause: unknown): Failure {
   });
 }
 
-/** Removes an ended owner's file; false if another process is removing it. */
+/** @returns false if another process is removing the file */
 function removeEnded(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
   const second = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);
   if (!second.held) return false;
   try {
     const text = attemptRead(path);
-    if (text === undefined || readOwner(text)?.random !== owner.random) return true; // removed already
+    if (text === undefined || readOwner(text)?.random !== owner.random) return true; // the file was removed already
     const aside = `${path}.dead-${owner.random}`;
     fs.renameSync(path, aside);
     discard(aside);
@@ -202,12 +202,11 @@ function attemptRead(path: string): string | undefined {
   }
 }
 
-/** Removes a file. If that fails, the next process sees that the owner has ended. */
 function discard(path: string): void {
   try {
     fs.unlinkSync(path);
   } catch {
-    // `sweepLocks` removes it later.
+    // The next process sees that the owner has ended, and `sweepLocks` removes the file.
   }
 }
 
@@ -248,7 +247,7 @@ function backoffMs(round: number): number {
 }
 
 /**
- * Acquires a lock, waits for a running holder, and removes the files of ended ones.
+ * Acquires a lock, waits for a running holder, and removes the files of ended holders.
  * @param path the lock's file, `<something>.lock`, in an existing folder
  * @param options.waitMs how long to wait for a running holder (default 10 s)
  * @param options.whenHeld returns the error for a lock that is still held then; gets its owner (undefined if unknown)

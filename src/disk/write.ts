@@ -30,11 +30,10 @@ export function writeAll(fd: number, data: Uint8Array, position?: number): void 
 
 export interface Appended {
   readonly fd: number;
-  /** The file's size before the append. */
+  /** Size of the file before the append. */
   readonly size: number;
 }
 
-/** Removes a failed append from the end of the file. */
 export function truncateAppended({ fd, size }: Appended): void {
   try {
     ftruncateSync(fd, size);
@@ -90,7 +89,6 @@ export function folderSynced(folder: string): Promise<void> {
   return sync;
 }
 
-/** Removes a file if it exists. */
 export function removeFile(path: string): void {
   try {
     unlinkSync(path);

@@ -1,4 +1,4 @@
-// The schema of a record, for both engines, import and export. The types of an entry are derived from it.
+// Defines the schema of a record, from which the types of an entry are derived.
 import * as z from "zod/mini";
 import { ConsentSchema, Destination } from "./entry-destination.ts";
 
@@ -49,15 +49,18 @@ export const detailShape = {
   client_id: z.optional(textOrNull),
   /** integ generated the idempotency key, so only this entry's requests can have created a client with it. */
   own_key: flag,
-  /** Identifies the credential of the first request that the service may have stored (§4.2 rule 2): an HMAC keyed by it. */
+  /**
+   * An HMAC keyed by the credential of the first request that the service may have stored (§4.2 rule 2). It identifies
+   * that credential.
+   */
   sent_as: optional,
   /** The client that a rotation replaces. */
   old_client: optional,
   keep_old: flag,
-  /** The proof required before the old credential is revoked; null: none. */
+  /** The proof required before the old credential is revoked; null if no proof is required. */
   proof: z.optional(z.nullable(Proof)),
 
-  // For an access key, whose requests have no idempotency key and must not be repeated blindly.
+  // Fields of access keys. Their requests have no idempotency key, so a lost request must not simply be repeated.
   /** When the last request was sent, ISO 8601 UTC. */
   sent_at: optional,
   /** The user that the key is bound to. */
@@ -67,7 +70,7 @@ export const detailShape = {
   /** Id of the profile's key at admission: the profile may have the created key by now. */
   asking_key: optional,
   marked: flag,
-  /** The requested expiry: a time, a lifetime (`in <n> ms`) or `never`; null: not given. */
+  /** The requested expiry: a time, a lifetime (`in <n> ms`) or `never`; null if none was given. */
   expiry: z.optional(textOrNull),
   orphan_certain: flag,
   mode: z.optional(z.enum(["in_place", "replacement"])),
@@ -78,10 +81,10 @@ export const detailShape = {
   new_key: optional,
   bound_to: z.optional(textOrNull),
   update_profile: flag,
-  /** How a new secret is proven; null: the profile had no exchange. */
+  /** How a new secret is proven; null if the profile had no exchange. */
   exchange: z.optional(z.nullable(Exchange)),
 
-  // For a rotation, or a creation whose secret is lost.
+  // Fields of rotations, and of creations whose secret is lost.
   /** How long the old credential stays active after the proof; with `overlap_unused_ms`, the maximum. */
   overlap_ms: number,
   /** Revoke the old key earlier if it is unused for that long. */
@@ -96,7 +99,7 @@ export const detailShape = {
   revoking: flag,
 };
 
-/** The intent: the exact request with its key, never changed once admitted. */
+/** The exact request and its key, which never change after the admission. */
 const Intent = z.object({
   operation: text,
   /** null if the API takes no idempotency key for the operation. */
@@ -105,7 +108,7 @@ const Intent = z.object({
   profile: text,
   /** Id of the profile; binding the profile's name to another account changes it. */
   profile_id: text,
-  /** The acting client, if the profile has client credentials: the same on every machine. */
+  /** The acting client, if the profile has client credentials. Its id is the same on every machine. */
   principal: optional,
   organization_id: textOrNull,
   region: text,
@@ -115,11 +118,10 @@ const Intent = z.object({
   path: optional,
   /** The body exactly as sent; empty without a body. */
   request_text: text,
-  /** Normal form of the request: equal for equivalent requests (scopes as a set, for example). */
+  /** Equivalent requests have the same fingerprint, for example with the same scopes in another order. */
   fingerprint: text,
-  /** The replaced entry. */
   replaces: textOrNull,
-  /** Entry that this entry is a step of. */
+  /** Id of the entry that this entry is a step of. */
   parent: textOrNull,
   /** The policy's own id, and the item's name. */
   policy: z.optional(z.object({ id: text, item: text })),
@@ -129,14 +131,14 @@ const Intent = z.object({
   created_at: text,
 });
 
-/** The fields that a step may change, with their values after it. */
+/** A step may change these fields; a record has their values after the step. */
 const Now = z.object({
   resource_id: textOrNull,
   /** How often the request was sent. */
   attempts: z.int().check(z.nonnegative()),
   /** Request ids of the last hundred responses to changes, the oldest first. */
   request_ids: z.array(text),
-  /** Difference of the service's clock from this machine's at the first response; null: unknown. */
+  /** Difference of the service's clock from this machine's at the first response; null if unknown. */
   clock_offset_ms: z.nullable(z.number()),
   /** The error of the last attempt. `message` may contain text of the service: only `output/` may show it. */
   last_error: z.nullable(z.object({ kind: text, message: text, status: number, code: optional, request_id: optional })),
@@ -150,7 +152,6 @@ const Result = z.object({ step: text, begin: text, end: textOrNull });
 
 type Content = { readonly intent: z.infer<typeof Intent>; readonly now: z.infer<typeof Now> };
 
-/** True if the detail has the fields that the operation requires. */
 function hasNeededDetail({ intent: { operation }, now: { detail } }: Content): boolean {
   if (operation === "oauth_client.rotate") return detail.old_client !== undefined;
   if (operation === "access_key.revoke" || operation === "access_key.adopt") return detail.key_id !== undefined;

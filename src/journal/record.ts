@@ -12,34 +12,34 @@ import { intentKeys, type JournalRecord, nowKeys, RecordSchema } from "./record-
 
 export interface Finding {
   readonly severity: "problem" | "warning";
-  /** File with line and offset, or the entry. */
+  /** A file with line and offset, or an entry. */
   readonly where: string;
   /** One sentence with the problem and, if possible, the fix. */
   readonly message: string;
 }
 
-/** A record's content and HMAC. In an unsigned record, `mac` is empty. */
+/** In an unsigned record, `mac` is empty. */
 export interface Signed {
   readonly content: string;
   readonly mac: string;
 }
 
-/** An entry with its records, the oldest first. */
+/** The oldest record comes first. */
 export interface EntryRecords {
   readonly id: string;
   readonly records: readonly Signed[];
-  /** A record was already missing when the file was last rewritten. */
+  /** True if a record was already missing when the file was last rewritten. */
   readonly hasKnownGap?: boolean;
-  /** How the entry's row contradicts its records, in words. */
+  /** A description of how the entry's row contradicts its records. */
   readonly mismatch?: string | undefined;
 }
 
 /** The start of every line. It cannot occur inside a JSON string, where quotes are escaped. */
 export const recordStart = '{"sum":"';
 const sumDigits = 16;
-const bodyStart = recordStart.length + sumDigits + 2; // `",`
+const bodyStart = recordStart.length + sumDigits + 2; // 2 is the length of `",`
 
-/** A valid line. A record is parsed only up to its state, and a line of another format only up to its version. */
+/** Records are parsed only up to their state, and lines of another format only up to their version. */
 type Line = { readonly sum: string } & (
   | ({ readonly kind: "header" } & HeaderFacts)
   | { readonly kind: "foreign"; readonly format: number }
@@ -54,12 +54,11 @@ function lineOf(body: string): string {
   return `${recordStart}${checksumOf(body)}",${body}\n`;
 }
 
-/** A record as a line. @param after checksum of the previous line */
+/** @param after the checksum of the previous line */
 export function recordLine({ content, mac }: Signed, after = ""): string {
   return lineOf(`"v":${formatVersion},"after":"${after}","mac":"${mac}",${content}}`);
 }
 
-/** The checksum of a line from `recordLine` or `headerLine`. */
 export function sumIn(line: string): string {
   return line.slice(recordStart.length, recordStart.length + sumDigits);
 }
@@ -73,7 +72,7 @@ export interface HeaderFacts {
   readonly gaps?: readonly string[] | undefined;
 }
 
-/** The first line of a file. `file` is a random name, which changes when the journal is rewritten. */
+/** `file` is a random name, which changes when the journal is rewritten. */
 export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: string; createdAt: string }): string {
   const all = { journal: "integ", ...facts, file, created_at: createdAt };
   return lineOf(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
@@ -113,24 +112,24 @@ export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | u
   return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
 }
 
-/** Id and state from the start of a record's line, without a check of its checksum. */
+/** Reads the start of a record's line, without a check of its checksum. */
 export function headIn(line: Buffer): { readonly id?: string; readonly state?: string } {
   const [, , , id, , state] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { id, state };
 }
 
-/** The content and HMAC in a record's valid line. */
+/** @param line a valid line of a record */
 export function signedIn(line: Buffer): Signed {
   const [head = "", , mac = ""] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { content: line.toString("utf8", bodyStart + head.length, line.length - 1), mac };
 }
 
-/** The hash that the entry's next record refers to. */
+/** The entry's next record contains this hash. */
 export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
 }
 
-/** The step that a record adds. A request that was sent has no end until the next record. */
+/** A request that was sent has no end until the next record. */
 function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["result"] {
   const at = entry.updated_at;
   if (before === undefined) return { step: "admit", begin: at, end: at };
@@ -142,16 +141,13 @@ function picked(entry: Entry, keys: readonly (keyof Entry)[]): Partial<Entry> {
   return Object.fromEntries(keys.map((key) => [key, entry[key]]));
 }
 
-/**
- * The content of a record: the whole entry, the actor, and the previous record.
- * @param about.prev hash of the previous record; `about.before` is the entry as that record left it
- */
+/** `prev` is the hash of the previous record, and `before` is the entry as that record left it. */
 export function recordContent(
   entry: Entry,
   { by, prev = "", before }: { readonly by: Actor; readonly prev?: string; readonly before?: Entry },
 ): string {
   const record = {
-    id: entry.id, // in the order of `recordHead`
+    id: entry.id, // the order must match `recordHead`
     n: entry.sequence,
     state: entry.state,
     at: entry.updated_at,
@@ -168,7 +164,7 @@ function readRecord(content: string): JournalRecord | undefined {
   return RecordSchema.safeParse(jsonIn(`{${content}}`)).data;
 }
 
-/** The entry after this record. @returns undefined if the content does not match the schema */
+/** @returns undefined if the content does not match the schema */
 export function entryIn(content: string): Entry | undefined {
   const record = readRecord(content);
   return record && entryOf(record);
@@ -184,7 +180,7 @@ export function finishedEntryIn(content: string): Entry | undefined {
   return isEntry ? entryOf(record as JournalRecord) : undefined;
 }
 
-/** Keeps the states and operations of newer programs. */
+/** Unknown states and operations, from a newer program, are kept. */
 function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
   return { id, ...intent, ...now, state, updated_at: at, sequence: n } as Entry;
 }
@@ -192,7 +188,7 @@ function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
 export interface Step {
   readonly at: string;
   readonly state: string;
-  /** null: the record cannot be read. */
+  /** Null if the record cannot be read. */
   readonly actor: Actor | null;
   /** The secret's destination after the step. */
   readonly destination?: EntryDestination | undefined;
@@ -203,7 +199,7 @@ export function stepIn(content: string): Step {
   return { at, state, actor: by, destination: now?.destination ?? undefined };
 }
 
-/** @returns the index of the first record that does not follow its predecessor; negative if all do */
+/** @returns the index of the first record that does not follow its predecessor; negative if all records do */
 export function brokenStep(records: readonly Signed[]): number {
   return records.findIndex(({ content }, at) => {
     const before = records[at - 1];

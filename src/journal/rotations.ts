@@ -1,5 +1,5 @@
-// Rotations of the same client or key: only one of two concurrent rotations continues, and a rotation in place is out of date
-// once a later rotation has replaced the key's secret.
+// Compares rotations of the same client or key. Only one of two concurrent rotations continues, and a rotation in place
+// is out of date once a later rotation has replaced the key's secret.
 import { Failure } from "../errors.ts";
 import type { Intent } from "./admission.ts";
 import { type Entry, isInPlace, isSettled, mayHaveArrived, rotatedBy } from "./entry.ts";
@@ -8,19 +8,19 @@ import type { Journal } from "./journal.ts";
 type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
 type Entries = Pick<Journal, "select">;
 
-/** All rotations of a client or key, the newest first. */
+/** @returns the rotations, the newest first */
 export async function rotationsOf(journal: Entries, of: AnyRotation): Promise<Entry[]> {
   const old = rotatedBy(of);
   const all = await journal.select({ all: true, operation: of.operation, resource: old });
   return all.filter((entry) => entry.base_url === of.base_url && rotatedBy(entry) === old);
 }
 
-/** Ids of the finished rotations, which `precedingRotation` needs from before the admission. */
+/** `precedingRotation` needs the rotations that had finished before the admission. */
 export async function settledRotations(journal: Entries, of: AnyRotation): Promise<ReadonlySet<string>> {
   return new Set((await rotationsOf(journal, of)).filter(({ state }) => isSettled(state)).map(({ id }) => id));
 }
 
-/** The finished rotation that replaced this client or key; undefined without one, or without a readable journal. */
+/** @returns the finished rotation that replaced this client or key; undefined if there is none, or the journal cannot be read */
 export async function rotationFrom(journal: Entries, id: string): Promise<Entry | undefined> {
   const done = await journal.select({ states: ["done"], resource: id }).catch((error: unknown) => {
     if (error instanceof Failure) return [];
@@ -32,10 +32,10 @@ export async function rotationFrom(journal: Entries, id: string): Promise<Entry 
   );
 }
 
-/** States of an entry that has not changed any credential in use. */
+/** In these states, an entry has changed no credential in use. */
 const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
 
-/** The rotation's newest creation. Ignores failed ones, and replacements of a lost creation that is unfinished or done. */
+/** Ignores creations without effect, and replacements of a creation that is unfinished or done. */
 export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
   const operation = rotation.operation === "oauth_client.rotate" ? "oauth_client.create" : "access_key.create";
   const children = await journal.select({ all: true, parent: rotation.id, operation });
@@ -44,7 +44,7 @@ export async function currentChild(journal: Pick<Journal, "select">, rotation: E
   return children.find((entry) => !withoutEffect.has(entry.state) && !counts(entry.replaces));
 }
 
-/** True if a running process holds the entry. A team's journal records its holders; a file only has locks. */
+/** A team's journal records its holders; a journal in a file only has locks. */
 export async function isWorkedOn(journal: Journal, id: string): Promise<boolean> {
   if (journal.isShared) return (await journal.holders()).has(id);
   const lease = await journal.tryLease(id);
@@ -68,11 +68,11 @@ export interface Concurrency {
   readonly wasActive: boolean;
   /** Ids of the rotations that had finished before admission. */
   readonly settledBefore: ReadonlySet<string>;
-  /** `--new`: ignore an unfinished rotation that no process works on. */
+  /** With `--new`, an unfinished rotation that no process works on is ignored. */
   readonly fresh?: boolean | undefined;
 }
 
-/** @returns the rotation of the same client or key that takes precedence; undefined if this one may continue */
+/** @returns the rotation of the same client or key that takes precedence; undefined if `own` may continue */
 export async function precedingRotation(journal: Journal, own: Entry, about: Concurrency): Promise<Entry | undefined> {
   let first: Entry | undefined;
   for (const other of await rotationsOf(journal, own)) {
@@ -99,7 +99,7 @@ async function checkPrecedence(
   // The replacement will revoke the key, which makes a rotation in place useless.
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
-    // If no process works on the other rotation, the user may have started this one to replace it.
+    // If no process works on the other rotation, the user may have started `own` to replace it.
     if (!(await isWorkedOn(journal, other.id))) {
       const [now] = await journal.select({ all: true, ids: [other.id] });
       return now && wasFaster(now) ? now : undefined;
@@ -148,7 +148,10 @@ function mayHaveChanged(later: Entry): boolean {
   return !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }
 
-/** True if the rotation in place may have replaced the key's secret: it was not refused each time. */
+/**
+ * True if the rotation in place may have replaced the key's secret, because the service did not refuse all its
+ * requests.
+ */
 export function outdates(later: Entry, key: string | null): boolean {
   if (!isInPlace(later) || rotatedBy(later) !== key) return false;
   return mayHaveChanged(later) && (later.state !== "open" || mayHaveArrived(later));

@@ -1,4 +1,4 @@
-// The interface of the journal's engines; all other behavior is written once, in journal.ts.
+// Defines the interface of the journal's stores; journal.ts implements all other behavior once.
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
@@ -70,22 +70,21 @@ export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
 
 export interface Holder extends Actor {
   readonly pid: number;
-  /** ISO 8601 UTC, like `until`; by the server's clock. */
+  /** ISO 8601 UTC by the server's clock, like `until`. */
   readonly since: string;
   /** End of the lease, unless it is extended. */
   readonly until: string;
 }
 
-/** A new record, and the entry that results from it. */
+/** `entry` is the entry after the record. */
 export interface NewRecord extends Signed {
   readonly entry: Entry;
 }
 
-/** An entry that only this process may change. */
 export interface Hold {
   /** The entry when it was taken. */
   readonly entry: Entry;
-  /** The content of its newest record. */
+  /** The content of the entry's newest record. */
   readonly content: string;
   /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
@@ -101,7 +100,6 @@ export interface Hold {
 export interface LookupResult {
   /** At least the unfinished entries of the same request, the newest first, with their holders. */
   readonly unfinished: readonly { readonly entry: Entry; readonly holder: Holder | undefined }[];
-  /** Entries with the idempotency key. */
   readonly ofKey: readonly Entry[];
   /** The highest id in the journal; empty without entries. */
   readonly newest: string;
@@ -126,7 +124,7 @@ export interface Transaction {
 }
 
 export interface EscrowStore {
-  /** The entries with an encrypted secret. */
+  /** The ids of the entries with an encrypted secret. */
   ids(): Promise<ReadonlySet<string>>;
   /** Committed once the promise is fulfilled. */
   put(entry: string, ciphertext: string): Promise<void>;
@@ -137,9 +135,12 @@ export interface EscrowStore {
 
 export interface Condition {
   readonly damagedPlaces: number;
-  /** The file exists and is empty: emptied by someone, or created by a process that crashed before its first record. */
+  /**
+   * True if the file exists and is empty: a person emptied it, or the process that created it crashed before its first
+   * record.
+   */
   readonly isEmptied: boolean;
-  /** Set if its entries were moved, or are being moved. */
+  /** Set if the journal's entries were moved, or are being moved. */
   readonly moved: Moved | undefined;
 }
 
@@ -147,22 +148,37 @@ export interface Store {
   /** Path of the file, or the address of the server without its password. */
   readonly path: string;
   readonly escrow?: EscrowStore;
-  /** Entries that may match, the newest first. */
+  /** May also return entries that do not match. The newest entry comes first. */
   select(filter: EntryFilter): AsyncIterable<Entry>;
-  /** Entries with their records, the lowest id first. @param ids only these */
+  /**
+   * The entry with the lowest id comes first.
+   * @param ids only these entries
+   */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
-  /** Finds the entries that an admission has to consider. @param key as named by `keyName` */
+  /**
+   * Finds the entries that an admission has to consider.
+   * @param key as named by `keyName`
+   */
   look(intent: Intent, key: string | null): Promise<LookupResult>;
-  /** Inserts and holds a new entry. @returns undefined if another entry came after `newest`: it may be of the same request */
+  /**
+   * Inserts and holds a new entry.
+   * @returns undefined if the journal has an entry after `newest`, which may be of the same request
+   */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
   take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
-  /** Runs work while no other process can change the journal, and writes its changes atomically. @param isTrial writes none */
+  /**
+   * Runs work while no other process can change the journal, and writes its changes atomically.
+   * @param isTrial writes no changes
+   */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
-  /** Maps an error of the engine to a Failure; other errors stay unchanged. @param action such as `read the journal` */
+  /**
+   * Turns an error of the store into a Failure; other errors stay unchanged.
+   * @param action such as `read the journal`
+   */
   failure(error: unknown, action: string, meaning?: string): unknown;
   close(): void;
 }

@@ -13,7 +13,9 @@ export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "tex
 
 /** Faults that break the response on purpose: incomplete, another body, or an envelope that violates its rule. */
 const breakingFaults = ["drop", "cut", "body", "envelope"];
-/** Faults that choose a status and an error object for any operation: only these two are checked. */
+/**
+ * Faults that choose a status and an error object for any operation. Only the status and the error object are checked.
+ */
 const statusFaults = ["status", "redirect", "retry-after"];
 
 export class AnswersCheck {
@@ -42,7 +44,7 @@ export class AnswersCheck {
     );
   }
 
-  /** `12 answers of 3 kinds checked, 0 wrong`: a kind is an operation with a status. */
+  /** Such as `12 answers of 3 kinds checked, 0 wrong`. A kind is an operation with a status. */
   figure(): string {
     const kinds = this.#check.responseKinds.size;
     const excluded = `${this.#excluded} broken on purpose (${breakingFaults.join(", ")})`;

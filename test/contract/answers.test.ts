@@ -8,11 +8,9 @@ import { type Document, readDocuments } from "./openapi-check.ts";
 import { startWorld } from "./world.ts";
 
 let documents: Document[] = [];
-/** Two recorded responses: a page and a refusal. */
 let page: RecordedAnswer;
 let refusal: RecordedAnswer;
 
-/** The recorded exchanges of a path that only one request of the run uses. */
 async function recordedOf(path: string): Promise<RecordedAnswer[]> {
   const answers: RecordedAnswer[] = [];
   for await (const answer of answersIn(process.env.INTEG_TEST_ANSWERS!)) if (answer.path === path) answers.push(answer);

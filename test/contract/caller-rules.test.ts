@@ -9,7 +9,6 @@ import { Home } from "../support/program.ts";
 let home: Home;
 let server: Server;
 let seen: IncomingMessage[];
-/** Makes the server's response to a complete request. */
 let respond: (request: IncomingMessage, body: string) => readonly [status: number, headers: object, body: string];
 
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-// The format of contract cases (README.md) and their loader. Imports nothing from src/.
+// Defines and loads contract cases (README.md). Imports nothing from src/.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -38,7 +38,7 @@ export type Step =
 
 export interface ContractCase {
   readonly name: string;
-  /** `4.3 rule 2`: the section of the API document and the rule in it. */
+  /** The section of the API document and the rule in it, such as `4.3 rule 2`. */
   readonly section: string;
   /** The words of the API document. */
   readonly says: string;
@@ -47,7 +47,6 @@ export interface ContractCase {
 
 const folder = join(import.meta.dirname, "cases");
 
-/** Every case of `cases/*.json`, by file. */
 export function readCases(): { file: string; cases: ContractCase[] }[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith(".json"))

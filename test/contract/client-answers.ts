@@ -1,4 +1,4 @@
-// The complete responses of a case, and a plain server that sends them. Imports nothing from src/.
+// Builds the complete responses of a case, and serves them from a plain server. Imports nothing from src/.
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Answer, ContractCase, Json, JsonObject, RequestStep } from "./case.ts";
@@ -6,7 +6,6 @@ import { expand, filled } from "./matching.ts";
 
 type Names = Readonly<Record<string, string>>;
 
-/** A response as sent to the client. */
 export interface Served {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -63,7 +62,7 @@ function usualBody(method: string, path: string): JsonObject {
   return method === "DELETE" ? { $like: "access_key", status: "revoked" } : { data: [{ $like: "access_key" }] };
 }
 
-/** The full response of a step, with every documented field. */
+/** The response has every documented field. */
 export function completeResponse(step: RequestStep & { readonly answer: Answer }, names: Names): Served {
   const [method, path] = filled(step.request, names).split(" ") as [string, string];
   const { status, headers, body: shown } = step.answer;
@@ -102,7 +101,7 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A server that answers every request with `next` and records the requests. `"lost"` closes the connection. */
+/** Answers every request with `next`, and records the requests. `"lost"` closes the connection. */
 export class AnsweringServer {
   next: Served | "lost" = "lost";
   readonly received: ReceivedRequest[] = [];

@@ -27,7 +27,6 @@ export interface Call {
   readonly send: (service: Service) => Promise<Attempt<unknown> | undefined>;
 }
 
-/** A request with its names filled in. */
 export interface FilledRequest {
   readonly method: string;
   readonly path: string;
@@ -129,7 +128,7 @@ function legacyCall(request: FilledRequest): Call | undefined {
   return undefined;
 }
 
-/** Any request of the contracts, sent the way `integ api` sends it. */
+/** Sends any request of the contracts as `integ api` sends it. */
 export function rawCall({ method, whole, text, key, headers, path }: FilledRequest): Call | string {
   if (!/^\/(v1|v1-reference|api\/v1)\//.test(path)) return "not a path of the API: the client sends no other request";
   if (path.includes("%")) return "a broken escape: the client builds its paths itself";

@@ -1,4 +1,5 @@
-// Checks the client's schemas, field by field: they require the documented fields, with their types, and no others.
+// Checks each field of the client's schemas: documented fields are required with their types, and other fields are
+// allowed.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";

@@ -1,9 +1,10 @@
-// A client of the answering server: a real transport, and credentials for both contracts and the token endpoint.
+// Opens a client of the answering server, with a real transport and credentials for both contracts and the token
+// endpoint.
 import { connect, type Service } from "../../src/api/connect.ts";
 import type { LegacyCredential } from "../../src/api/auth/credential.ts";
 import { createTransport } from "../../src/api/http/transport.ts";
 
-/** @param address the answering server's address @returns a client, which the caller closes */
+/** The caller closes the client. */
 export function openClient(address: string, legacy: LegacyCredential): Service {
   return connect({
     transport: createTransport({

@@ -1,4 +1,4 @@
-// The client reads every response of the cases from a plain server on a real socket.
+// Checks that the client reads every response of the cases, from a plain server on a real socket.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import { mayRetryRead } from "../../src/api/call/retry.ts";
@@ -54,7 +54,7 @@ async function sendOr(
   return await sendOr(raw, request);
 }
 
-/** Steps that no client call can send, and why. */
+/** Steps that no client call can send, each with the reason. */
 const unread = new Set<string>();
 let read = 0;
 

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { type ContractCase, readCases } from "./case.ts";
 import type { Sentence } from "./document-sentences.ts";
 
-/** The sections of the API document and their subjects. */
 const sections: readonly (readonly [section: string, about: string])[] = [
   ["0", "two contracts, two regions"],
   ["1", "what the service does: regions, two contracts"],
@@ -31,7 +30,7 @@ const sections: readonly (readonly [section: string, about: string])[] = [
   ["9", "versioning"],
 ];
 
-/** A sentence of the API document with the cases (by name) and tests (`file: title`) that check it. */
+/** `by` names cases, and tests as `file: title`. */
 interface Row extends Sentence {
   readonly by?: readonly string[];
   /** Why the sentence is not normative. */
@@ -51,7 +50,7 @@ export function apiDocument(): string | undefined {
   return path && readFileSync(path, "utf8");
 }
 
-/** Errors in the rows: a missing case or test, and a case that checks no sentence or quotes other words. */
+/** @returns errors in the rows: a missing case or test, and a case that checks no sentence or quotes other words */
 export function rowDefects(): string[] {
   const rows = sentenceRows();
   const cases = readCases().flatMap((file) => file.cases);
@@ -79,7 +78,7 @@ function exists(name: string, cases: readonly ContractCase[]): boolean {
 
 const bare = (text: string): string => text.replaceAll("|", "\\|");
 
-/** A case, with the number of its requests, and the number of requests that the client does not send (`unread`). */
+/** `requests` counts the requests of the case, `unread` those that the client does not send. */
 interface Covered extends ContractCase {
   readonly file: string;
   readonly requests: number;

@@ -43,7 +43,7 @@ const words: Readonly<Record<string, (value: Json) => boolean>> = {
   "<seconds>": (value) => typeof value === "string" && /^[0-9]+$/.test(value),
 };
 
-/** The differences between `given` and `wanted`, one sentence each. */
+/** @returns one sentence for each difference */
 export function differences(given: Json, wanted: Json, at = "body"): string[] {
   if (typeof wanted === "string" && wanted in words)
     return words[wanted]!(given) ? [] : [`${at} is ${JSON.stringify(given)}, wanted ${wanted}`];

@@ -29,14 +29,12 @@ export async function readDocuments(baseUrl: string): Promise<Document[]> {
   return await Promise.all(documentPaths.map(read));
 }
 
-/** Every operation of a document, with its method and path. */
 export function operationsOf(document: Document): { name: string; operation: Operation }[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
   );
 }
 
-/** An operation, with the pattern of its path. */
 interface PathOperation {
   readonly method: string;
   readonly path: string;
@@ -80,14 +78,17 @@ const publishedPath =
 
 export class OpenApiCheck {
   readonly #documents: readonly PreparedDocument[];
-  /** `GET /v1/entities 200` for each response checked against its operation. */
+  /** Such as `GET /v1/entities 200`, for each response that was checked against its operation. */
   readonly responseKinds = new Set<string>();
 
   constructor(documents: readonly Document[]) {
     this.#documents = documents.map(prepared);
   }
 
-  /** How a response violates the OpenAPI documents. Outside their operations it must be such a document or an error (§7). */
+  /**
+   * @returns how the response violates the OpenAPI documents. Outside their operations, a response must be such a
+   * document or an error (§7).
+   */
   complaintsAbout(played: Played): string[] {
     for (const read of this.#documents)
       for (const { method, path, pattern, operation } of read.operations)
@@ -97,7 +98,7 @@ export class OpenApiCheck {
     return this.complaintsAboutProblem(played, `no operation ${played.status}`);
   }
 
-  /** Violations by a response that must be an error object with its own status and request id (§7). */
+  /** The response must be an error object with its own status and request id (§7). */
   complaintsAboutProblem(played: Played, name: string): string[] {
     this.responseKinds.add(name);
     const validate = validatorOf(this.#documents[0]!, problem);

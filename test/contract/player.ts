@@ -20,11 +20,10 @@ export interface PlayOptions {
   readonly description: Description;
   /** Advances the service's clock. */
   readonly wait: (seconds: number) => void;
-  /** Called with every response. */
   readonly seen?: (played: Played) => void;
 }
 
-/** Plays a case. @throws Error naming the step and every difference */
+/** @throws Error that names the step and every difference */
 export async function play(one: ContractCase, options: PlayOptions): Promise<void> {
   const names = namesOf(options.description);
   for (const [index, step] of one.steps.entries()) {
@@ -48,7 +47,7 @@ function namesOf(description: Description): Names {
 interface Stage {
   readonly names: Names;
   readonly options: PlayOptions;
-  /** Kept-alive connections; absent or false: a new connection for each request. */
+  /** Keeps connections open. Without an agent, each request has a new connection. */
   readonly agent?: Agent | false;
 }
 
@@ -101,7 +100,7 @@ function complaintsAbout(reply: Played, given: { wanted: Answer; names: Names })
   return complaints;
 }
 
-/** Violations of an error object (§7): its status, request id and addresses must match the response and each other. */
+/** The status, request id and addresses of an error object (§7) must match the response and each other. */
 function problemComplaints(reply: Played, wanted: Json): string[] {
   const body = parsed(reply.text);
   const code = textAt(body, "code");

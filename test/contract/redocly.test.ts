@@ -1,4 +1,4 @@
-// The published documents are valid OpenAPI and pass a linter without warnings.
+// Checks that the published documents are valid OpenAPI and pass a linter without warnings.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ interface Report {
   readonly problems: unknown[];
 }
 
-/** No telemetry and no update check: the tests need no network. */
+/** Without telemetry and update checks, the tests need no network. */
 const quiet = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", CI: "1" };
 
 function lint(file: string): Report {
