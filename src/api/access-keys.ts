@@ -40,7 +40,6 @@ export interface SecretAnswer {
   readonly secret: string | undefined;
 }
 
-/** Maximum length of a key's name, in characters (§8). */
 const longestName = 255;
 
 const knownScopes = ["*", "push-ingest:*"];
@@ -96,7 +95,6 @@ export function leavesSpaceForMark(name: string): boolean {
   return Array.from(name).length + Array.from(newMark()).length <= longestName;
 }
 
-/** @throws Failure `usage` if name and mark together are too long */
 export function markedName(name: string, mark: string): string {
   const [ofName, ofMark] = [Array.from(name).length, Array.from(mark).length];
   if (ofName + ofMark <= longestName) return name + mark;
@@ -104,15 +102,10 @@ export function markedName(name: string, mark: string): string {
   return refuse(message, `Shorten the name to ${longestName - ofMark} characters, or leave ${flags.marker} out.`);
 }
 
-/** The service uses its defaults for omitted fields. */
 export function accessKeyBody({ name, expiresAt, keyType, scopes }: AccessKeyRequest): string {
   return JSON.stringify({ name, expiresAt, keyType, scopes: scopes && [...new Set(scopes)] });
 }
 
-/**
- * Compares only the fields that the response shows.
- * @returns a description of the differences; undefined if there are none
- */
 export function keyDifferences(
   key: AccessKey,
   request: AccessKeyRequest,
@@ -142,7 +135,6 @@ function statusDifference({ status }: AccessKey): string | false {
   return status !== undefined && status.toLowerCase() !== "active" && `status is ${JSON.stringify(status)}`;
 }
 
-/** Compares times instead of texts, because one time has many spellings. */
 function expiryDifference(shown: string | null | undefined, requested: string | undefined): string | false {
   if (shown === undefined || (shown === null && requested === undefined)) return false;
   if (shown === null) return `expiresAt is null instead of ${requested}`;

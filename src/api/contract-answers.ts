@@ -4,7 +4,6 @@ import type { JsonObject } from "./json/json-text.ts";
 
 interface Field {
   readonly types: readonly string[];
-  /** The only values that integ can interpret. */
   readonly only?: readonly string[];
   readonly rows?: Shape | "string";
   readonly isOptional?: true;
@@ -186,7 +185,6 @@ function shared<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | unde
   return new Set([...one].filter((value) => other.has(value)));
 }
 
-/** @returns undefined if an alternative allows every value */
 function union<T>(sets: readonly (ReadonlySet<T> | undefined)[]): ReadonlySet<T> | undefined {
   return sets.length === 0 || sets.includes(undefined) ? undefined : new Set(sets.flatMap((set) => [...set!]));
 }

@@ -36,7 +36,6 @@ export function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Shortens a value of the untrusted document for a message. */
 export function word(value: unknown): string {
   if (value === undefined) return "nothing";
   return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 100);

@@ -87,10 +87,6 @@ export interface ComparisonOptions {
   readonly askedVersion?: string;
 }
 
-/**
- * @param document an untrusted OpenAPI document
- * @returns findings, drift first
- */
 export function compareContract(document: unknown, options: ComparisonOptions = {}): Finding[] {
   const root = asObject(document);
   const published = operationsOf(root);

@@ -24,7 +24,7 @@ export interface RawPage {
   readonly requestId: string | undefined;
 }
 
-/** §8 */
+/** Maximum of `limit` (§8). */
 const maxLimit = 500;
 
 function checkLimit(limit: number): void {
@@ -62,7 +62,7 @@ function requestPage(v1: Caller, path: string, request: ListRequest): Promise<At
 }
 
 export interface EntityListRequest extends ListRequest {
-  /** `person` is a known type (§2.2). */
+  /** §2.2 shows only the type `person`. */
   readonly type?: string;
 }
 

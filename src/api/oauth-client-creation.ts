@@ -1,5 +1,5 @@
-// The rules of a client's creation (§4.2, §8): valid requests, their exact bytes, and the meaning of responses. Has no
-// heavy imports, because commands use it to check input.
+// Checks and builds the request that creates a client, and interprets the response (§4.2, §8). Commands check input
+// with this file, so it has no heavy imports.
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt, Salvage } from "./call/attempt.ts";
 import type { OAuthClient } from "./oauth-clients.ts";
@@ -10,7 +10,7 @@ export interface CreationRequest {
   readonly scopes: readonly string[];
 }
 
-/** §8 */
+/** Limits of §8. */
 const maxScopes = 100;
 const maxScopeCharacters = 4096;
 

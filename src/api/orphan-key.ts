@@ -20,9 +20,9 @@ export interface Sought {
   readonly sentUntil: number;
   /** False if the entry's times may be wrong by any amount; they then exclude no key. */
   readonly isClockKnown: boolean;
-  /** Largest difference of synchronized clocks. */
+  /** Largest difference between two clocks that count as synchronized. */
   readonly skewMs: number;
-  /** The creating user, if the journal or the list shows it. */
+  /** Id of the creating user, if the journal or the list shows it. */
   readonly userId?: string;
   /** Keys that belong to other journal entries, and therefore are not the orphan. */
   readonly knownIds: ReadonlySet<string>;
@@ -39,7 +39,6 @@ export type Search =
   /** `doubts` are reasons why absence proves nothing. Without doubts, no key was created. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
-/** @param now milliseconds since 1970, when the list was requested */
 export function findOrphan(rows: Rows, sought: Sought, now: number): Search {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
   const namesakes = namesakesIn(rows, sought.request).filter((key) => !(key.id && sought.knownIds.has(key.id)));

@@ -13,15 +13,12 @@ export interface Page extends ScannedPage {
 export interface PageRequest {
   readonly pageToken: string | undefined;
   readonly limit: number | undefined;
-  /** Aborted when the page is no longer needed. */
   readonly signal: AbortSignal;
 }
 
-/** Fetches one page, with retries. @throws Failure */
 export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawPage }>;
 
 export interface PagesOptions {
-  /** The first page's token; omitted for the start of the list. */
   readonly pageToken?: string;
   /** Maximum rows per page. */
   readonly limit?: number;
@@ -83,7 +80,6 @@ function release({ buffer }: Buffer): void {
   if (buffer.byteLength > Buffer.poolSize) (buffer as { transfer?(length: number): unknown }).transfer?.(0);
 }
 
-/** @throws Failure `unreachable` if the page breaks §2.1; errors of `fetchPage` */
 export async function onePage(
   fetchPage: FetchPage,
   { pageToken, limit, interruption, ...context }: Omit<PagesOptions, "left"> & { readonly interruption: AbortSignal },
@@ -101,7 +97,6 @@ function isNextWanted({ rows }: Page, { limit, left }: PagesOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }
 
-/** @throws Failure `unreachable` if the page breaks §2.1 */
 export function checkPage({ body, requestId }: RawPage, context: Pick<PagesOptions, "what" | "where">): Page {
   try {
     return { requestId, ...scanPage(body) };
@@ -150,7 +145,6 @@ export class SeenTokens {
     return this.#recent.has(token) || this.#anchor === token;
   }
 
-  /** @returns false for a repeated token */
   add(token: string): boolean {
     if (this.has(token)) return false;
     this.#recent.add(token);
@@ -163,7 +157,6 @@ export class SeenTokens {
   }
 }
 
-/** A page that satisfies the envelope rule (§2.1). */
 export interface ScannedPage {
   readonly rows: readonly JsonText[];
   readonly nextPageToken: string | null;
@@ -179,7 +172,6 @@ export function scanPage(body: Buffer): ScannedPage {
   let rows: readonly JsonText[] = [];
   const end = scanner.object(start, 1, (name, nameEnd, value) => {
     const key = String(JSON.parse(body.toString("utf8", name, nameEnd)));
-    // Two equal keys are ambiguous.
     if (envelope.has(key)) throw new BrokenBody(`the page's envelope has "${key.slice(0, 40)}" twice`);
     envelope.set(key, undefined);
     if (key === "data") {

@@ -7,7 +7,6 @@ import { readRows, type Rows } from "./json/unknown-list.ts";
 import { shell, flags } from "../next-step.ts";
 
 export interface PeopleSearch {
-  /** The search text, sent as `query`. */
   readonly text?: string;
   /** Query parameters that replace `text`, unless they are empty. */
   readonly params?: readonly Pair[];
@@ -15,7 +14,6 @@ export interface PeopleSearch {
 
 export interface People {
   search(request: PeopleSearch): Promise<Attempt<Rows>>;
-  /** @returns the parsed response; the attempt's `body` is the API's own text */
   membership(personId: string): Promise<Attempt<unknown>>;
 }
 

@@ -24,13 +24,12 @@ export interface WriteOptions {
   readonly durable?: "name" | "content" | "none";
   /** A file system that cannot hide the secret from other users is refused. */
   readonly secret?: boolean;
-  /** If true, other users may read the file. */
   readonly forAll?: boolean;
 }
 
 type FileContent = string | Uint8Array;
 
-/** After an error, no file remains. By default, only the owner may read the file. Symbolic links are not followed. */
+/** After an error, no new file remains. By default, only the owner may read the file. Symbolic links are not followed. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false, forAll = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);

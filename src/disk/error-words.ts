@@ -40,17 +40,15 @@ function nameOf(code: string, error: Error): string {
 /** The message of an error whose number has no name. */
 const unnamed = "the system reports error";
 
-/** @returns the errno name of a failed system call; undefined for other errors */
 export function errorCode(error: unknown): string | undefined {
   return failedCall(error)?.code;
 }
 
-/** A fault that integ detects itself is reported like an error of the system. */
 export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
 
-/** For a device that wrote or read other bytes than it reported. */
+/** A device wrote or read other bytes than it reported. */
 export function deviceError(call: string): Error {
   return systemError("EIO", call);
 }
@@ -74,7 +72,6 @@ const causes = {
   EBADF: "not_open",
 } as const;
 
-/** Callers may give a hint for each cause. */
 export type ErrorCause = (typeof causes)[keyof typeof causes];
 
 const causeOfCode: ReadonlyMap<string, ErrorCause> = new Map(Object.entries(causes));
@@ -151,7 +148,6 @@ const errorWords: Readonly<Record<string, string>> = {
   EHWPOISON: "a part of the memory is damaged",
 };
 
-/** @returns the reason as part of a sentence */
 export function describeError(error: unknown): string {
   const code = errorCode(error);
   return code === undefined ? "an unexpected error" : (messageOfCode(code) ?? code);
@@ -176,7 +172,6 @@ export interface FileFailureOptions {
   readonly meaning?: string | undefined;
   /** Advice for each cause. Default: free space on a full disk. */
   readonly hints?: Readonly<Partial<Record<ErrorCause, Advice>>>;
-  /** Formats the error. Default: `describeError`. */
   readonly words?: (error: unknown) => string;
 }
 

@@ -26,7 +26,7 @@ function load(): unknown {
     try {
       return require?.(name);
     } catch {
-      // No build for this system, or the package is missing.
+      // The package is missing or has no build for this system.
     }
   }
   return undefined;

@@ -16,7 +16,6 @@ export interface ProcessIdentity {
 }
 
 export interface LockOwner extends ProcessIdentity {
-  /** Identifies this acquisition of the lock. */
   readonly random: string;
   /** True if the owner also has a kernel lock: if another process can get that lock, the owner has ended. */
   readonly kernel: boolean;
@@ -60,7 +59,6 @@ export function newOwner(self: ProcessIdentity, kernel: boolean): LockOwner {
   return { ...self, random: randomBytes(9).toString("base64url"), kernel };
 }
 
-/** @returns undefined if the text of the lock file is incomplete */
 export function readOwner(text: string): LockOwner | undefined {
   const read = attempt((): unknown => JSON.parse(text));
   return isOwner(read) ? read : undefined;
@@ -110,12 +108,11 @@ export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockP
   return self.boot !== null && isSameContainer(owner, self) && isLocal(lockPath) && isNotRunning(owner.pid);
 }
 
-/** On a local disk, processes with the same namespaces and host name belong to one container. */
+/** Equal namespaces and host names mean one container only if the lock is on a local disk. */
 function isSameContainer(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.space !== null && owner.space === self.space && owner.host === self.host;
 }
 
-/** True if the process is visible from here and has certainly ended. */
 export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   if (!isVisible(owner, self)) return false;
   if (isNotRunning(owner.pid)) return true;

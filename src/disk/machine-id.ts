@@ -7,7 +7,6 @@ import { makeFolders, readPrivateFile } from "./private-file.ts";
 
 /** Distinguishes this machine's paths, profiles and keychains from those of other machines. */
 export interface MachineId {
-  /** Undefined before `make`. */
   find(): string | undefined;
   make(): string;
 }

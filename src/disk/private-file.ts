@@ -31,7 +31,7 @@ function isMine(stats: Stats): boolean {
 
 /**
  * Creates a missing folder and its parents with mode 0700.
- * @throws Failure `usage` for a folder that other users can write to
+ * @throws Failure `usage` for a folder that another user owns or can write to
  */
 export function ensurePrivateFolder(path: string): void {
   try {
@@ -42,7 +42,7 @@ export function ensurePrivateFolder(path: string): void {
   checkPrivateFolder(path);
 }
 
-/** @throws Failure `usage` for a folder that other users can write to */
+/** @throws Failure `usage` for a folder that another user owns or can write to */
 export function checkPrivateFolder(path: string): void {
   const stats = statSync(path);
   if (!stats.isDirectory()) throw new Failure("usage", `Cannot use ${path}: it is not a folder.`);
@@ -130,7 +130,6 @@ export function openPrivateFile(path: string, access: number = constants.O_RDONL
   }
 }
 
-/** @returns an empty array if the folder is missing */
 export function listFolder(path: string): string[] {
   try {
     return readdirSync(path);
@@ -140,7 +139,6 @@ export function listFolder(path: string): string[] {
   }
 }
 
-/** @returns undefined for invalid JSON */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -149,7 +147,6 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** @returns undefined if the file does not exist */
 export function readPrivateFile(path: string): string | undefined {
   let fd: number;
   try {

@@ -34,7 +34,6 @@ export type LockAttempt =
 
 export interface LockMeans {
   readonly self: ProcessIdentity;
-  /** Undefined if kernel locks are unavailable. */
   readonly kernel: KernelLock | undefined;
 }
 
@@ -115,7 +114,6 @@ export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | 
   return (owner === undefined ? removeUnnamed(path) : removeEnded(path, { owner, means })) ? "taken" : "lives";
 }
 
-/** @returns false if another process has replaced the file */
 function removeUnnamed(path: string): boolean {
   const aside = `${path}.dead-${randomBytes(9).toString("base64url")}`;
   fs.renameSync(path, aside);
@@ -125,7 +123,6 @@ function removeUnnamed(path: string): boolean {
   return !isAnother;
 }
 
-/** @returns undefined if another process was first */
 function create(path: string, means: LockMeans): OwnedLock | undefined {
   const temporary = `${path}.new-${means.self.pid}-${randomBytes(6).toString("hex")}`;
   const fd = fs.openSync(temporary, opening | fs.constants.O_CREAT | fs.constants.O_EXCL, 0o600);
@@ -152,7 +149,6 @@ function withoutLinks(path: string, cause: unknown): Failure {
   });
 }
 
-/** @returns false if another process is removing the file */
 function removeEnded(path: string, dead: { owner: LockOwner; means: LockMeans }): boolean {
   const { owner, means } = dead;
   const second = tryLock(`${path.replace(/\.take-[\w-]+$/, "")}.take-${owner.random}`, means);

@@ -3,7 +3,6 @@
 export interface Actor {
   readonly user: string;
   readonly host: string;
-  /** Address of the CI run's log. */
   readonly run?: string;
 }
 

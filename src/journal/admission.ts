@@ -108,7 +108,6 @@ export function assertSameAccount(unfinished: readonly Entry[], intent: Intent, 
   );
 }
 
-/** @returns the matching entries, the oldest first */
 export function entriesOfRequest(entries: readonly Entry[], intent: Intent, isShared: boolean): Entry[] {
   return entries
     .filter(

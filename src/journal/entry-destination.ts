@@ -1,7 +1,6 @@
 // Defines how an entry records the destination of a secret, without the secret and without credentials.
 import * as z from "zod/mini";
 
-/** Makes a type read-only at every depth. */
 export type Fixed<T> = T extends readonly (infer U)[]
   ? readonly Fixed<U>[]
   : T extends object
@@ -61,13 +60,12 @@ const Single = z.discriminatedUnion("kind", [
     device: optionalText,
     inode: optionalText,
     born: optionalText,
-    /** Temporary name of the reserved file. */
     reserved: optionalText,
     ...contentFields,
   }),
   z.object({
     kind: z.literal("store"),
-    /** `<scheme>:<address>` */
+    /** The destination as `<scheme>:<address>`. */
     to: z.string(),
     /** Other facts that identify the place, such as the server: never a secret or a credential. */
     facts: z.record(z.string(), z.string()),
@@ -89,11 +87,9 @@ export type EntryDestination = Fixed<z.infer<typeof Destination>>;
 
 export type DestinationProgress = Extract<EntryDestination, { kind: "several" }>["places"][number];
 
-/** Consent of a person or a policy to one act. */
 export const ConsentSchema = z.object({
   /** The option or answer that gave consent, such as `--force`. */
   by: z.string(),
-  /** The destination that the consent is for. */
   to: optionalText,
   /** Digest or version of the replaced content. */
   digest: optionalText,

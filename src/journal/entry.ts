@@ -99,9 +99,7 @@ export interface EntryProgress extends Omit<Fixed<JournalRecord["now"]>, "detail
 }
 
 export interface Entry extends EntryIdentity, EntryProgress {
-  /** ISO 8601 UTC, milliseconds. */
   readonly updated_at: string;
-  /** Number of the last record, counted from 1. */
   readonly sequence: number;
 }
 
@@ -111,7 +109,6 @@ interface NeededDetail {
   readonly "access_key.revoke": "key_id";
 }
 
-/** @throws Error for an entry of another operation */
 export function detailOf<O extends keyof NeededDetail>(
   { id, operation: actual, detail }: Entry,
   operation: O,
@@ -160,7 +157,6 @@ export function isGuess({ detail }: Pick<Entry, "detail">): boolean {
   return detail.orphan_certain === false;
 }
 
-/** @returns null if nothing is left to do */
 export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "detail">): NextCommand | null {
   switch (entry.state) {
     case "open":
@@ -238,7 +234,6 @@ export function wasClaimed(entry: Entry): boolean {
   return entry.detail.secret_claimed === true;
 }
 
-/** Id of the client or key that a rotation replaces, or renews in place. */
 export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string | undefined {
   return detail?.old_client ?? detail?.old_key ?? detail?.key_id;
 }

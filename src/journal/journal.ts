@@ -47,7 +47,6 @@ export interface Admission {
 export interface AdmissionChoice {
   /** If true, no unfinished entry of the same request is resumed. */
   readonly fresh?: boolean;
-  /** The idempotency key that the user gave. */
   readonly key?: string;
 }
 
@@ -61,7 +60,6 @@ type AdmissionRequest = ReturnType<typeof requestOf>;
 interface JournalOptions {
   readonly now: () => number;
   readonly actor: Actor;
-  /** How long to wait for a running holder. */
   readonly waitMs?: number | undefined;
   readonly keys: Keys;
 }
@@ -161,7 +159,6 @@ export class StoredJournal {
     return findEntry(await this.select({ all: true, start: normalizeId(typed), limit: 1000 }), typed);
   }
 
-  /** A complete id needs no search. */
   async #idOf(typed: string): Promise<string> {
     const id = normalizeId(typed);
     return idPattern.test(id) ? id : (await this.find(typed)).id;
@@ -403,7 +400,6 @@ export class StoredJournal {
     return this.#reading(() => this.#store.condition());
   }
 
-  /** Removes finished entries that have not changed for this long; see `prunable`. */
   async prune(olderThanMs: number, { includeLive = false, isTrial = false } = {}) {
     const before = new Date(this.#parts.now() - olderThanMs).toISOString();
     const isNone = (await this.select({ all: true, archived: true, limit: 1 })).length === 0;

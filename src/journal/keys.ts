@@ -41,7 +41,6 @@ export function missingKeys(path: string): Keys {
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
 
-/** @throws Failure `usage` if a key of the list is invalid */
 export function parseKeys(list: string, where: string): string[] {
   const keys = list.split(",").map((key) => key.trim());
   if (keys.every((key) => keyPattern.test(key))) return keys;
@@ -60,7 +59,6 @@ const nameOf = (key: string): string => hash("sha256", `integ journal key ${key}
 /** The keys are read when the first record is signed or judged. The first key signs; all keys verify. */
 export interface KeySource {
   readonly read: () => readonly string[];
-  /** Creates the machine's own key. */
   readonly make?: () => string;
   /** Keys that recognize digests of secrets, but verify no record. */
   readonly readEarlier?: () => readonly string[];

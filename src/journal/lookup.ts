@@ -22,16 +22,14 @@ export interface EntryFilter {
   readonly after?: string;
   readonly start?: string;
   readonly ids?: readonly string[];
-  /** The child entries of this entry. */
+  /** Entries whose parent has this id. */
   readonly parent?: string;
   readonly replaces?: string;
   /** Entries that created, changed or revoked this client or key; matches a `client_id` too. */
   readonly resource?: string;
-  /** Entries of the policy item with this name. */
   readonly item?: string;
   /** Entries that create or adopt a client of this service account. */
   readonly serviceAccount?: string;
-  /** The newest entries, at most this many. */
   readonly limit?: number;
 }
 
@@ -114,7 +112,6 @@ export function newEntryId(nowMs: number, options: { random: number; newest?: st
   return idOf(wanted > least ? wanted : least + (options.random % 1024));
 }
 
-/** Accepts any case, o for 0, and i or l for 1. */
 export function normalizeId(typed: string): string {
   return typed.trim().toLowerCase().replaceAll("o", "0").replaceAll(/[il]/g, "1");
 }

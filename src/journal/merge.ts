@@ -23,7 +23,6 @@ export interface MergeOptions {
   readonly isTrusted?: boolean;
 }
 
-/** Entries per batch, which limits the memory for a large journal. */
 const batchSize = 500;
 
 async function* inBatches(imported: ImportedEntries): AsyncGenerator<EntryRecords[], undefined> {

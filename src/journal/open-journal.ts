@@ -13,7 +13,6 @@ export interface JournalParts {
   readonly place: JournalPlace;
   readonly now: () => number;
   readonly actor: Actor;
-  /** The folder of the machine's own key. */
   readonly stateDir: string;
   readonly team: {
     readonly env: Readonly<Record<string, string | undefined>>;

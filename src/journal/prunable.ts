@@ -4,11 +4,9 @@ import { type Entry, isInPlace, isSettled, revokedBy, rotatedBy } from "./entry.
 interface PruneChoice {
   /** Only entries that last changed before this time, ISO 8601 UTC. */
   readonly before: string;
-  /** Ids of entries that a process works on. */
   readonly leased: ReadonlySet<string>;
   /** Also remove entries whose client or key may still be valid. */
   readonly includeLive?: boolean;
-  /** Ignore the age of the entries. */
   readonly isOfAnyAge?: boolean;
 }
 
@@ -20,7 +18,6 @@ function uniqueIds({ base_url }: Entry, resource: string | null | undefined): st
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }
 
-/** @returns the unique id of the credential that an entry created, adopted or rotated to; empty if there is none */
 function createdBy(entry: Entry): string[] {
   const exists = ["done", "abandoned", "unusable"].includes(entry.state);
   return exists && !entry.operation.endsWith(".revoke") ? uniqueIds(entry, entry.resource_id) : [];

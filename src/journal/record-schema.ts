@@ -54,7 +54,6 @@ export const detailShape = {
    * that credential.
    */
   sent_as: optional,
-  /** The client that a rotation replaces. */
   old_client: optional,
   keep_old: flag,
   /** The proof required before the old credential is revoked; null if no proof is required. */
@@ -63,7 +62,7 @@ export const detailShape = {
   // Fields of access keys. Their requests have no idempotency key, so a lost request must not simply be repeated.
   /** When the last request was sent, ISO 8601 UTC. */
   sent_at: optional,
-  /** The user that the key is bound to. */
+  /** Id of the user that created the key; null if the response does not show it. */
   created_by: z.optional(textOrNull),
   /** The requested name, without the mark. */
   base_name: optional,
@@ -76,7 +75,6 @@ export const detailShape = {
   mode: z.optional(z.enum(["in_place", "replacement"])),
   /** The key that is revoked, adopted or rotated in place. */
   key_id: optional,
-  /** The key that a rotation replaces. */
   old_key: optional,
   new_key: optional,
   bound_to: z.optional(textOrNull),
@@ -89,7 +87,6 @@ export const detailShape = {
   overlap_ms: number,
   /** Revoke the old key earlier if it is unused for that long. */
   overlap_unused_ms: number,
-  /** How the new credential was proven. */
   proven: optional,
   /** End of the overlap, ISO 8601 UTC; set with the proof. */
   overlap_until: optional,
@@ -102,9 +99,8 @@ export const detailShape = {
 /** The exact request and its key, which never change after the admission. */
 const Intent = z.object({
   operation: text,
-  /** null if the API takes no idempotency key for the operation. */
+  /** Null if the API takes no idempotency key for the operation. */
   idempotency_key: textOrNull,
-  /** Name of the profile at admission. */
   profile: text,
   /** Id of the profile; binding the profile's name to another account changes it. */
   profile_id: text,
@@ -125,16 +121,13 @@ const Intent = z.object({
   parent: textOrNull,
   /** The policy's own id, and the item's name. */
   policy: z.optional(z.object({ id: text, item: text })),
-  /** The consent of a person or a policy, given with the request. */
   consent: z.optional(z.array(ConsentSchema)),
-  /** ISO 8601 UTC, milliseconds. */
   created_at: text,
 });
 
 /** A step may change these fields; a record has their values after the step. */
 const Now = z.object({
   resource_id: textOrNull,
-  /** How often the request was sent. */
   attempts: z.int().check(z.nonnegative()),
   /** Request ids of the last hundred responses to changes, the oldest first. */
   request_ids: z.array(text),
@@ -164,7 +157,6 @@ function hasNeededDetail({ intent: { operation }, now: { detail } }: Content): b
 export const RecordSchema = z
   .object({
     id: text.check(z.regex(/^[0-9a-hjkmnp-tv-z]{10}$/)),
-    /** Number of the record in its entry, from 1. */
     n: z.int().check(z.positive()),
     state: text,
     at: text,

@@ -14,7 +14,6 @@ export interface Finding {
   readonly severity: "problem" | "warning";
   /** A file with line and offset, or an entry. */
   readonly where: string;
-  /** One sentence with the problem and, if possible, the fix. */
   readonly message: string;
 }
 
@@ -24,7 +23,7 @@ export interface Signed {
   readonly mac: string;
 }
 
-/** The oldest record comes first. */
+/** `records` starts with the oldest record. */
 export interface EntryRecords {
   readonly id: string;
   readonly records: readonly Signed[];
@@ -64,7 +63,6 @@ export function sumIn(line: string): string {
 }
 
 export interface HeaderFacts {
-  /** Set if the file's entries were moved. */
   readonly moved?: Moved | undefined;
   /** The highest id in the archive. */
   readonly archived?: string | undefined;
@@ -118,7 +116,6 @@ export function headIn(line: Buffer): { readonly id?: string; readonly state?: s
   return { id, state };
 }
 
-/** @param line a valid line of a record */
 export function signedIn(line: Buffer): Signed {
   const [head = "", , mac = ""] = recordHead.exec(line.toString("latin1", bodyStart, longestHead)) ?? [];
   return { content: line.toString("utf8", bodyStart + head.length, line.length - 1), mac };
@@ -190,7 +187,6 @@ export interface Step {
   readonly state: string;
   /** Null if the record cannot be read. */
   readonly actor: Actor | null;
-  /** The secret's destination after the step. */
   readonly destination?: EntryDestination | undefined;
 }
 

@@ -8,7 +8,6 @@ import type { Journal } from "./journal.ts";
 type AnyRotation = Pick<Intent, "operation" | "base_url" | "detail">;
 type Entries = Pick<Journal, "select">;
 
-/** @returns the rotations, the newest first */
 export async function rotationsOf(journal: Entries, of: AnyRotation): Promise<Entry[]> {
   const old = rotatedBy(of);
   const all = await journal.select({ all: true, operation: of.operation, resource: old });
@@ -52,7 +51,6 @@ export async function isWorkedOn(journal: Journal, id: string): Promise<boolean>
   return lease === null;
 }
 
-/** @returns an earlier rotation of the same client or key that a process works on now */
 export async function activeEarlierRotation(journal: Journal, entry: Entry): Promise<Entry | undefined> {
   const earlier = (await rotationsOf(journal, entry)).filter(({ id, state }) => id < entry.id && !isSettled(state));
   for (const other of earlier) if (await isWorkedOn(journal, other.id)) return other;
@@ -82,7 +80,6 @@ export async function precedingRotation(journal: Journal, own: Entry, about: Con
   return first;
 }
 
-/** @returns the current state of the other rotation if it takes precedence */
 async function checkPrecedence(
   journal: Journal,
   { own, other, about }: { readonly own: Entry; readonly other: Entry; readonly about: Concurrency },

@@ -58,7 +58,6 @@ export async function untilFree<T>(
   }
 }
 
-/** @returns a function that runs one piece of work at a time */
 export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -82,9 +81,7 @@ export interface NewRecord extends Signed {
 }
 
 export interface Hold {
-  /** The entry when it was taken. */
   readonly entry: Entry;
-  /** The content of the entry's newest record. */
   readonly content: string;
   /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
@@ -114,7 +111,6 @@ export interface Transaction {
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
   /** Entries with these idempotency keys, as named by `keyName`. */
   ofKeys(keys: readonly string[]): Promise<readonly Entry[]>;
-  /** Ids of the entries that a process works on. */
   leased(): Promise<ReadonlySet<string>>;
   entries(): Promise<readonly Entry[]>;
   append(records: readonly NewRecord[]): Promise<void>;
@@ -124,12 +120,10 @@ export interface Transaction {
 }
 
 export interface EscrowStore {
-  /** The ids of the entries with an encrypted secret. */
   ids(): Promise<ReadonlySet<string>>;
   /** Committed once the promise is fulfilled. */
   put(entry: string, ciphertext: string): Promise<void>;
   get(entry: string): Promise<string | undefined>;
-  /** Safe to repeat. */
   remove(entry: string): Promise<void>;
 }
 
@@ -140,7 +134,6 @@ export interface Condition {
    * record.
    */
   readonly isEmptied: boolean;
-  /** Set if the journal's entries were moved, or are being moved. */
   readonly moved: Moved | undefined;
 }
 

@@ -83,7 +83,6 @@ export function createAccessKey(call: Call, caller: LegacyCaller): Answer {
   return jsonAnswer(201, { ...resourceOf(key), secret }, noStore);
 }
 
-/** Revoked keys stay in the list. */
 export function listAccessKeys(call: Call, caller: LegacyCaller): Answer {
   requireAccess(call, caller);
   const keys = call.here.accessKeys.toSorted((a, b) => b.createdAt - a.createdAt);

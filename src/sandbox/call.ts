@@ -11,11 +11,10 @@ export interface ServiceEffects {
    * client, or a creation that stays pending.
    */
   readonly effect?: "none" | "kept" | "abandoned" | "uncertain";
-  /** A pending client already has its client_id. */
+  /** With `early`, a pending client already has its client id. */
   readonly clientId?: "early";
   /** Lifetime of issued tokens, in milliseconds. */
   readonly lifetime?: number;
-  /** How rows change between two pages. */
   readonly rows?: "repeated" | "changed";
   /**
    * When the remote cleanup after a revocation is confirmed: after this many milliseconds, or only by a control
@@ -27,14 +26,12 @@ export interface ServiceEffects {
 export interface Call {
   readonly method: string;
   readonly path: string;
-  /** Decoded values of the `{name}` parts of the path. */
   readonly parts: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
   readonly region: Region;
   readonly baseUrl: string;
-  /** Supported values of `Service-Version`. */
   readonly contractVersions: readonly string[];
   readonly settings: { readonly entities: number; readonly seed: number };
   readonly here: RegionState;
@@ -71,7 +68,6 @@ export function jsonAnswer(status: number, body: unknown, headers: Readonly<Reco
   return { status, headers: { "Content-Type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
-/** @returns ISO 8601 in UTC, with milliseconds */
 export function timestamp(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
@@ -146,7 +142,6 @@ const codeByStatus: Readonly<Record<number, ProblemCode>> = {
   503: "service_unavailable",
 };
 
-/** Faults and internal errors have only a status. */
 export function problemOfStatus(status: number, detail: string): Problem {
   return new Problem(status, codeByStatus[status] ?? (status < 500 ? "invalid_request" : "internal_error"), detail);
 }

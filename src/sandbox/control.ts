@@ -34,7 +34,6 @@ export const controlBodies = {
   contractVersion: z.strictObject({ version: z.string().check(z.regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/)) }),
 };
 
-/** @throws Problem 400 that names the first invalid field */
 export function readControl<Schema extends z.ZodMiniType>(schema: Schema, body: unknown): z.output<Schema> {
   const read = schema.safeParse(body);
   if (read.success) return read.data;

@@ -6,7 +6,6 @@ import { type ApiKey, byId, type OAuthClientRecord, type RegionState, type Servi
 const unused = Buffer.alloc(4096);
 let usedUpTo = unused.length;
 
-/** @returns `prefix` followed by 32 random hexadecimal digits */
 export function randomName(prefix: string): string {
   if (usedUpTo === unused.length) {
     randomFillSync(unused);
@@ -50,7 +49,6 @@ export function unseal(key: string, sealed: { token: string; binding: string }):
 /** @assumed lifetime of an OAuth access token and of a legacy bearer token ("short-lived", §5.3) */
 const accessTokenSeconds = 900;
 
-/** @returns the lifetime of a new token, in seconds */
 export function lifetimeOf(call: Pick<Call, "effects">): number {
   const { lifetime } = call.effects;
   return lifetime === undefined ? accessTokenSeconds : Math.max(1, Math.round(lifetime / 1000));
@@ -62,7 +60,6 @@ function unauthenticated(detail: string, challenge = challenges): Problem {
   return new Problem(401, "unauthenticated", detail, { headers: { "WWW-Authenticate": challenge } });
 }
 
-/** @returns undefined for an invalid Basic header (RFC 7617) */
 export function basicPair(header: string): { user: string; password: string } | undefined {
   const match = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header);
   if (!match) return undefined;
@@ -86,7 +83,6 @@ function limitedTo(permissions: readonly string[], scopes: readonly string[] | n
   return new Set(scopes === null ? permissions : permissions.filter((permission) => scopes.includes(permission)));
 }
 
-/** @throws Problem 401 or 403, or 400 for an unknown `Service-Version` */
 export function v1Caller(call: Call): V1Caller {
   const header = headerOf(call, "authorization");
   if (header === undefined) throw unauthenticated("The request carries no Authorization header.");
@@ -201,7 +197,6 @@ export function legacyToken(
   return seal(here.signingKey, { text: JSON.stringify(facts), binding: "legacy" });
 }
 
-/** @throws Problem 401 */
 export function legacyCaller(call: Call): LegacyCaller {
   const refused = (detail: string) => unauthenticated(detail, 'Bearer realm="api"');
   const header = headerOf(call, "authorization");

@@ -4,7 +4,6 @@ import type { Answer } from "./call.ts";
 import type { FaultEffects } from "./fault.ts";
 import { changedDocument } from "./openapi/changed-document.ts";
 
-/** Interval between the pieces of a slow response. */
 const beatMs = 100;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

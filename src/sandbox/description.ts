@@ -19,7 +19,6 @@ function accessToken(here: RegionState, now: number): string {
   return legacyToken(here, { id: key.id, generation: key.generation, now });
 }
 
-/** Addresses are null while the sandbox is not running. */
 function describeRegion(region: Region, given: { here: RegionState; address: string | null; now: number }) {
   const { here, address, now } = given;
   const at = (path: string) => (address === null ? null : address + path);
@@ -36,7 +35,7 @@ function describeRegion(region: Region, given: { here: RegionState; address: str
     service_account_id: `sa_${region}_automation`,
     /** The service account that owns the API keys, except `other_…`. */
     caller_service_account_id: `sa_${region}_admin`,
-    /** A service account that lacks permissions. */
+    /** A service account with only the permission `entity:read`. */
     poor_service_account_id: `sa_${region}_poor`,
     api_key: seeded.apiKey,
     /** A second key of the same service account, as after a rotation of the management credential. */

@@ -3,7 +3,6 @@ import { requirePermission, seal, unseal } from "./credentials.ts";
 import { type Population, countOf, entityText, nthOf } from "./population.ts";
 import { organizationOf, type Region } from "./state.ts";
 
-/** Maximum rows per page, even for a larger `limit` (§8). */
 const membersCap = 50;
 
 /** Number of members of each cohort, by the name at the end of its id; limited to the number of people. */
@@ -72,7 +71,6 @@ export interface Rows {
   /** The list and its filters in a canonical form, which page tokens are bound to. */
   readonly filters: string;
   readonly total: number;
-  /** Rows from `start` to before `end`, as JSON text. */
   readonly slice: (start: number, end: number) => string[];
   /** Maximum rows per page, even for a larger `limit` (cohort members: 50). */
   readonly cap?: number;
@@ -119,7 +117,6 @@ function updated(row: string, now: number): string {
   return JSON.stringify({ ...entity, status, updated_at: timestamp(now) });
 }
 
-/** @throws Problem 400 for an invalid `limit` or `page_token` */
 export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }): Answer {
   const { rows } = given;
   const limit = Math.min(limitOf(call), rows.cap ?? greatestLimit);

@@ -11,7 +11,6 @@ interface ActiveFault {
 
 export interface PlanSettings {
   readonly specs: readonly string[];
-  /** Random numbers from 0 to 1, for `probability`. */
   readonly random: () => number;
 }
 

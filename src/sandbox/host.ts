@@ -55,7 +55,6 @@ export class Host {
   readonly plan: FaultPlan;
   readonly now: () => number;
   requests: LoggedRequest[] = [];
-  /** Set when the server listens. */
   baseUrl = "";
   readonly #service: Service;
   readonly #control: HostSettings["control"];

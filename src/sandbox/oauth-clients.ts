@@ -25,7 +25,6 @@ export function clientAnswer(status: number, client: OAuthClientRecord, secret?:
   return jsonAnswer(status, resource, noStore);
 }
 
-/** @returns the client's secret, which is stored only as a hash */
 export function complete(client: OAuthClientRecord, region: Region): string {
   const secret = randomName(`sbx_${region}_cs_`);
   client.status = "active";

@@ -46,7 +46,6 @@ export function entityId(region: Region, index: number): string {
   return `ent_${region}_${String(index + 1).padStart(7, "0")}`;
 }
 
-/** @returns undefined if no entity has the id */
 export function indexOf(population: Population, id: string): number | undefined {
   const match = new RegExp(`^ent_${population.region}_([0-9]{7,})$`).exec(id);
   const index = match ? Number(match[1]) - 1 : -1;
@@ -103,14 +102,12 @@ export function entityText(population: Population, index: number): string {
   );
 }
 
-/** The type null counts all entities. */
 export function countOf(population: Population, type: string | null): number {
   const organizations = Math.floor(population.size / every);
   if (type === null) return population.size;
   return type === "organization" ? organizations : type === "person" ? population.size - organizations : 0;
 }
 
-/** @param nth counts from 0 within the type */
 export function nthOf(type: string | null, nth: number): number {
   if (type === null) return nth;
   return type === "person" ? nth + Math.floor(nth / (every - 1)) : nth * every + every - 1;

@@ -43,7 +43,6 @@ function mediaTypeOf(call: Call): string {
   return (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
 }
 
-/** @throws Problem 415 if the body has another media type than `mediaType`, or an encoding */
 export function requireMediaType(call: Call, mediaType: string): void {
   const encoding = headerOf(call, "content-encoding");
   if (mediaTypeOf(call) === mediaType && (encoding === undefined || encoding === "identity")) return;
@@ -67,7 +66,6 @@ function parseJson(call: Call): unknown {
   }
 }
 
-/** @throws Problem 415, or 400 that names the first invalid field */
 export function readBody<Schema extends z.ZodMiniType>(call: Call, schema: Schema): z.output<Schema> {
   requireMediaType(call, "application/json");
   const read = schema.safeParse(parseJson(call), { reportInput: true });

@@ -5,10 +5,8 @@ import { issueToken, issuerPath, publishIssuer, tokenPath } from "./token-endpoi
 
 interface RouteFacts {
   readonly method: string;
-  /** Path with `{name}` parts. */
   readonly path: string;
   readonly query?: readonly string[];
-  /** True if the operation may change the state. */
   readonly changes?: boolean | ((call: Call) => boolean);
 }
 
@@ -83,7 +81,6 @@ function decoded(text: string): string {
   }
 }
 
-/** @throws Problem 404, or 405 with `Allow` */
 export function routeOf(method: string, path: string): { route: Route; parts: Record<string, string> } {
   const matches = routes.flatMap((route) => {
     const parts = partsOf(route.path, path);

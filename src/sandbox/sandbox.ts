@@ -21,7 +21,6 @@ export interface SandboxSettings {
   /** Loopback ports. Any free port is used if a port is absent or 0. */
   portUs?: number;
   portEu?: number;
-  /** Called with one line for each request. */
   log?: (line: string) => void;
   /** The sandbox's clock in epoch milliseconds; default: the machine's. */
   now?: () => number;
@@ -30,7 +29,6 @@ export interface SandboxSettings {
 const mostEntities = 100_000_000;
 const mostSeed = 4_294_967_295;
 
-/** @throws Error with code `bad_setting` for a number out of range */
 function checkSettings(settings: SandboxSettings): void {
   const inRange = (name: string, given: { value: number | undefined; most: number }) => {
     const { value, most } = given;
@@ -44,7 +42,6 @@ function checkSettings(settings: SandboxSettings): void {
   inRange("portEu", { value: settings.portEu, most: 65_535 });
 }
 
-/** @throws Error with code `settings_differ` if a setting differs from the stored state's */
 function checkStoredSettings(settings: SandboxSettings, state: State): void {
   for (const name of ["entities", "seed"] as const) {
     const wanted = settings[name];
@@ -104,7 +101,6 @@ function portError(error: unknown, port: number): Error {
   return Object.assign(new Error(message, { cause: error }), { code });
 }
 
-/** The module of the control address is loaded at its first request. */
 const controlled: HostSettings["control"] = async (host, request) =>
   (await import("./control.ts")).control(host, request);
 

@@ -84,7 +84,6 @@ export interface SeededCredentials {
   accessKeySecret: string;
   /** A key of the service account `automation`, which is another management principal. */
   readonly otherAccountApiKey: string;
-  /** Key of the second organization's service account. */
   readonly otherOrganizationApiKey: string;
 }
 

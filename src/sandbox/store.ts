@@ -67,11 +67,9 @@ async function withLock<T>(path: string, work: () => T): Promise<T> {
 export class Store {
   readonly #path: string;
   readonly #createState: () => State;
-  /** The file at the last read or write. */
   #cached: { readonly text: string; readonly state: State } | undefined;
   #lastChange: Promise<unknown> = Promise.resolve();
 
-  /** @param createState called if the file is missing */
   constructor(stateDir: string, createState: () => State) {
     makeFolders(stateDir, { synced: false });
     this.#path = `${stateDir}/${fileName}`;
@@ -110,7 +108,6 @@ export class Store {
     return result;
   }
 
-  /** @returns undefined if the file is missing */
   #read(): State | undefined {
     let text: string;
     try {

@@ -7,7 +7,6 @@ import type { Played } from "./player.ts";
 export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "text">, Partial<Played> {
   readonly method: string;
   readonly path: string;
-  /** Names of the faults that applied to the request. */
   readonly faults: readonly string[];
 }
 

@@ -40,7 +40,7 @@ export interface ContractCase {
   readonly name: string;
   /** The section of the API document and the rule in it, such as `4.3 rule 2`. */
   readonly section: string;
-  /** The words of the API document. */
+  /** A quotation from the API document. */
   readonly says: string;
   readonly steps: readonly Step[];
 }

@@ -62,7 +62,6 @@ function usualBody(method: string, path: string): JsonObject {
   return method === "DELETE" ? { $like: "access_key", status: "revoked" } : { data: [{ $like: "access_key" }] };
 }
 
-/** The response has every documented field. */
 export function completeResponse(step: RequestStep & { readonly answer: Answer }, names: Names): Served {
   const [method, path] = filled(step.request, names).split(" ") as [string, string];
   const { status, headers, body: shown } = step.answer;

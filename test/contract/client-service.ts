@@ -4,7 +4,6 @@ import { connect, type Service } from "../../src/api/connect.ts";
 import type { LegacyCredential } from "../../src/api/auth/credential.ts";
 import { createTransport } from "../../src/api/http/transport.ts";
 
-/** The caller closes the client. */
 export function openClient(address: string, legacy: LegacyCredential): Service {
   return connect({
     transport: createTransport({

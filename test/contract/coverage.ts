@@ -33,7 +33,6 @@ const sections: readonly (readonly [section: string, about: string])[] = [
 /** `by` names cases, and tests as `file: title`. */
 interface Row extends Sentence {
   readonly by?: readonly string[];
-  /** Why the sentence is not normative. */
   readonly why?: string;
 }
 

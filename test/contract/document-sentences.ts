@@ -8,7 +8,6 @@ export interface Sentence {
 
 const clause = /(?<=[.;])\s+(?=[A-Za-z`])/;
 
-/** @param document the whole text, as Markdown */
 export function sentencesOf(document: string): Sentence[] {
   const lines = document.split("\n");
   const result: Sentence[] = [];

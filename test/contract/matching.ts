@@ -43,7 +43,6 @@ const words: Readonly<Record<string, (value: Json) => boolean>> = {
   "<seconds>": (value) => typeof value === "string" && /^[0-9]+$/.test(value),
 };
 
-/** @returns one sentence for each difference */
 export function differences(given: Json, wanted: Json, at = "body"): string[] {
   if (typeof wanted === "string" && wanted in words)
     return words[wanted]!(given) ? [] : [`${at} is ${JSON.stringify(given)}, wanted ${wanted}`];
@@ -69,7 +68,6 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The text or number at a path such as `data.0.id`, as text; empty if it is missing. */
 export function textAt(value: Json, path: string): string {
   const found = valueAt(value, path);
   return typeof found === "string" || typeof found === "number" ? String(found) : "";

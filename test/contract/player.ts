@@ -23,7 +23,6 @@ export interface PlayOptions {
   readonly seen?: (played: Played) => void;
 }
 
-/** @throws Error that names the step and every difference */
 export async function play(one: ContractCase, options: PlayOptions): Promise<void> {
   const names = namesOf(options.description);
   for (const [index, step] of one.steps.entries()) {

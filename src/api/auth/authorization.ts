@@ -8,7 +8,7 @@ import type { Credential, LegacyCredential, TokenGrant } from "./credential.ts";
 import type { ExchangeOptions } from "./token-exchange.ts";
 
 /**
- * The Basic header of an API key (§5.1 rule 1; RFC 7617).
+ * Follows §5.1 rule 1 and RFC 7617.
  * @throws Failure `auth` for a key that the header cannot carry
  */
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
@@ -98,7 +98,6 @@ async function grantFor(
   );
 }
 
-/** @throws Failure `auth` if the endpoint refuses the credential, `NoToken` after 429 or without a usable response */
 function grantOf(attempt: Attempt<TokenGrant>, what: string, claims?: string): TokenGrant {
   if (attempt.kind === "answered") return attempt.value;
   const failure = failureOf(attempt, { what, change: false });
@@ -124,7 +123,10 @@ interface TokenSourceOptions {
   readonly now: () => number;
 }
 
-/** A token is renewed this long before it expires, or after three quarters of a short lifetime. */
+/**
+ * A token is renewed this long before it expires. If its lifetime is below two minutes, it is renewed after three
+ * quarters of the lifetime.
+ */
 const marginMs = 30_000;
 /** @assumed §5.2 rule 7 shows no response: a token without a lifetime is used for a minute. */
 const unknownLifeMs = 60_000;
@@ -139,7 +141,7 @@ interface TokenSource {
   drop(): boolean;
 }
 
-/** Makes one exchange at a time. Tokens are kept in memory only, never in a file. */
+/** Makes one exchange at a time, and keeps the token in memory only. */
 function createTokenSource({ fetch, now }: TokenSourceOptions): TokenSource {
   let current: BearerToken | undefined;
   let pending: Promise<BearerToken> | undefined;

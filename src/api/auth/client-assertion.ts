@@ -13,9 +13,7 @@ export interface Authenticated {
 
 export interface AuthenticatedBy extends Authenticated {
   readonly by: import("oauth4webapi").ClientAuth;
-  /**
-   * Masked in error responses. Absent if oauth4webapi signs the assertion, which it does when it builds the request.
-   */
+  /** Masked in error responses. Absent for an assertion that oauth4webapi signs later. */
   readonly secret?: string;
 }
 

@@ -23,7 +23,7 @@ export type ClientProof =
 
 /** The organization's settings for the token exchange (§5.2 rule 3). */
 export interface TokenEndpoint {
-  /** An absolute address, which may have another origin than the service. */
+  /** Real, or logical like `sandbox://us`, which the transport resolves. */
   readonly tokenEndpoint: string;
   readonly audience?: string;
   readonly issuer?: string;
@@ -37,9 +37,8 @@ export type LegacyCredential =
   | { readonly kind: "access_token"; readonly token: string }
   | {
       readonly kind: "exchange_command";
-      /** Absent if the profile has no API key. The command may work without it. */
+      /** Absent if the profile has no API key. The command may work without a key. */
       readonly secret?: string;
-      /** @returns the token that the user's command printed */
       run(secret: string): Promise<string>;
     }
   | { readonly kind: "exchange_endpoint"; readonly url: string; readonly secret: string };
@@ -47,6 +46,5 @@ export type LegacyCredential =
 /** The attempt's `body` contains the token too. */
 export interface TokenGrant {
   readonly token: string;
-  /** Undefined if the response shows no lifetime. */
   readonly expiresInSeconds: number | undefined;
 }

@@ -26,7 +26,6 @@ export interface Tokens {
    * @throws Failure of the user's command
    */
   exchangeAccessKey(secret: string, endpoint?: string): Promise<Attempt<TokenGrant> | undefined>;
-  /** @returns undefined if the profile has no issuer */
   compareIssuer(): Promise<Attempt<readonly IssuerDifference[]> | undefined>;
 }
 
@@ -98,7 +97,6 @@ export async function exchangeClientCredentials(
   return claims === undefined ? attempt : { ...attempt, claims };
 }
 
-/** oauth4webapi builds the request, and integ's transport sends it. */
 async function sendGrantRequest(
   oauth: typeof import("oauth4webapi"),
   request: ClientCredentialsRequest,
@@ -217,7 +215,6 @@ function lifetimeOf(answer: JsonObject, nowMs: number): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(0, (ms - nowMs) / 1000);
 }
 
-/** The metadata of RFC 8414 §3 and OpenID Connect Discovery §4. */
 type Metadata = import("oauth4webapi").AuthorizationServer;
 
 export type IssuerDifference =
@@ -279,10 +276,6 @@ function differences({ tokenEndpoint, clientAuth }: TokenEndpoint, metadata: Met
   ];
 }
 
-/**
- * @param address real, or logical like `sandbox://us`
- * @throws Failure `usage` if the text is not an address
- */
 function splitAddress(address: string): { readonly baseUrl: string; readonly path: string } {
   const match = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)([^#\s]*)$/i.exec(address);
   if (!match)

@@ -41,7 +41,7 @@ export type Attempt<T> =
       readonly reason: NetworkErrorReason | "status";
       readonly detail: string;
       readonly retryAfterSeconds?: number;
-      /** Only for an operation with a one-time secret, if the secret could be read. */
+      /** Set if the request asks for a one-time secret and the secret could be read. */
       readonly salvage?: Salvage;
     }
   | {
@@ -52,7 +52,6 @@ export type Attempt<T> =
       readonly failure?: Failure;
       /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
       readonly temporary?: boolean;
-      /** Advice that is more specific than the reason's. */
       readonly hint?: Advice;
       /** `Retry-After` of the token endpoint, if the token endpoint failed. */
       readonly retryAfterSeconds?: number;
@@ -83,7 +82,6 @@ export interface FailureContext {
   readonly change: boolean;
   /** The profile and the request, as in `profile prod (eu) · POST /v1/oauth_clients`. */
   readonly where?: string;
-  /** Replaces the default next step. */
   readonly step?: NextStep;
 }
 

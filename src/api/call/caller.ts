@@ -48,7 +48,6 @@ export interface CallerOptions {
   /** Real, or logical like `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   readonly authorization: Authorization;
-  /** @throws Failure if the setting for a header is missing or invalid */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly now: () => number;
   readonly onExchange?: (exchange: Exchange) => void;
@@ -129,12 +128,10 @@ function notSent(error: unknown): Extract<Attempt<never>, { kind: "not_sent" }> 
   return { kind: "not_sent", reason, temporary, retryAfterSeconds, detail: error.message, failure: error };
 }
 
-/** @throws BrokenBody for a response that is not JSON */
 export function jsonOf(answer: Answer): JsonBody {
   return parseJson(jsonBytesOf(answer));
 }
 
-/** @throws BrokenBody if the content type is not JSON */
 export function jsonBytesOf({ headers, body }: Answer): Buffer {
   if (!saysJson(headers["content-type"])) throw new BrokenBody("the response is not JSON");
   return body;

@@ -28,7 +28,6 @@ function parameter(text: string): string {
   return encoded;
 }
 
-/** @returns undefined if the text contains half of a surrogate pair */
 function encode(text: string): string | undefined {
   try {
     return encodeURIComponent(text);
@@ -51,7 +50,6 @@ export function versionFault(text: string): string | undefined {
   return undefined;
 }
 
-/** @throws Failure `usage` unless the text is a valid version or `none` */
 export function versionHeader(serviceVersion: string): Readonly<Record<string, string>> {
   const fault = versionFault(serviceVersion);
   if (fault !== undefined)

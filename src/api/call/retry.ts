@@ -5,13 +5,11 @@ import type { NextStep } from "../../next-step.ts";
 
 /** Longest wait before the second attempt. The limit doubles with each further attempt. */
 const firstCapMs = 500;
-/** Longest backoff; `Retry-After` may be longer. */
+/** Longest backoff, unless `Retry-After` is longer. */
 const capMs = 30_000;
 
 export interface RetryState {
-  /** Number of attempts so far, from 1. */
   readonly attempt: number;
-  /** Since the first attempt started. */
   readonly elapsedMs: number;
   /** Total time for retries; 0 means one attempt. */
   readonly retryForMs: number;
@@ -74,14 +72,12 @@ export interface ReadClock {
 }
 
 export interface RetryReadOptions {
-  /** The read as a verb phrase: `list entities`. */
   readonly what: string;
   readonly where?: string;
   readonly step?: NextStep;
   /** True for a request that may change something: it is repeated only after 429, which changed nothing (§8). */
   readonly change?: boolean;
   readonly clock: ReadClock;
-  /** Total time for retries in milliseconds; 0 means one attempt. */
   readonly retryForMs: number;
   readonly random: () => number;
   /** After an abort, `retryRead` throws the signal's reason if it is a `Failure`, else the failure `interrupted`. */
@@ -89,7 +85,6 @@ export interface RetryReadOptions {
   readonly onWait?: (wait: { readonly delayMs: number; readonly failure: Failure }) => void;
 }
 
-/** @throws Failure of the last attempt */
 export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: RetryReadOptions): Promise<Answered<T>> {
   const { clock, retryForMs, random, signal } = options;
   const startedAt = clock.elapsed();
@@ -129,7 +124,6 @@ const shortDays = days.map((day) => day.slice(0, 3));
 
 const month = `(?<month>${months.join("|")})`;
 const time = "(?<hours>\\d{2}):(?<minutes>\\d{2}):(?<seconds>\\d{2})";
-/** The three date forms of RFC 9110 §5.6.7. */
 const dateForms = [
   // Sun, 06 Nov 1994 08:49:37 GMT
   new RegExp(`^(?<weekday>${shortDays.join("|")}), (?<day>\\d{2}) ${month} (?<year>\\d{4}) ${time} GMT$`),

@@ -15,7 +15,7 @@ export interface ProxySettings {
 
 export interface ConnectionSettings {
   readonly proxy?: ProxySettings;
-  /** Trusted certificate authorities (PEM); default: the system's and Node's. */
+  /** Trusted certificate authorities in PEM. Default: Node's. */
   readonly ca?: string | undefined;
 }
 
@@ -174,13 +174,11 @@ export class ByteBuffer {
 
   reserve(total: number): void {
     if (total <= this.#memory.length) return;
-    // Doubling the memory avoids a copy for each small chunk.
     const larger = Buffer.allocUnsafeSlow(Math.max(total, 2 * this.#memory.length));
     larger.set(this.bytes());
     this.#memory = larger;
   }
 
-  /** @returns the appended bytes, without a copy */
   bytes(): Buffer {
     return this.#memory.subarray(0, this.#length);
   }
@@ -202,7 +200,6 @@ export class Recording {
   #isOver = false;
   #ended: Promise<unknown> | undefined;
 
-  /** @param most number of bytes after which the connection is closed */
   constructor(most: number) {
     this.#most = most;
   }

@@ -61,7 +61,6 @@ export interface Transport {
   close(): void;
 }
 
-/** Why no complete response arrived. */
 export type NetworkErrorReason =
   | "dns"
   | "refused"
@@ -81,7 +80,6 @@ export interface NetworkError {
   readonly detail: string;
   /** True if a retry may succeed although this reason is usually permanent, such as a busy name server. */
   readonly temporary?: boolean;
-  /** Advice that is more specific than the reason's. */
   readonly hint?: Advice;
 }
 
@@ -131,7 +129,6 @@ function proxyError(message: string): NetworkError {
   return { reason: "proxy", detail };
 }
 
-/** Node's codes for an unknown certificate authority. */
 const untrusted = /^UNABLE_TO_(?:VERIFY|GET_ISSUER)|SELF_SIGNED_CERT|^CERT_UNTRUSTED$/;
 
 function handshakeError(error: unknown): NetworkError {

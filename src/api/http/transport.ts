@@ -17,7 +17,6 @@ import {
 import { withoutEchoes } from "./redaction.ts";
 
 export interface TransportOptions extends ConnectionSettings {
-  /** Resolves a logical base URL. Called for each exchange. */
   readonly locate: (baseUrl: string) => string | Promise<string>;
   /** Limit of one exchange, from connecting to the last byte. */
   readonly timeoutMs: number;
@@ -73,7 +72,6 @@ function isChange({ method }: ExchangeRequest): boolean {
 const maxTimerMs = 2 ** 31 - 1;
 
 interface Deadline {
-  /** Resolves at the deadline or when the signal aborts. */
   readonly over: Promise<NetworkError>;
   /** @returns false if the time is over or the signal has aborted; the reception has then ended */
   watch(reception: Reception): boolean;
@@ -169,7 +167,7 @@ class Reception implements Dispatcher.DispatchHandler {
     this.exchange = new Promise((resolve) => (this.#resolve = resolve));
   }
 
-  /** Called when the connection is open, before the request is written. */
+  /** undici calls this method when the connection is open, before it writes the request. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { leases, connection } = this.#parts;
     if (isChange(this.#request) && leases?.areHeld() === false)
@@ -223,7 +221,6 @@ class Reception implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends the exchange before the response is complete. */
   break(why: NetworkError): void {
     const partial = this.#head && { ...this.#head, body: this.#body.bytes() };
     const received = this.#parts.recording?.bytes();

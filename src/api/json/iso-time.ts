@@ -6,7 +6,6 @@ export function isDate(text: string): boolean {
   return form !== null && Number(form[3]) <= new Date(Date.UTC(Number(form[1]), Number(form[2]), 0)).getUTCDate();
 }
 
-/** Accepts a date and a time, at least to the minute, with a zone. */
 export function isTime(text: string): boolean {
   const form = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.exec(text);
   return form !== null && isDate(form[1]!) && !Number.isNaN(Date.parse(text));

@@ -17,7 +17,6 @@ export class Source {
     return (this.#isPlain ??= isAscii(bytes) && !bytes.includes(backslash) && !bytes.includes(0x7f));
   }
 
-  /** The whole body if it is ASCII, else empty. */
   get text(): string {
     return (this.#text ??= isAscii(this.bytes) ? this.bytes.toString("latin1") : "");
   }
@@ -75,13 +74,11 @@ export class JsonText {
     return this.source.bytes[this.start] === 0x6e;
   }
 
-  /** True for a nonempty object or array. */
   get hasParts(): boolean {
     if (!this.isObject && !this.isArray) return false;
     return this.#scanner().space(this.start + 1) < this.end - 1;
   }
 
-  /** The original text. */
   get text(): string {
     return this.source.cut(this.start, this.end);
   }
@@ -91,7 +88,6 @@ export class JsonText {
     return parseText(this.text);
   }
 
-  /** The decoded string; the value must be a string. */
   get string(): string {
     return this.source.string(this.start, this.end);
   }
@@ -147,7 +143,6 @@ export class JsonText {
     return withoutSecrets(Buffer.concat([...pieces, bytes.subarray(from)]).toString(), secrets);
   }
 
-  /** @returns the text on one line, without white space outside strings; tokens are unchanged */
   compact(): string {
     return this.isCompact ? this.text : this.#laidOut({ indent: 0, level: 0 });
   }
@@ -197,7 +192,10 @@ export class JsonText {
   }
 }
 
-/** The members of an object; empty for any other value. The last of duplicate names counts, at the place of the first. */
+/**
+ * The members of an object; empty for any other value. Of duplicate names, the last value counts, at the place of the
+ * first name.
+ */
 export class Parts {
   readonly names: readonly string[];
   readonly #object: JsonText;
@@ -231,7 +229,7 @@ export class Parts {
     return new JsonText(source, this.#places[at]!, this.#places[at + 1]!, isCompact);
   }
 
-  /** The places of another object's values, if a text comparison shows the same names in the same order. */
+  /** @returns undefined unless a text comparison shows the same names in the same order */
   #placesIn({ source, start, end, isCompact }: JsonText): number[] | undefined {
     if (!isCompact || !source.isPlain) return undefined;
     const { text, bytes } = source;
@@ -280,9 +278,7 @@ export class BrokenBody extends Error {
 }
 
 export interface JsonBody {
-  /** The original text. */
   readonly text: string;
-  /** Without `__proto__` keys. */
   readonly value: unknown;
 }
 
@@ -340,7 +336,6 @@ export class Scanner {
   readonly #body: Buffer;
   readonly #what: string;
 
-  /** @param what names the body in messages */
   constructor(body: Buffer, what = "response") {
     this.#body = body;
     this.#what = what;
@@ -360,7 +355,6 @@ export class Scanner {
     return { start, end };
   }
 
-  /** Checks that only white space remains. */
   end(from: number): void {
     const at = this.space(from);
     if (at !== this.#body.length) throw this.#broken(at);

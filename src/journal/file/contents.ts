@@ -4,7 +4,6 @@ import { type EntryFilter, excludesFinished } from "../lookup.ts";
 import { entryIn, finishedEntryIn, type HeaderFacts, type Signed, signedIn } from "../record.ts";
 import type { Damage, FoundRecord } from "./scan.ts";
 
-/** The place of a record, whose line is read on demand. */
 interface RecordPlace {
   readonly n: number;
   readonly state: string;
@@ -14,14 +13,12 @@ interface RecordPlace {
 
 interface IndexedEntry {
   readonly records: RecordPlace[];
-  /** Cached after the first read; see `cacheLimit`. */
   entry?: Entry | undefined;
 }
 
 /** Finished entries are cached only if the file has at most this many entries, which limits the memory. */
 const cacheLimit = 500;
 
-/** Returns fewer bytes at the end of the file. */
 type ReadBytes = (offset: number, length: number) => Buffer;
 
 export class Contents {
@@ -88,7 +85,6 @@ export class Contents {
     return this.#entries.get(id)?.records.at(-1)?.state;
   }
 
-  /** @returns the ids in the order of their first records */
   ids(): string[] {
     return [...this.#entries.keys()];
   }

@@ -21,9 +21,7 @@ export interface FileParts {
   readonly now: () => number;
   /** Identifies this process and loads kernel locks. Called once, for the first lock, because it takes time. */
   readonly means?: (() => LockMeans) | undefined;
-  /** How long to wait for another process to release the journal's lock. */
   readonly waitMs?: number | undefined;
-  /** Size of the file in bytes above which entries move to the archive. */
   readonly archiveBytes?: number | undefined;
 }
 
@@ -108,7 +106,6 @@ export class FileStore implements Store {
     return found.length > 0 ? found : fitting(this.#view());
   }
 
-  /** @throws Failure `usage` if the entries were moved to another journal */
   #readUnmoved(): Contents {
     const { contents } = this.#journal.read();
     if (contents.header?.moved !== undefined) throw journalMovedFailure(this.path, contents.header.moved);

@@ -5,7 +5,6 @@ import { alreadyExists } from "../../disk/error-words.ts";
 import { makeFolders, readPrivateFile } from "../../disk/private-file.ts";
 import { type KeySource, newKey, parseKeys } from "../keys.ts";
 
-/** @throws Failure if others can read the key file, or it has no key */
 export function machineKey(stateDir: string): KeySource {
   const path = join(stateDir, "journal.key");
   const read = (): string[] => {

@@ -15,7 +15,6 @@ const newline = 10;
 
 export interface Reading {
   readonly contents: Contents;
-  /** Places without a valid record. */
   readonly damage: readonly Damage[];
   /** An incomplete append: a crash cut it short or, if the caller does not have the lock, another process is writing it. */
   readonly torn: Damage | undefined;
@@ -51,7 +50,6 @@ export class RecordFile {
     this.#parts = parts;
   }
 
-  /** Reads the records that were added since the last read. A missing file has no records. */
   read(): Reading {
     let fd: number;
     try {

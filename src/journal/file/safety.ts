@@ -87,7 +87,6 @@ export function assertJournal(bytes: Buffer, path: string): void {
   });
 }
 
-/** @param what the file, at the start of a sentence */
 export function otherFormat(what: string, format: number): Failure {
   const isNewer = format > formatVersion;
   const hint = isNewer ? "Upgrade integ, then run the command again." : "Move the file away.";

@@ -6,11 +6,9 @@ const newline = 10;
 
 export interface LineStart {
   readonly offset: number;
-  /** Counted from 1. */
   readonly line: number;
 }
 
-/** A place in the file without a valid record. */
 export interface Damage extends LineStart {
   readonly bytes: Buffer;
   readonly reason: string;
@@ -21,7 +19,6 @@ export interface FoundRecord extends LineStart {
   readonly length: number;
 }
 
-/** Receives the results of a scan in order. */
 export interface Scan {
   readonly found: { push(found: FoundRecord): unknown };
   readonly damage: { push(damage: Damage): unknown };
@@ -100,7 +97,6 @@ function scanBadLine(text: Buffer, at: LineStart & { readonly isEnded: boolean; 
   }
 }
 
-/** Returns fewer bytes at the end of the file. */
 export function readBytes(fd: number, offset: number, length: number): Buffer {
   return readInto(Buffer.allocUnsafe(Math.max(0, length)), fd, offset);
 }

@@ -13,9 +13,7 @@ export interface Host {
 }
 
 export interface Address {
-  /** The address without its password, for messages. */
   readonly shown: string;
-  /** In the order in which integ tries them. */
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly database: string | undefined;
@@ -23,15 +21,12 @@ export interface Address {
   readonly password: string | undefined;
   /** If undefined, only connections that leave this machine are encrypted. */
   readonly isEncrypted: boolean | undefined;
-  /** Paths of certificates and a private key. */
   readonly files: Readonly<Record<"sslrootcert" | "sslcert" | "sslkey", string | undefined>>;
-  /** If true, read-only servers are skipped. */
   readonly mustBeWritable: boolean;
   readonly schema: string;
   readonly applicationName: string;
 }
 
-/** The parameters of an address, each with the variable that is its default. */
 const parameters = {
   host: "PGHOST",
   port: "PGPORT",
@@ -48,7 +43,6 @@ const parameters = {
 } as const;
 type Parameter = keyof typeof parameters;
 
-/** Matches scheme and user, hosts, database, parameters. */
 const shape = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]*)(\/[^?#]*)?(?:\?([^@#]*))?$/;
 
 /** The address without its password: the only form for messages, logs and files. */
@@ -151,7 +145,6 @@ function schemaIn(options = "", variable = ""): string {
   return name ?? "public";
 }
 
-/** True if connections to the host stay on this machine. */
 export function isLocal({ name }: Host): boolean {
   return name.startsWith("/") || name === "localhost" || name === "::1" || /^127(?:\.\d{1,3}){3}$/.test(name);
 }

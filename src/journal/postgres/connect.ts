@@ -119,7 +119,6 @@ function configOf(host: Host, address: Address): ClientConfig {
   };
 }
 
-/** @throws Failure `usage` if the password file has no matching line */
 async function passwordInFile(connection: Parameters<typeof pgpass>[0]): Promise<string> {
   const warnings = new PassThrough({ encoding: "utf8" });
   pgpass.warnTo(warnings);

@@ -40,7 +40,6 @@ const init: NextStep = { nextCommand: initCommand };
 const address: NextStep = { hint: `Correct INTEG_JOURNAL, or ${flags.journal} of the profile.` };
 const again: NextStep = { hint: "Run the command again when the server is available." };
 
-/** Messages and next steps by the beginning of the server's code. */
 const refusals: readonly (readonly [code: RegExp, kind: FailureKind, what: string, step: NextStep])[] = [
   [/^28P01/, "usage", "refuses the password", { hint: "Set PGPASSWORD, or correct ~/.pgpass." }],
   [/^28/, "usage", "refuses the role", address],
@@ -85,7 +84,6 @@ export function journalFailure(error: unknown, shown: string, meaning = nothingS
 
 const unknownRefusal: (typeof refusals)[number] = [/./, "failed", "refuses", { nextCommand: shell`integ doctor` }];
 
-/** Messages for failed connections, by Node's code and text. */
 const meanings: readonly (readonly [sentence: RegExp, words: string])[] = [
   [/^ECONNREFUSED/, "no server accepts connections there (connection refused)"],
   [/^(?:ENOTFOUND|EAI_AGAIN)/, "its host name is not known"],

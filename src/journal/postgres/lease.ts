@@ -62,7 +62,6 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${pid} (${user} on ${host}${run === undefined ? "" : `, ${run}`})`;
 }
 
-/** An entry's row that this process has leased. */
 export interface Taken extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
@@ -121,7 +120,6 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
   const { id } = entry;
   let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, askedAt, false];
 
-  /** True if the lease is still valid after this many milliseconds. */
   const outlasts = (ms: number): boolean => {
     const { monotonic, wall } = extendedAt;
     return Math.max(performance.now() - monotonic, Date.now() - wall) + ms + marginMs < leaseMs;

@@ -266,7 +266,6 @@ export interface Team {
   readonly actor: Actor;
 }
 
-/** @param needsTables refuse a database without the tables */
 function partsOf({ address: text, env, actor }: Team, needsTables: boolean) {
   const address = readAddress(text, { env, user: actor.user });
   const tables = tablesIn(address.schema);
@@ -284,10 +283,6 @@ export function openTeamStore({ requestMs, leaseMs, ...team }: Team & Pick<Postg
   return new PostgresStore({ ...partsOf(team, true), requestMs, leaseMs });
 }
 
-/**
- * Creates the tables unless they exist.
- * @returns their version; `made` is true if this call created them
- */
 export async function initTeamJournal(team: Team): Promise<{ version: number; made: boolean }> {
   const { session, tables, shown } = partsOf(team, false);
   try {

@@ -77,7 +77,6 @@ export function rowMismatch(
     : `its records differ from its columns (${names.map(([name]) => name).join(", ")}): it was edited`;
 }
 
-/** @param page its size, and the id below which its entries are */
 export function selectionOf(
   filter: EntryFilter,
   { entries }: Pick<Tables, "entries">,

@@ -17,11 +17,9 @@ export interface PostgresParts {
   readonly session: Session;
   readonly tables: Tables;
   readonly actor: Actor;
-  /** The address without its password. */
   readonly shown: string;
   /** Duration of a lease after it was taken or extended. */
   readonly leaseMs: number;
-  /** The longest duration of one request. */
   readonly requestMs: number;
 }
 
@@ -115,7 +113,6 @@ export function assertUsable({ encoding }: Server): void {
   });
 }
 
-/** @throws Failure `usage` if the tables are missing or have another version */
 export async function checkTables(query: Query, { meta, schema }: Tables): Promise<void> {
   const [row] = await query(`SELECT value FROM ${meta} WHERE key = 'version'`).catch((error: unknown) => {
     if (!["42P01", "3F000"].includes(serverErrorOf(error)?.code ?? "")) throw error;

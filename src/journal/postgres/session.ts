@@ -168,7 +168,6 @@ function isConflict(error: unknown): boolean {
   return /^40(?:001|P01)$/.test(serverErrorOf(error)?.code ?? "");
 }
 
-/** True if another connection may succeed. */
 function isConnectionLost(error: unknown): boolean {
   return error instanceof LostConnection || (serverErrorOf(error) !== undefined && endsConnection(error));
 }

@@ -34,7 +34,6 @@ export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numb
   return found;
 }
 
-/** `recordsIn` reads the rows of this query. */
 export const recordsText = ({ records, entries }: Tables): string =>
   `SELECT entry, record.n, record.content, mac, record.content = row.content AS is_newest
    FROM ${records} AS record LEFT JOIN ${entries} AS row ON row.id = entry WHERE entry = ANY($1) ORDER BY entry, n`;

@@ -8,7 +8,6 @@ type Tree = { [key: string]: Tree } & Record<string, Json>;
 const at = (tree: Tree, ...keys: readonly string[]): Tree => keys.reduce((part, key) => part[key] ?? {}, tree);
 const firstOf = (tree: Tree): string => Object.keys(tree)[0] ?? "";
 
-/** @returns the schema of an entity, or of an access key if the contract has no entities */
 function resourceOf(document: Tree): Tree {
   const schemas = at(document, "components", "schemas");
   return schemas.Entity ?? schemas.AccessKey ?? at(schemas, firstOf(schemas));
@@ -49,7 +48,6 @@ const changes: Readonly<Record<Change, (document: Tree) => void>> = {
   "other-version": (document) => void Object.assign(at(document, "info"), { "x-contract-version": "2027-01-01" }),
 };
 
-/** @param body a published specification; other bodies stay unchanged */
 export function changedDocument(body: string, change: Change): string {
   if (!body.startsWith('{"openapi"')) return body;
   const document: Tree = JSON.parse(body);

@@ -190,9 +190,7 @@ export interface Operation {
   /** Further responses, which replace those above. */
   readonly responses?: JsonObject;
   readonly security?: Json;
-  /** Set if the API document does not show the operation. */
   readonly choice?: string;
-  /** Headers of the successful response besides Request-Id. */
   readonly headers?: JsonObject;
 }
 
@@ -264,7 +262,6 @@ export function jsonBody(schema: JsonObject, isRequired = true): JsonObject {
   return { required: isRequired, content: { "application/json": { schema } } };
 }
 
-/** `facts` are further keys of `info`. */
 export function opening(given: {
   title: string;
   version: string;
