@@ -24,7 +24,6 @@ export interface Sought {
   readonly skewMs: number;
   /** Id of the creating user, if the journal or the list shows it. */
   readonly userId?: string;
-  /** Keys that belong to other journal entries, and therefore are not the orphan. */
   readonly knownIds: ReadonlySet<string>;
   /** The profile's own key. A list without it is incomplete. */
   readonly ownId?: string;

@@ -207,7 +207,7 @@ function scanRows(
   return { rows, end };
 }
 
-/** Checks the consistency rule of §2.1: a page has a token exactly if more rows exist. */
+/** Checks the consistency rule of §2.1: a page has a token if and only if more rows exist. */
 function checkEnvelope(envelope: ReadonlyMap<string, unknown>): Omit<ScannedPage, "rows"> {
   const nextPageToken = envelope.get("next_page_token");
   const hasMore = envelope.get("has_more");

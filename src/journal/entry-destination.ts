@@ -36,7 +36,6 @@ const Single = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("stdout") }),
   z.object({
     kind: z.literal("command"),
-    /** Short digest of the command and its format. */
     mark: optionalText,
     /** How the check command shows that the secret arrived: it prints the secret, or exits with 0. */
     check: z.optional(z.enum(["output", "exit"])),

@@ -42,7 +42,7 @@ export function dueAt({ state, detail }: Pick<Entry, "state" | "detail">): strin
  * Milliseconds since 1970 at the end of an overlap; 0 without an overlap. With `overlap_unused_ms`, the overlap ends as
  * soon as the old key has been unused for that long. Time before the overlap does not count, because no one had the new
  * key then.
- * @param lastUsedAt of the old key; null: never used; undefined: not shown, so that only the time limit counts
+ * @param lastUsedAt of the old key; null if never used, undefined if not shown, so that only the time limit counts
  * @assumed §2.5 does not show a listed key's fields, and describes a created key's `lastUsedAt` only as "Last use.": null means
  * never used, and a use is visible immediately. A time in the future keeps the key.
  */

@@ -19,7 +19,6 @@ export type { Condition, EscrowStore, Holder } from "./store.ts";
 
 /** An entry that only this process may change until it is released. */
 export interface EntryLease {
-  /** The entry after its last recorded step. */
   readonly entry: Entry;
   /** Set if the last holder did not release the entry: its last request may arrive until this time (ISO 8601 UTC). */
   readonly quietUntil?: string | undefined;
@@ -40,7 +39,6 @@ export interface Admission {
    */
   readonly kind: "new" | "resumed" | "same_key";
   readonly lease: EntryLease;
-  /** Unfinished entries of the same request that running processes hold. */
   readonly alongside?: readonly { readonly entry: string; readonly holder: Holder }[];
 }
 
@@ -275,7 +273,6 @@ export class StoredJournal {
     });
   }
 
-  /** @returns null if a running process holds the entry */
   tryLease(typed: string): Promise<EntryLease | null> {
     return this.#signing("lock an entry of the journal", nothingSent, async () => {
       const hold = await this.#store.take(await this.#idOf(typed));
@@ -345,7 +342,6 @@ export class StoredJournal {
     return [...this.#holds].every((hold) => hold.isHeld());
   }
 
-  /** The records of each entry, the oldest first, for an import into another journal. */
   records(): AsyncIterable<EntryRecords> {
     return this.#eachOrFailure(this.#store.records());
   }

@@ -22,7 +22,6 @@ export interface EntryFilter {
   readonly after?: string;
   readonly start?: string;
   readonly ids?: readonly string[];
-  /** Entries whose parent has this id. */
   readonly parent?: string;
   readonly replaces?: string;
   /** Entries that created, changed or revoked this client or key; matches a `client_id` too. */

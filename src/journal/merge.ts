@@ -67,7 +67,6 @@ export async function mergeInto(
   });
 }
 
-/** `existing` is the number of records that the journal already has. */
 interface Change {
   readonly id: string;
   readonly entry: Entry;

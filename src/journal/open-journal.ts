@@ -18,7 +18,6 @@ export interface JournalParts {
     readonly env: Readonly<Record<string, string | undefined>>;
     /** Output of the profile's command for the team's keys; undefined without a command. */
     readonly printedKeys?: () => Promise<string | undefined>;
-    /** The longest duration of one request. */
     readonly requestMs: number;
     readonly leaseMs: number;
   };

@@ -10,10 +10,7 @@ interface PruneChoice {
   readonly isOfAnyAge?: boolean;
 }
 
-/**
- * An id is unique within its base URL.
- * @returns an empty array without an id
- */
+/** An id is unique within its base URL. */
 function uniqueIds({ base_url }: Entry, resource: string | null | undefined): string[] {
   return typeof resource === "string" ? [JSON.stringify([base_url, resource])] : [];
 }

@@ -39,7 +39,6 @@ export const detailShape = {
   sent_around: z.optional(z.array(text)),
   /** How the created credential differs from the request, in words. */
   differs: optional,
-  /** A person has claimed the secret. */
   secret_claimed: flag,
   /** End of the service's `Retry-After`, by its clock, ISO 8601 UTC. */
   put_off_until: optional,
@@ -60,7 +59,6 @@ export const detailShape = {
   proof: z.optional(z.nullable(Proof)),
 
   // Fields of access keys. Their requests have no idempotency key, so a lost request must not simply be repeated.
-  /** When the last request was sent, ISO 8601 UTC. */
   sent_at: optional,
   /** Id of the user that created the key; null if the response does not show it. */
   created_by: z.optional(textOrNull),

@@ -161,7 +161,6 @@ function readRecord(content: string): JournalRecord | undefined {
   return RecordSchema.safeParse(jsonIn(`{${content}}`)).data;
 }
 
-/** @returns undefined if the content does not match the schema */
 export function entryIn(content: string): Entry | undefined {
   const record = readRecord(content);
   return record && entryOf(record);
@@ -185,7 +184,6 @@ function entryOf({ id, n, state, at, intent, now }: JournalRecord): Entry {
 export interface Step {
   readonly at: string;
   readonly state: string;
-  /** Null if the record cannot be read. */
   readonly actor: Actor | null;
   readonly destination?: EntryDestination | undefined;
 }

@@ -62,9 +62,7 @@ const firstStepLimitMs = 5000;
 
 export interface Concurrency {
   readonly clock: { elapsed(): number; sleep(ms: number): Promise<void> };
-  /** True if the old credential was active before admission. */
   readonly wasActive: boolean;
-  /** Ids of the rotations that had finished before admission. */
   readonly settledBefore: ReadonlySet<string>;
   /** With `--new`, an unfinished rotation that no process works on is ignored. */
   readonly fresh?: boolean | undefined;

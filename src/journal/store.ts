@@ -138,7 +138,6 @@ export interface Condition {
 }
 
 export interface Store {
-  /** Path of the file, or the address of the server without its password. */
   readonly path: string;
   readonly escrow?: EscrowStore;
   /** May also return entries that do not match. The newest entry comes first. */

@@ -12,7 +12,7 @@ export function cohortIds(region: Region): string[] {
   return [...cohortSizes.keys()].map((name) => `cohort_${region}_${name}`);
 }
 
-/** The second organization has other, fewer people. */
+/** The second organization has fewer and different people. */
 export function populationOf(call: Pick<Call, "region" | "settings">, caller?: V1Caller): Population {
   const { entities, seed } = call.settings;
   if (caller?.account.organizationId === undefined) return { region: call.region, size: entities, seed };
@@ -72,7 +72,7 @@ export interface Rows {
   readonly filters: string;
   readonly total: number;
   readonly slice: (start: number, end: number) => string[];
-  /** Maximum rows per page, even for a larger `limit` (cohort members: 50). */
+  /** Maximum rows per page, even for a larger `limit`; 50 for cohort members (§8). */
   readonly cap?: number;
 }
 

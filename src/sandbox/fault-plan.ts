@@ -80,7 +80,7 @@ function rateEffects(one: ActiveFault, request: FaultTarget): FaultEffects | und
   return { status: 429, "retry-after": asDate ? `date+${seconds}` : String(seconds) };
 }
 
-/** A generator with a fixed sequence per seed (mulberry32). */
+/** The generator mulberry32: each seed has a fixed sequence. */
 export function seededRandom(seed: number): () => number {
   let a = seed >>> 0;
   return () => {

@@ -22,7 +22,7 @@ export interface SandboxSettings {
   portUs?: number;
   portEu?: number;
   log?: (line: string) => void;
-  /** The sandbox's clock in epoch milliseconds; default: the machine's. */
+  /** The sandbox's clock, in milliseconds since 1970. Default: the machine's clock. */
   now?: () => number;
 }
 

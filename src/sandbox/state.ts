@@ -2,7 +2,7 @@ export const regions = ["us", "eu"] as const;
 export type Region = (typeof regions)[number];
 
 export const clientStatuses = ["active", "pending", "revoked", "disabled", "expired"] as const;
-/** §3.1 */
+/** The statuses of §3.1. */
 export type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {

@@ -43,7 +43,7 @@ export class AnswersCheck {
     );
   }
 
-  /** Such as `12 answers of 3 kinds checked, 0 wrong`. A kind is an operation with a status. */
+  /** @returns a text such as `12 answers of 3 kinds checked, 0 wrong`; a kind is an operation with a status */
   figure(): string {
     const kinds = this.#check.responseKinds.size;
     const excluded = `${this.#excluded} broken on purpose (${breakingFaults.join(", ")})`;

@@ -1,5 +1,5 @@
-// Rules of the API document for the caller (§4.2 rule 1, §5.1 rule 3, §9 rule 1): the built program sends a request to
-// a plain server, which inspects the request and the journal on disk before it responds.
+// Checks rules of the API document for the caller (§4.2 rule 1, §5.1 rule 3, §9 rule 1). The built program sends a request
+// to a plain server, which inspects the request and the journal on disk before it responds.
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

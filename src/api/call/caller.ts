@@ -57,7 +57,6 @@ export interface CallRequest {
   readonly method: "GET" | "POST" | "DELETE" | "PUT" | "PATCH" | "HEAD";
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON, sent byte for byte. */
   readonly body?: string | Buffer;
   /** Success statuses. Any other status below 300 breaks the contract. */
   readonly success: readonly number[];

@@ -6,7 +6,6 @@ const mask = "[secret]";
 /** Shorter texts may occur anywhere: masking them would garble the response. */
 const shortestSecret = 8;
 
-/** Masks the credentials in the headers, and in the body of an error (status 400 and above). */
 export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secrets">, exchange: Exchange): Exchange {
   const secrets = secretsOf(request);
   if (secrets.length === 0) return exchange;
@@ -27,7 +26,7 @@ function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: 
 }
 
 /**
- * Masks each secret, also if it is percent-encoded or has escapes of JSON or HTML.
+ * Masks each secret, also if it is percent-encoded or has JSON escapes or numeric HTML references.
  * @returns the same buffer if it contains no secret
  */
 export function withoutSecrets(body: Buffer, secrets: readonly string[], shownAs = mask): Buffer {

@@ -34,7 +34,6 @@ export class Source {
   }
 }
 
-/** One JSON value within a checked body. */
 export class JsonText {
   readonly source: Source;
   /** Index of the first byte; `end` is one past the last. */

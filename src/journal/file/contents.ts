@@ -27,7 +27,6 @@ export class Contents {
   readonly damage: Damage[] = [];
   /** Numbers of the lines whose predecessor was edited, removed or moved. */
   readonly breaks: number[] = [];
-  /** The checksum of the last valid line; empty before the first. */
   lastSum = "";
   newest = "";
   readonly #entries = new Map<string, IndexedEntry>();
@@ -37,7 +36,6 @@ export class Contents {
     this.#readBytes = readBytes;
   }
 
-  /** @param damage between the last valid line and this line */
   add({ record, offset, length, line }: FoundRecord, damage: readonly Damage[]): void {
     const isFirst = this.lastSum === "";
     if (record.kind === "header" && isFirst) this.header = record;

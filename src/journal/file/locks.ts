@@ -33,7 +33,6 @@ export class JournalLocks {
     return `${this.#path}${id === undefined ? "" : `.entry-${id}`}.lock`;
   }
 
-  /** Locks an entry, or without an id the journal's file. */
   tryLock(id?: string): OwnedLock | Busy {
     const path = this.#pathOf(id);
     const attempt = tryLock(path, this.#means);

@@ -192,7 +192,6 @@ export class RecordFile {
   }
 }
 
-/** Each line has the checksum of its predecessor. */
 function chained(records: readonly Signed[], before: string): string[] {
   let after = before;
   return records.map((record) => {

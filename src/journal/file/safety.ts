@@ -162,7 +162,6 @@ export function setAside(
 
 export class DiskHealth {
   readonly #path: string;
-  /** Device and inode of each file whose name was synced. */
   readonly #synced = new Set<string>();
   #hasSyncFailed = false;
 

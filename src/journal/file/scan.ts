@@ -28,7 +28,6 @@ export interface Scan {
 
 /**
  * Blank lines are not damage.
- * @param from the position of the bytes, which must be the start of a line
  * @returns the number of the next line
  */
 export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
@@ -45,7 +44,6 @@ export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   return line;
 }
 
-/** Maximum number of bytes of a piece, unless a line is longer. */
 const pieceLength = 1024 * 1024;
 
 /**

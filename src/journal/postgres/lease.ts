@@ -86,7 +86,6 @@ export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [
 const isRecorded = ({ records }: Tables): string =>
   `EXISTS (SELECT FROM ${records} AS newest WHERE newest.entry = integ_entries.id AND newest.n = integ_entries.n AND newest.content = integ_entries.content)`;
 
-/** Checks whether a record was written although the response was lost. */
 export const findWrittenRecord =
   ({ records }: Tables, { entry: { id, sequence }, content }: NewRecord) =>
   async (query: (text: string, values: readonly unknown[]) => Promise<readonly Row[]>) => {

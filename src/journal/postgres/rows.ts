@@ -18,7 +18,6 @@ export function requestWord(request: Parameters<typeof requestKey>[0]): string {
   return `request ${hash("sha256", requestKey(request), "hex")}`;
 }
 
-/** @param contents of all records of the entry, or only of the new ones */
 function columnsOf(entry: Entry, contents: readonly string[]) {
   const actors = contents.flatMap((content) => stepIn(content).actor ?? []).flatMap(namesOf);
   const about = [...wordsOfEntry(entry), `state ${entry.state}`, `account ${entry.base_url}`, requestWord(entry)];
@@ -32,10 +31,7 @@ function columnsOf(entry: Entry, contents: readonly string[]) {
   };
 }
 
-/**
- * The row has no columns of the lease.
- * @param added the new records of the entry
- */
+/** @param added the new records of the entry */
 export function rowOf({ entry, content }: NewRecord, added: readonly NewRecord[]): Row {
   const contents = added.map((record) => record.content);
   return { id: entry.id, ...columnsOf(entry, contents), content };

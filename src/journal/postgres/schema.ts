@@ -18,7 +18,6 @@ export interface PostgresParts {
   readonly tables: Tables;
   readonly actor: Actor;
   readonly shown: string;
-  /** Duration of a lease after it was taken or extended. */
   readonly leaseMs: number;
   readonly requestMs: number;
 }

@@ -12,7 +12,6 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<reado
 
 export interface SessionParts {
   readonly address: Address;
-  /** Runs the first queries of each new connection. */
   readonly check: (query: Query, server: Server) => Promise<void>;
 }
 

@@ -41,7 +41,7 @@ export function listOf(row: JsonObject): JsonObject {
   };
 }
 
-/** §2.2 */
+/** The entity of §2.2. */
 export const entity: JsonObject = exactly({
   id: text,
   object: { const: "entity" },
@@ -83,7 +83,7 @@ export const oauthClientReceipt: JsonObject = exactly({
   },
 });
 
-/** §7 */
+/** The error object of §7. */
 export const problem: JsonObject = exactly(
   {
     type: { ...text, format: "uri" },
@@ -122,7 +122,7 @@ export const accessKey: JsonObject = {
   ...choice("The document shows the creation's response only; other responses have the same fields except `secret`."),
 };
 
-/** §2.4 `CreateAccessKeyResponse` */
+/** `CreateAccessKeyResponse` of §2.4. */
 export const createdAccessKey: JsonObject = exactly({
   ...accessKeyFields,
   secret: { ...text, description: "One-time secret value; cannot be retrieved after creation or rotation." },
@@ -145,7 +145,7 @@ export const membership: JsonObject = {
   ...choice("Fields of a membership are not shown."),
 };
 
-/** RFC 6749 §5.1 without a refresh token (§5.2 rule 5). */
+/** The response of RFC 6749 §5.1, without a refresh token (§5.2 rule 5). */
 export const token: JsonObject = exactly({
   access_token: text,
   token_type: { const: "Bearer" },
@@ -155,7 +155,7 @@ export const token: JsonObject = exactly({
 
 const texts: JsonObject = { type: "array", items: text };
 
-/** RFC 8414 §2 */
+/** The metadata of RFC 8414 §2. */
 export const issuer: JsonObject = exactly({
   issuer: { ...text, format: "uri" },
   token_endpoint: { ...text, format: "uri" },
@@ -164,7 +164,7 @@ export const issuer: JsonObject = exactly({
   response_types_supported: texts,
 });
 
-/** RFC 6749 §5.2, RFC 8707 §2 */
+/** The errors of RFC 6749 §5.2 and RFC 8707 §2. */
 export const tokenError: JsonObject = exactly({
   error: {
     ...text,
