@@ -177,7 +177,7 @@ export interface FileFailureOptions {
 
 /**
  * The message is `Cannot <action> <path>: <why>.`, and contains none of the data.
- * @returns `usage` for an unusable path, else `failed`; a Failure stays unchanged
+ * @returns a Failure `usage` for an unusable path, else `failed`; if `error` is a Failure, the same Failure
  */
 export function fileFailure(error: unknown, action: string, options: FileFailureOptions): Failure {
   if (error instanceof Failure) return error;

@@ -119,7 +119,7 @@ export class StoredJournal {
     }
   }
 
-  /** Includes the archive. */
+  /** Also counts the entries of the archive. */
   async count(): Promise<number> {
     let count = 0;
     for await (const _ of this.each({ all: true, archived: true })) count += 1;

@@ -11,7 +11,7 @@ export interface ServiceAccount {
   readonly organizationId?: string;
   status: "active" | "disabled";
   permissions: string[];
-  /** Contract version of requests that pin none (§9 rule 1). */
+  /** The contract version of a request without `Service-Version` (§9 rule 1). */
   assignedVersion: string;
 }
 

@@ -15,7 +15,7 @@ export interface ProxySettings {
 
 export interface ConnectionSettings {
   readonly proxy?: ProxySettings;
-  /** Trusted certificate authorities in PEM. Default: Node's. */
+  /** Trusted certificate authorities in PEM. Default: Node's authorities. */
   readonly ca?: string | undefined;
 }
 
@@ -108,7 +108,7 @@ export class Connection {
           return callback(new NoConnection(new Error("plain http is allowed to this machine only"), stage), null);
         }
         this.#current = socket;
-        // undici uses only the stream methods of the socket.
+        // The cast is safe, because undici uses only the stream methods of the socket.
         callback(null, (this.#recording?.record(socket) as Socket | undefined) ?? socket);
       });
   }

@@ -132,7 +132,7 @@ function proxyError(message: string): NetworkError {
 const untrusted = /^UNABLE_TO_(?:VERIFY|GET_ISSUER)|SELF_SIGNED_CERT|^CERT_UNTRUSTED$/;
 
 function handshakeError(error: unknown): NetworkError {
-  // Through a proxy, undici wraps the error of a certificate with another name.
+  // Through a proxy, undici wraps the error about a certificate of another host.
   const cause = codeOf(error) === "UND_ERR_PRX_TLS" && error instanceof Error && error.cause ? error.cause : error;
   return { reason: "tls", detail: `the TLS handshake failed: ${messageOf(cause)}`, hint: handshakeHint(codeOf(cause)) };
 }

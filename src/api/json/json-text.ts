@@ -228,7 +228,7 @@ export class Parts {
     return new JsonText(source, this.#places[at]!, this.#places[at + 1]!, isCompact);
   }
 
-  /** @returns undefined unless a text comparison shows the same names in the same order */
+  /** @returns undefined if a text comparison finds other names or another order */
   #placesIn({ source, start, end, isCompact }: JsonText): number[] | undefined {
     if (!isCompact || !source.isPlain) return undefined;
     const { text, bytes } = source;

@@ -55,10 +55,10 @@ export class Session {
         wasSent = true;
         try {
           const rows = await query(text, values);
-          // No rows: an earlier attempt, whose response was lost, may have taken effect.
+          // If no row was changed, an earlier attempt whose response was lost may have taken effect.
           return (rows.length === 0 && isRepeat ? await findOutcome(query) : undefined) ?? rows;
         } catch (error) {
-          // A duplicate key: an earlier attempt, whose response was lost, may have taken effect.
+          // If the key is a duplicate, an earlier attempt whose response was lost may have taken effect.
           const found = serverErrorOf(error)?.code === "23505" ? await findOutcome(query) : undefined;
           if (found !== undefined) return found;
           throw error;
