@@ -177,8 +177,9 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
 
 /** The outcome is unknown (exit 7). @param more replaces the standard details */
 export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
+  const which = entry.attempts > 1 ? "An earlier attempt" : "The request";
   const message =
-    because.kind === "outcome_unknown" ? because.message : `${because.message} An earlier attempt may have arrived.`;
+    because.kind === "outcome_unknown" ? because.message : `${because.message} ${which} may have arrived.`;
   return entryFailure(entry, "outcome_unknown", message, {
     ...because.details,
     // An earlier attempt was sent, even if `because` is about an unsent one.

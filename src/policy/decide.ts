@@ -144,12 +144,12 @@ function decideOverlap(
     return { ...end(`the overlap is over, and ${old} is revoked${unused}`), rechecksUse: unusedMs !== undefined };
   const until =
     unusedMs === undefined
-      ? `the overlap ends in ${longDuration(dueMs - observed.nowMs)}`
-      : `it is unused for ${longDuration(unusedMs)} since the rotation`;
+      ? `after the overlap, which ends in ${longDuration(dueMs - observed.nowMs)}`
+      : `in which it was unused for ${longDuration(unusedMs)} since the rotation`;
   return {
     ...common,
     action: "wait",
-    reason: `integ keeps ${old} until ${until}, then revokes it${unused}`,
+    reason: `${old} is revoked by the first run ${until}${unused}`,
     step: nothing,
   };
 }

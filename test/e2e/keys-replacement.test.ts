@@ -92,7 +92,7 @@ describe("keys rotate --by-replacement", () => {
       ...`--by-replacement --no-marker --overlap 36h --secret-file b --json`.split(" "),
     );
     expect(ended.code, ended.stderr).toBe(0);
-    expect(ended.stderr).toContain(`revokes ${long.id} in 36 hours`);
+    expect(ended.stderr).toContain(`To revoke ${long.id}, run integ journal recover `);
     const [entry] = await unfinishedEntries(at);
     expect(entry).toMatchObject({ operation: "access_key.rotate", state: "waiting", due_at: expect.any(String) });
     expect(JSON.parse(ended.stdout)).toMatchObject({ name: "long", secret: null, due_at: entry!.due_at });

@@ -95,6 +95,17 @@ describe("keys list and revoke", () => {
     expect(table.stdout).toContain("LAST USED");
   });
 
+  it("list --status agrees with the table: a key whose expiry is over is expired, not active", async () => {
+    const at = desk.withToken();
+    const made = await at.integ(["keys", "create", "--name", "short", "--expires-in", "1s", "--json"]);
+    const { id } = JSON.parse(made.stdout) as { id: string };
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const idsOf = async (status: string): Promise<string> =>
+      (await at.integ(["keys", "list", "--status", status, "--fields", "id"])).stdout;
+    expect(await idsOf("expired")).toContain(id);
+    expect(await idsOf("active")).not.toContain(id);
+  });
+
   it("revoke asks, revokes the key, can be repeated, and is in the journal", async () => {
     const at = desk.withToken();
     const { id, secret } = await desk.makeKey({ name: "goes" });

@@ -152,11 +152,11 @@ describe("every empty list", () => {
     ["people search nobody", "No people."],
     [
       "oauth-clients list",
-      "No clients in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
+      "No clients of this account in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
     ],
     [
       "oauth-clients list --offline",
-      "No clients in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
+      "No clients of this account in this machine's journal. The API has no list of clients: clients created elsewhere are not shown.",
     ],
     ["journal list", "No changes."],
     ["journal list --all", "No changes."],

@@ -128,7 +128,7 @@ describe("oauth-clients rotate", () => {
     const receipt = { client_id: expect.any(String), client_secret: null, status: "active", due_at };
     expect(JSON.parse(waiting.stdout)).toMatchObject(receipt);
     const note = new RegExp(
-      `journal recover ${entry!.id} revokes ${id} in 36 hours \\(\\d+ [A-Z][a-z]{2} \\d\\d:\\d\\d\\)`,
+      `To revoke ${id}, run integ journal recover ${entry!.id} after the overlap, which ends in 36 hours \\(\\d+ [A-Z][a-z]{2} \\d\\d:\\d\\d\\)`,
     );
     expect(waiting.stderr).toMatch(note);
     expect(entry).toMatchObject({ operation: "oauth_client.rotate", state: "waiting" });

@@ -106,7 +106,9 @@ describe("a rotation", () => {
     const [rotation] = readJournal(at.path("state", "journal.ndjson"));
     const text = dialog.written.replaceAll(/\s+/g, " ");
     expect(text).toMatch(
-      new RegExp(`integ journal recover ${rotation!.id} revokes ${old.id} in (?:24 hours|23 hours|1 day)`),
+      new RegExp(
+        `run integ journal recover ${rotation!.id} after the overlap, which ends in (?:24 hours|23 hours|1 day)`,
+      ),
     );
     expect(text).toContain("with --now it does so immediately");
     expect((await account.live()).map(({ id }) => id)).toContain(old.id);
@@ -177,7 +179,9 @@ describe("a rotation", () => {
     expect(await agreed.ended, agreed.written).toBe(0);
     expect(agreed.written).not.toContain("with the scopes");
     expect(wordsOf(agreed)).toMatch(
-      new RegExp(`integ journal recover \\S+ revokes ${old.id} in (?:24 hours|23 hours|1 day)`),
+      new RegExp(
+        `To revoke ${old.id}, run integ journal recover \\S+ after the overlap, which ends in (?:24 hours|23 hours|1 day)`,
+      ),
     );
   });
 });

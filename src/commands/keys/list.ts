@@ -9,7 +9,7 @@ export const command = defineVerb({
   fields: accessKeyColumns.map(({ path }) => path),
   configure: (command) =>
     command
-      .option("--status <status>", "Only keys with this status, such as active or revoked")
+      .option("--status <status>", "Only keys with this status, such as active, expired or revoked")
       .option("--name <name>", "Only keys with this name; * stands for any characters"),
   examples: [
     { line: "integ keys list", does: "every access key that the API shows" },
@@ -24,10 +24,14 @@ export const command = defineVerb({
   async run(context, { options: { status, name } }) {
     const service = await context.connect();
     const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+    const nowMs = serviceNow(context, service);
     const isNamed = name === undefined ? () => true : matcher(name);
     const isShown = (row: Row): boolean => {
       const key = readAccessKey(row.value);
-      return (status === undefined || key.status === status) && isNamed(key.name ?? "");
+      // The service may show a key as active after its expiry; the table shows it as expired.
+      const hasExpired = key.status === "active" && Date.parse(key.expiresAt ?? "") <= nowMs;
+      const isOfStatus = status === undefined || (hasExpired ? "expired" : key.status) === status;
+      return isOfStatus && isNamed(key.name ?? "");
     };
     function* shown(): Iterable<Row> {
       for (const row of value.rows) if (isShown(row)) yield row;
@@ -35,7 +39,6 @@ export const command = defineVerb({
     // Rows are parsed only for a filter: a list may have 100,000 keys.
     const isAll = status === undefined && name === undefined;
     const rows = { [Symbol.iterator]: () => (isAll ? value.rows : shown())[Symbol.iterator]() };
-    const nowMs = serviceNow(context, service);
     await printRows(context, { ...value, rows }, { columns: accessKeyColumns, singular: "key", plural: "keys", nowMs });
   },
 });

@@ -49,7 +49,7 @@ export const command = defineVerb({
       singular: "client",
       plural: "clients",
       isWhole: rows.length < 100,
-      empty: `No clients in ${whose}. The API has no list of clients: clients created elsewhere are not shown.`,
+      empty: `No clients of this account in ${whose}. The API has no list of clients: clients created elsewhere are not shown.`,
     });
     for await (const page of inPages(rows)) await list.page(pageOf(page));
     await list.end({ nextPageToken: null, hasMore: false });

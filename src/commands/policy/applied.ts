@@ -101,9 +101,9 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
     const { name } = planned.row;
     const isByUse = outcome?.entry?.detail.overlap_unused_ms !== undefined;
     const revokes = isByUse
-      ? "a run revokes the old one once it is unused, at the latest"
-      : "the next run revokes the old one";
-    if (due !== undefined) output.note(`${name}: neither is revoked yet; ${revokes} ${timeAhead(due, nowMs)}.`);
+      ? "a run revokes the old one once it is unused, at the latest after the overlap ends"
+      : "the first run after the overlap revokes the old one; the overlap ends";
+    if (due !== undefined) output.note(`${name}: both work; ${revokes} ${timeAhead(due, nowMs)}.`);
     if (outcome?.result === "elsewhere") output.note(`${name}: another process works on it, or has just done it.`);
   }
 }

@@ -53,6 +53,9 @@ export function overlapNote(
 ): string {
   const { entry, old, dueAt, unusedMs } = about;
   const at = timeAhead(dueAt, nowMs);
-  const when = unusedMs === undefined ? at : `once it was not used for ${durationWords(unusedMs)}, at the latest ${at}`;
-  return `Neither is revoked yet. integ journal recover ${entry} revokes ${old} ${when}; with --now it does so immediately.`;
+  const when =
+    unusedMs === undefined
+      ? `after the overlap, which ends ${at}`
+      : `once it was not used for ${durationWords(unusedMs)}, at the latest ${at}`;
+  return `Both work. To revoke ${old}, run integ journal recover ${entry} ${when}; with --now it does so immediately.`;
 }

@@ -120,7 +120,7 @@ it.each(["disabled", "revoked"])("a client that is %s while a person accepts tha
   const world = worldFor(operation, { destination: "stdout", proves: false });
   const old = { id: "old", service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
   const mayRevokeUnproven = async () => {
-    world.account.live("client").at(-1)!.status = status as "disabled";
+    world.account.live("client").at(-1)!.status = status;
     return true;
   };
   const options = { mayRevokeUnproven, destination: world.destination() };

@@ -361,7 +361,7 @@ describe("one item", () => {
   };
   const absent = "it does not exist yet";
   const young = "10 days old, at most 60 days";
-  const kept = "integ keeps oc_1 until the overlap ends in 60 minutes, then revokes it";
+  const kept = "oc_1 is revoked by the first run after the overlap, which ends in 60 minutes";
   const untilKnown = client("a", { rotate: rule({ unknownAge: "rotate" }) });
   const wider = client("a", { scopes: ["entity:read", "cohort:read"] });
   const a = client("a");
@@ -423,11 +423,11 @@ describe("one item", () => {
       [
         [
           "wait",
-          /until it is unused for 24 hours since the rotation, then revokes it: ak_1 was last used 3 hours ago/,
+          /by the first run in which it was unused for 24 hours since the rotation: ak_1 was last used 3 hours ago/,
           at(now - 3 * hour),
         ],
         ["revoke_old", /the overlap is over, and ak_1 is revoked: ak_1 was never used/, null],
-        ["wait", /then revokes it: the API does not show when ak_1 was last used/, undefined],
+        ["wait", /since the rotation: the API does not show when ak_1 was last used/, undefined],
       ] as const
     ).map(([action, reason, lastUsedAt]) => {
       const detail = { mode: "replacement", old_key: "ak_1", overlap_ms: 14 * day, overlap_unused_ms: day } as const;
