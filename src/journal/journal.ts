@@ -1,5 +1,7 @@
 // Implements the journal independent of its store: admission, leases, history, import, export, move, verify and prune.
 import { randomInt, randomUUID } from "node:crypto";
+import { Failure } from "../errors.ts";
+import { shell } from "../next-step.ts";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
 import type { Intent } from "./admission.ts";
@@ -8,7 +10,7 @@ import type { Keys, SecretDigests } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
 import type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
 import { prunable } from "./prunable.ts";
-import { type EntryRecords, type Finding, recordContent, recordHash, type Step, stepIn } from "./record.ts";
+import { type EntryRecords, type Finding, historyHash, recordContent, recordHash, type Step, stepIn } from "./record.ts";
 import type { Condition, EscrowStore, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "./store.ts";
 import { Busy, inTurn, nothingSent, untilFree } from "./store.ts";
 
@@ -131,7 +133,7 @@ export class StoredJournal {
    * @returns the steps of the entry, the oldest first
    */
   history(id: string): Promise<Step[]> {
-    return this.#reading(async () => (await this.#recordsOf(id)).map(({ content }) => stepIn(content)));
+    return this.#reading(async () => (await this.recordsOf([id]))[0]!.records.map(({ content }) => stepIn(content)));
   }
 
   /** @returns for each entry the actors of its steps: `user@host`, or the address of a CI run */
@@ -147,9 +149,11 @@ export class StoredJournal {
     });
   }
 
-  async #recordsOf(id: string): Promise<EntryRecords["records"]> {
-    for await (const { records } of this.#store.records([id])) return records;
-    return [];
+  /** The records of each entry; none of an unknown one. @param ids complete ids */
+  async recordsOf(ids: readonly string[]): Promise<EntryRecords[]> {
+    const found = new Map<string, EntryRecords>();
+    for await (const entry of this.#eachOrFailure(this.#store.records(ids))) found.set(entry.id, entry);
+    return ids.map((id) => found.get(id) ?? { id, records: [] });
   }
 
   /** @throws Failure `not_found`, or `usage` if several ids begin with the text. */
@@ -346,6 +350,15 @@ export class StoredJournal {
     return this.#eachOrFailure(this.#store.records());
   }
 
+  /** Like `records`. @throws Failure `conflict` for an untrusted entry that differs from what a person saw */
+  async *recordsAsSeen(seen: readonly EntryRecords[]): AsyncIterable<EntryRecords> {
+    const before = new Map(seen.map((entry) => [entry.id, entry]));
+    for await (const entry of this.records()) {
+      if (!this.isSigned(entry)) assertAsSeen(entry, before.get(entry.id));
+      yield entry;
+    }
+  }
+
   /**
    * Imports entries of another journal: all, or none. @throws Failure `conflict` if an entry contradicts this journal
    */
@@ -371,24 +384,30 @@ export class StoredJournal {
 
   /** @returns the ids of entries that were edited, or have a record without a valid HMAC; all ids if this machine has no key */
   async untrusted(ids: readonly string[]): Promise<ReadonlySet<string>> {
-    const { keys } = this.#parts;
     const found = new Set<string>();
     if (ids.length === 0) return found;
     return this.#reading(async () => {
-      for await (const { id, records, mismatch } of this.#store.records(ids))
-        if (mismatch !== undefined || !records.every((record) => keys.judge(record) === "valid")) found.add(id);
+      for await (const entry of this.#store.records(ids)) if (!this.isSigned(entry)) found.add(entry.id);
       return found;
     });
   }
 
-  /** Signs all records of an entry that a person has checked. @throws Failure `usage` without a key */
-  async trust(typed: string): Promise<void> {
-    const { id } = await this.find(typed);
-    return this.#signing("update the journal", "The journal is as it was.", async () => {
-      const records = await this.#recordsOf(id);
-      const signed = records.map(({ content }) => ({ content, mac: this.#parts.keys.sign(content) }));
-      return this.#store.exclusive((tx) => tx.sign(id, signed));
-    });
+  /** True if the entry was not edited and each record has a valid HMAC. The entry may be of another journal. */
+  isSigned({ records, mismatch }: EntryRecords): boolean {
+    return mismatch === undefined && records.every((record) => this.#parts.keys.judge(record) === "valid");
+  }
+
+  /** Signs all records of the entries that a person saw. @throws Failure `conflict` if one has changed, `usage` without a key */
+  trust(seen: readonly EntryRecords[]): Promise<void> {
+    const work = async (tx: Transaction): Promise<void> => {
+      const now = new Map((await tx.records(seen.map(({ id }) => id))).map((entry) => [entry.id, entry]));
+      for (const entry of seen) {
+        assertAsSeen(entry, now.get(entry.id));
+        const signed = entry.records.map(({ content }) => ({ content, mac: this.#parts.keys.sign(content) }));
+        await tx.sign(entry.id, signed);
+      }
+    };
+    return this.#signing("update the journal", "The journal is as it was.", () => this.#store.exclusive(work));
   }
 
   /** Every command reports this condition, which is cheaper to find than the results of `verify`. */
@@ -414,6 +433,16 @@ export class StoredJournal {
   close(): void {
     this.#store.close();
   }
+}
+
+function assertAsSeen({ id, records }: EntryRecords, other: EntryRecords | undefined): void {
+  if (historyHash(records) === historyHash(other?.records ?? [])) return;
+  throw new Failure("conflict", `The entry ${id} is not as it was shown: the journal has changed since.`, {
+    meaning: "Nothing was signed.",
+    hint: "Look at the entry, then run the command again.",
+    nextCommand: shell`integ journal show ${id}`,
+    entry: id,
+  });
 }
 
 export type Journal = Pick<StoredJournal, keyof StoredJournal>;

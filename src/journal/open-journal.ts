@@ -4,7 +4,7 @@ import type { Actor } from "./actor.ts";
 import { FileStore } from "./file/file-store.ts";
 import { machineKey } from "./file/machine-key.ts";
 import { type Journal, StoredJournal } from "./journal.ts";
-import { type Keys, type KeySource, keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
+import { keyRing, missingKeys, newKey, parseKeys } from "./keys.ts";
 
 /** A file of this machine, or the server of a team's journal. */
 export type JournalPlace = { readonly path: string } | { readonly address: string };
@@ -26,24 +26,23 @@ export interface JournalParts {
 /** The first use of the journal reads the file or connects to the server. */
 export async function openJournal({ place, team, ...parts }: JournalParts): Promise<Journal> {
   const machine = machineKey(parts.stateDir);
-  const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY", machine);
+  const typed = keysIn(team.env.INTEG_JOURNAL_KEY, "INTEG_JOURNAL_KEY");
   if ("path" in place) {
-    const keys = typed ?? keyRing(machine);
+    const keys = keyRing(typed === undefined ? machine : { read: () => [...typed, ...machine.read()] });
     return new StoredJournal(new FileStore(place.path, parts), { ...parts, keys });
   }
   const { openTeamStore } = await import("./postgres/postgres-store.ts");
   const store = openTeamStore({ ...team, actor: parts.actor, address: place.address });
-  const printed = async (): Promise<Keys | undefined> =>
-    keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`, machine);
-  return new StoredJournal(store, { ...parts, keys: typed ?? (await printed()) ?? missingKeys(store.path) });
+  const given =
+    typed ?? keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`);
+  // Before a move to a team's journal, this machine made its digests of delivered secrets with its own key.
+  const keys = given === undefined ? missingKeys(store.path) : keyRing({ read: () => given, readEarlier: machine.read });
+  return new StoredJournal(store, { ...parts, keys });
 }
 
 /** An invalid list must end the command before it sends a request, so the keys are parsed now. */
-function keysIn(list: string | undefined, where: string, machine: KeySource): Keys | undefined {
-  if (!list) return undefined;
-  const keys = parseKeys(list, where);
-  // Before a move to a team's journal, this machine made its digests of delivered secrets with its own key.
-  return keyRing({ read: () => keys, readEarlier: machine.read });
+function keysIn(list: string | undefined, where: string): string[] | undefined {
+  return list ? parseKeys(list, where) : undefined;
 }
 
 /**

@@ -126,6 +126,11 @@ export function recordHash(content: string): string {
   return hash("sha256", content, "hex");
 }
 
+/** A digest of all records of an entry, which shows if the entry has changed. */
+export function historyHash(records: readonly Signed[]): string {
+  return recordHash(records.map(({ content }) => recordHash(content)).join(""));
+}
+
 /** A request that was sent has no end until the next record. */
 function resultOf(entry: Entry, before: Entry | undefined): JournalRecord["result"] {
   const at = entry.updated_at;

@@ -313,9 +313,39 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     expect(trusted.stderr).toContain(one.path("s"));
     expect(await warnings(other)).not.toContain("untrusted");
     expect((await create(third, "--secret-file", "s", "--new")).code).toBe(0);
-    expect((await third.integ(["journal", "import", path, "--trust"])).code).toBe(0);
+    const before = journalText(third);
+    const unasked = await third.integ(["journal", "import", path, "--trust", "--no-input"]);
+    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining(`Trust ${id}?`)]);
+    expect(unasked.stderr).toMatch(new RegExp(`requests go to ${service.us.base_url}.*secret goes to .*/s`, "s"));
+    expect(journalText(third)).toBe(before);
+    expect((await third.integ(["journal", "import", path, "--trust", "--yes"])).code).toBe(0);
     expect(await warnings(third)).not.toContain("untrusted");
     expect((await third.integ(["journal", "verify"])).stdout).not.toContain("untrusted");
+    expect((await third.integ(["journal", "export", "--out", "own.ndjson"])).code).toBe(0);
+    const own = await third.integ(["journal", "import", "own.ndjson", "--trust", "--no-input"]);
+    expect([own.code, own.stderr]).toEqual([0, expect.not.stringContaining("goes to")]);
+  });
+
+  it("a move asks about untrusted entries, and about no others", async () => {
+    const [one, other] = [home(), home()];
+    expect((await create(one, "--secret-file", one.path("s"))).code).toBe(0);
+    const [{ id } = { id: "" }] = await entries(one);
+    const path = one.path("export.ndjson");
+    expect((await one.integ(["journal", "export", "--out", path])).code).toBe(0);
+    expect((await create(other, "--secret-file", "s", "--new")).code).toBe(0);
+    expect((await other.integ(["journal", "import", path])).code).toBe(0);
+    const before = journalText(other);
+    const unasked = await other.integ(["journal", "move", "--to", "there.ndjson", "--no-input"]);
+    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining(`Trust ${id}?`)]);
+    expect(unasked.stderr).toContain(`its secret goes to ${one.path("s")}`);
+    expect([journalText(other), existsSync(other.path("there.ndjson"))]).toEqual([before, false]);
+    expect((await other.integ(["journal", "move", "--to", "there.ndjson", "--yes"])).code).toBe(0);
+    // The machine's key signed these entries; the team's key, which is set now, signs them in the target.
+    const team = { env: { INTEG_JOURNAL_KEY: "k".repeat(43), INTEG_JOURNAL: other.path("there.ndjson") } };
+    const quiet = await other.integ(["journal", "move", "--to", "team.ndjson", "--no-input"], team);
+    expect([quiet.code, quiet.stderr]).toEqual([0, expect.not.stringContaining("goes to")]);
+    const moved = { env: { ...team.env, INTEG_JOURNAL: other.path("team.ndjson"), INTEG_STATE_DIR: one.path("none") } };
+    expect((await other.integ(["journal", "list", "--all"], moved)).stderr).not.toContain("untrusted");
   });
 
   it("an empty file, which a crash before the first record leaves, is started again and reported", async () => {

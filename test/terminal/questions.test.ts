@@ -1,7 +1,7 @@
 // At a terminal nothing is sent before a confirmation, and the end of the input is not a yes.
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { creationWords, homeOfFile, serviceOfFile } from "../support/service.ts";
+import { creationWords, homeOfFile, homeOfTest, serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
 
 const service = await serviceOfFile();
@@ -46,6 +46,27 @@ describe("questions", () => {
     expect(await key.ended).toBe(0);
     expect(key.shown).toContain('Profile env (us): creates the key "planned" (full access; expires never).');
   });
+
+  it.each([["trust"], ["move", "--to", "elsewhere.ndjson"]])(
+    "journal %s signs no entry that changed after it was shown",
+    async (verb, ...more) => {
+      const [from, here] = [homeOfTest(service.env), homeOfTest(service.env)];
+      await from.integ(creationWords(service, "--new", "--secret-command", "exit 1"));
+      await from.integ(["journal", "export", "--out", here.path("export")]);
+      await here.integ(["journal", "import", "export"]);
+      const listed = await here.integ(["journal", "list", "--json"]);
+      const [{ id }] = (JSON.parse(listed.stdout) as { data: [{ id: string }] }).data;
+      const dialog = new Session(["journal", verb, ...(verb === "trust" ? [id] : more)], { home: here });
+      await dialog.seen(/its secret goes to .*Trust /s);
+      expect((await here.integ(["journal", "forget", id, "--yes"])).code).toBe(0);
+      await dialog.answer(/Trust /, "y");
+      expect(await dialog.ended, dialog.written).toBe(5);
+      expect(dialog.written).toContain(`The entry ${id} is not as it was shown`);
+      const after = await here.integ(["journal", "list", "--all"]);
+      expect(after.stderr).toContain(`The entry ${id} is untrusted`);
+      expect(after.stderr).not.toContain("were moved");
+    },
+  );
 
   it("names profile and region in the question before a rotation", async () => {
     const id = await createClient();

@@ -44,7 +44,7 @@ export async function deliveriesOf(journal: Journal, entry: Entry): Promise<Deli
   });
 }
 
-async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undefined> {
+export async function creationOf(journal: Journal, entry: Entry): Promise<Entry | undefined> {
   if (entry.operation !== "oauth_client.rotate" && entry.operation !== "access_key.rotate") return undefined;
   return currentChild(journal, entry);
 }

@@ -5,12 +5,13 @@ import { fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { readExport } from "../../journal/exported.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
+import { showTrust } from "./ask-trust.ts";
 
 export const command = defineVerb({
   configure: (command) =>
     addDryRun(command)
       .argument("<file>", "File that journal export wrote; - for standard input")
-      .option("--trust", "Sign the entries: you know who wrote the export"),
+      .option("--trust", "Sign the entries, after a question that shows where their requests and secrets go"),
   examples: [
     { line: "integ journal import journal.ndjson", does: "existing entries stay; safe to repeat" },
     { line: "gunzip -c journal.ndjson.gz | integ journal import -", does: "from standard input" },
@@ -18,15 +19,17 @@ export const command = defineVerb({
   more: "Entries are merged by their ids. If one contradicts what the journal has, nothing at all is imported (exit 5).",
   async run(context, { args: [file], options }) {
     const entries = readExport(await bytesOf(context, file));
+    const journal = await context.journal();
+    const isTrusted = options.trust === true;
+    const untrusted = isTrusted ? entries.filter((entry) => !journal.isSigned(entry)) : [];
+    const question = await showTrust(context, journal, untrusted);
     if (options.dryRun) {
       const { showSteps } = await import("../running/dry-run.ts");
-      const { path } = await context.journal();
-      const what = `merge ${entries.length === 1 ? "1 entry" : `${entries.length} entries`} into ${path}`;
-      return showSteps(context, entries.length === 0 ? [] : [{ what }]);
+      const what = `merge ${entries.length === 1 ? "1 entry" : `${entries.length} entries`} into ${journal.path}`;
+      return showSteps(context, entries.length === 0 ? [] : [...question.steps, { what }]);
     }
-    const { added, extended, unchanged } = await (await context.journal()).merge(entries, {
-      isTrusted: options.trust === true,
-    });
+    await question.ask();
+    const { added, extended, unchanged } = await journal.merge(entries, { isTrusted });
     await context.output.document({ object: "journal_import", added, extended, unchanged });
   },
 });

@@ -2,10 +2,11 @@ import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Journal, Merged } from "../../journal/journal.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
-import { type EntryRecords, recordHash } from "../../journal/record.ts";
+import { type EntryRecords, historyHash } from "../../journal/record.ts";
 import { type Moved } from "../../journal/entry.ts";
 import { shell } from "../../next-step.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
+import { showTrust } from "./ask-trust.ts";
 import { ownJournal } from "./own-journal.ts";
 
 export const command = defineVerb({
@@ -50,7 +51,9 @@ export const command = defineVerb({
 async function showMove(context: Context, from: Journal, target: Journal): Promise<void> {
   const { showSteps } = await import("../running/dry-run.ts");
   const length = await from.count();
+  const { steps } = await showTrust(context, from, await untrustedIn(from));
   return showSteps(context, [
+    ...steps,
     { what: `mark ${from.path}: it takes no changes from then on` },
     { what: `copy ${length === 1 ? "1 entry" : `${length} entries`} to ${target.path}, and compare the copy` },
   ]);
@@ -66,9 +69,11 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   const mark = (await target.condition()).moved;
   if (mark !== undefined) await assertNotElsewhere(from, target, { mark, isDone: before?.isUnfinished === false });
   const secrets = await secretsIn(from, target);
+  const untrusted = await untrustedIn(from);
+  await (await showTrust(context, from, untrusted)).ask();
   // From here on at most one of the two journals accepts changes, even after a crash.
   if (before === undefined) await from.markMoved({ to: target.path, isUnfinished: true });
-  const merged = await copy(from, target, secrets).catch((error: unknown) => unmarkAndThrow(error, from, before));
+  const merged = await copy(from, target, { secrets, untrusted }).catch((error: unknown) => unmarkAndThrow(error, from, before));
   if (mark !== undefined) await target.markMoved(undefined);
   if (before?.isUnfinished !== false) await from.markMoved({ to: target.path, isUnfinished: false });
   for (const id of secrets) await from.escrow?.remove(id);
@@ -76,8 +81,19 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   return merged;
 }
 
-async function copy(from: Journal, target: Journal, secrets: readonly string[]): Promise<Merged> {
-  const merged = await target.merge(from.records(), { isMove: true });
+/** The target's key signs every entry of the move. */
+async function untrustedIn(from: Journal): Promise<EntryRecords[]> {
+  const found: EntryRecords[] = [];
+  for await (const entry of from.records()) if (!from.isSigned(entry)) found.push(entry);
+  return found;
+}
+
+async function copy(
+  from: Journal,
+  target: Journal,
+  { secrets, untrusted }: { readonly secrets: readonly string[]; readonly untrusted: readonly EntryRecords[] },
+): Promise<Merged> {
+  const merged = await target.merge(from.recordsAsSeen(untrusted), { isMove: true });
   // `select` returns only unfinished entries: after an earlier attempt, a secret may already have been claimed from the
   // target.
   const open = secrets.length === 0 ? [] : await target.select({ ids: secrets });
@@ -155,15 +171,13 @@ async function hasAllRecordsOf(journal: Journal, other: Journal): Promise<boolea
 }
 
 async function differences(from: Journal, target: Journal): Promise<string[]> {
-  const digest = (records: EntryRecords["records"]): string =>
-    recordHash(records.map(({ content }) => recordHash(content)).join(""));
   const lengths = new Map<string, number>();
   const here = new Map<string, string>();
   for await (const { id, records } of from.records()) {
     lengths.set(id, records.length);
-    here.set(id, digest(records));
+    here.set(id, historyHash(records));
   }
   for await (const { id, records } of target.records())
-    if (here.get(id) === digest(records.slice(0, lengths.get(id)))) here.delete(id);
+    if (here.get(id) === historyHash(records.slice(0, lengths.get(id)))) here.delete(id);
   return [...here.keys()];
 }

@@ -54,6 +54,12 @@ async function leave(
   return lease.entry.id;
 }
 
+async function exported(from: Journal): Promise<EntryRecords[]> {
+  const all: EntryRecords[] = [];
+  for await (const one of from.records()) all.push(one);
+  return all;
+}
+
 function admission(engine: JournalEngine): void {
   test("a new intent is on disk under a random key before admission returns", async () => {
     const store = await engine.store();
@@ -558,12 +564,6 @@ function pruning(engine: JournalEngine): void {
 }
 
 function transfer(engine: JournalEngine): void {
-  const exported = async (from: Journal): Promise<EntryRecords[]> => {
-    const all: EntryRecords[] = [];
-    for await (const one of from.records()) all.push(one);
-    return all;
-  };
-
   test("its entries can be moved to another journal, complete and in order", async () => {
     const [from, to] = [(await engine.store()).open(), (await engine.store()).open()];
     const first = await leave(from, "unknown", { detail: { client_id: "cid" } });
@@ -810,13 +810,30 @@ function signing(engine: JournalEngine): void {
     }
   });
 
+  test("an entry that changed after a person saw it is not signed, and none with it", async () => {
+    const [from, store] = [(await engine.store()).open({ keys: ring(theirs) }), await engine.store()];
+    const ids = [await leave(from, "open"), await leave(from, "open", { fingerprint: "2" })];
+    const to = store.open({ keys: ring(ours) });
+    await to.merge(from.records());
+    const seen = await exported(to);
+    await store.tamper(ids[1]!, (records) => relinked(records.map(edited)));
+    const changed = { kind: "conflict", message: expect.stringContaining(`${ids[1]} is not as it was shown`) };
+    const later = store.open({ keys: ring(ours) });
+    expect(await failure(later.trust(seen))).toMatchObject(changed);
+    expect([...(await later.untrusted(ids))].sort()).toEqual(ids.toSorted());
+    const target = (await engine.store()).open({ keys: ring(ours) });
+    expect(await failure(target.merge(later.recordsAsSeen(seen), { isMove: true }))).toMatchObject(changed);
+    expect(await target.count()).toBe(0);
+  });
+
   test("an entry that a person trusts is signed again, during the import or later", async () => {
     const [from, store] = [(await engine.store()).open({ keys: ring(theirs) }), await engine.store()];
     const id = await leave(from, "open");
     const to = store.open({ keys: ring(ours) });
     expect(await to.merge(from.records())).toMatchObject({ added: 1 });
     expect([...(await to.untrusted([id, "0000000000"]))]).toEqual([id]);
-    await to.trust(id);
+    const seen = await exported(to);
+    await to.trust(seen);
     expect([[...(await to.untrusted([id]))], await to.verify()]).toEqual([[], []]);
     expect(await store.open({ keys: ring(ours) }).verify()).toEqual([]);
     const other = (await engine.store()).open({ keys: ring(ours) });
@@ -826,7 +843,7 @@ function signing(engine: JournalEngine): void {
     await moved.merge(from.records(), { isMove: true });
     expect([...(await moved.untrusted([id]))]).toEqual([]);
     const without = store.open({ keys: missingKeys("here") });
-    const changes = [() => without.trust(id), () => without.lease(id), () => without.merge(from.records())];
+    const changes = [() => without.trust(seen), () => without.lease(id), () => without.merge(from.records())];
     for (const change of changes)
       expect(await failure(change())).toMatchObject({
         kind: "usage",
