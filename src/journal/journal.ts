@@ -10,7 +10,15 @@ import type { Keys, SecretDigests } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
 import type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
 import { prunable } from "./prunable.ts";
-import { type EntryRecords, type Finding, historyHash, recordContent, recordHash, type Step, stepIn } from "./record.ts";
+import {
+  type EntryRecords,
+  type Finding,
+  historyHash,
+  recordContent,
+  recordHash,
+  type Step,
+  stepIn,
+} from "./record.ts";
 import type { Condition, EscrowStore, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "./store.ts";
 import { Busy, inTurn, nothingSent, untilFree } from "./store.ts";
 

@@ -73,7 +73,9 @@ async function move(context: Context, from: Journal, target: Journal): Promise<M
   await (await showTrust(context, from, untrusted)).ask();
   // From here on at most one of the two journals accepts changes, even after a crash.
   if (before === undefined) await from.markMoved({ to: target.path, isUnfinished: true });
-  const merged = await copy(from, target, { secrets, untrusted }).catch((error: unknown) => unmarkAndThrow(error, from, before));
+  const merged = await copy(from, target, { secrets, untrusted }).catch((error: unknown) =>
+    unmarkAndThrow(error, from, before),
+  );
   if (mark !== undefined) await target.markMoved(undefined);
   if (before?.isUnfinished !== false) await from.markMoved({ to: target.path, isUnfinished: false });
   for (const id of secrets) await from.escrow?.remove(id);
