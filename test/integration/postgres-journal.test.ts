@@ -184,7 +184,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     expect(await edited.isTrusted()).toBe(false);
     await expect(edited.record({ state: "done" })).rejects.toThrow("is not as this process left it");
     await edited.release();
-    await open().trust(id);
+    await open().trust(await open().recordsOf([id]));
     const trusted = await open().lease(id);
     expect([await trusted.isTrusted(), trusted.entry.request_text]).toEqual([true, request_text]);
     await trusted.record({ state: "done" });
