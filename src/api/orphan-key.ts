@@ -10,9 +10,7 @@ export const settleMs = 15_000;
 
 export interface Sought {
   readonly request: AccessKeyRequest;
-  /**
-   * True if the name ends with a random mark, so that only this entry's request can have created a key of that name.
-   */
+  /** True if the name ends with a random mark, so that only this entry's request can have created a key of that name. */
   readonly marked: boolean;
   /** Creation time of the entry, before its first request; milliseconds since 1970 by the service's clock. */
   readonly madeAfter: number;

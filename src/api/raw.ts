@@ -21,10 +21,7 @@ export interface RawAnswer {
 }
 
 export interface Raw {
-  /**
-   * Makes one attempt; accepts any success status and body.
-   * @throws Failure `usage` from `checkRaw`
-   */
+  /** Makes one attempt; accepts any success status and body. @throws Failure `usage` from `checkRaw` */
   send(request: RawRequest): Promise<Attempt<RawAnswer>>;
 }
 

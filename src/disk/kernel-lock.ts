@@ -2,10 +2,7 @@ import { asFailedCall, lockAnswer } from "./error-words.ts";
 import { requireInstalled } from "./installed-packages.ts";
 
 export interface KernelLock {
-  /**
-   * Never waits.
-   * @returns false if another process has the lock; undefined if the file system supports no locks
-   */
+  /** Never waits. @returns false if another process has the lock; undefined if the file system supports no locks */
   tryLock(fd: number): boolean | undefined;
 }
 

@@ -356,9 +356,7 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
-/**
- * Commander names only the last word of the command. The first word too many is shown only if it cannot be a secret.
- */
+/** Commander names only the last word of the command. The first word too many is shown only if it cannot be a secret. */
 function tooMany(message: string, command: readonly string[], words: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;

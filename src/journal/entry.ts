@@ -177,9 +177,7 @@ export function nextStep(entry: Pick<Entry, "id" | "state" | "resource_id" | "de
 
 type RequestIdentity = Pick<Entry, "operation" | "base_url" | "organization_id" | "service_version" | "fingerprint">;
 
-/**
- * Equal requests have the same key, even for different organizations; `isSameRequest` also compares the organization.
- */
+/** Equal requests have the same key, even for different organizations; `isSameRequest` also compares the organization. */
 export function requestKey(entry: Omit<RequestIdentity, "organization_id">): string {
   return JSON.stringify([entry.operation, entry.base_url, entry.service_version, entry.fingerprint]);
 }
@@ -189,10 +187,7 @@ export function isSameRequest(entry: RequestIdentity, intent: RequestIdentity): 
   return isSameOrganization && requestKey(entry) === requestKey(intent);
 }
 
-/**
- * An idempotency key is unique within its base URL.
- * @returns null for an entry without a key
- */
+/** An idempotency key is unique within its base URL. @returns null for an entry without a key */
 export function keyName({ base_url, idempotency_key }: Pick<Entry, "base_url" | "idempotency_key">): string | null {
   return idempotency_key === null ? null : JSON.stringify([base_url, idempotency_key]);
 }

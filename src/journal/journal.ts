@@ -136,10 +136,7 @@ export class StoredJournal {
     return count;
   }
 
-  /**
-   * @param id a complete id
-   * @returns the steps of the entry, the oldest first
-   */
+  /** @param id a complete id. @returns the steps of the entry, the oldest first */
   history(id: string): Promise<Step[]> {
     return this.#reading(async () => (await this.recordsOf([id]))[0]!.records.map(({ content }) => stepIn(content)));
   }
@@ -186,10 +183,7 @@ export class StoredJournal {
     }
   }
 
-  /**
-   * Runs work that writes records, now or later under a lease.
-   * @throws Failure if this machine cannot sign records
-   */
+  /** Runs work that writes records, now or later under a lease. @throws Failure if this machine cannot sign records */
   async #signing<T>(action: string, meaning: string, work: () => Promise<T>): Promise<T> {
     this.#parts.keys.assertCanSign();
     return this.#orFailure(action, meaning, work);
@@ -367,9 +361,7 @@ export class StoredJournal {
     }
   }
 
-  /**
-   * Imports entries of another journal: all, or none. @throws Failure `conflict` if an entry contradicts this journal
-   */
+  /** Imports entries of another journal: all, or none. @throws Failure `conflict` if an entry contradicts this journal */
   async merge(imported: ImportedEntries, options: MergeOptions = {}): Promise<Merged> {
     const { mergeInto } = await import("./merge.ts");
     const parts = { store: this.#store, keys: this.#parts.keys };

@@ -19,10 +19,7 @@ export interface Keys {
 
 /** Digests that recognize a delivered secret at its destination: HMACs under the journal's keys. */
 export interface SecretDigests {
-  /**
-   * @param text the destination's content
-   * @throws Failure `usage` if there is no key and none can be made
-   */
+  /** @param text the destination's content. @throws Failure `usage` if there is no key and none can be made */
   of(text: string): string;
   /** True if the digest was made from this text; false if not, or if this machine lacks the digest's key. */
   fits(text: string, digest: string): boolean;

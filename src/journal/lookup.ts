@@ -121,10 +121,7 @@ export function entryNotFound(typed: string): Failure {
   });
 }
 
-/**
- * @param typed an id or its beginning
- * @throws Failure `not_found`, or `usage` if several entries match
- */
+/** @param typed an id or its beginning. @throws Failure `not_found`, or `usage` if several entries match */
 export function findEntry(entries: readonly Entry[], typed: string): Entry {
   const wanted = normalizeId(typed);
   const fitting = wanted === "" ? [] : entries.filter(({ id }) => id.startsWith(wanted));

@@ -98,10 +98,7 @@ function contradiction(id: string, what: string): Failure {
   });
 }
 
-/**
- * Refuses two entries with the same idempotency key.
- * @param seen entry ids by idempotency key, of all batches so far
- */
+/** Refuses two entries with the same idempotency key. @param seen entry ids by idempotency key, of all batches so far */
 async function assertUniqueKeys(tx: Transaction, changes: readonly Change[], seen: Map<string, string>): Promise<void> {
   const names = changes.flatMap(({ entry }) => keyName(entry) ?? []);
   for (const entry of names.length === 0 ? [] : await tx.ofKeys(names)) seen.set(keyName(entry)!, entry.id);

@@ -143,10 +143,7 @@ function mayHaveChanged(later: Entry): boolean {
   return !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }
 
-/**
- * True if the rotation in place may have replaced the key's secret, because the service did not refuse all its
- * requests.
- */
+/** True if the rotation in place may have replaced the key's secret, because the service did not refuse all its requests. */
 export function outdates(later: Entry, key: string | null): boolean {
   if (!isInPlace(later) || rotatedBy(later) !== key) return false;
   return mayHaveChanged(later) && (later.state !== "open" || mayHaveArrived(later));

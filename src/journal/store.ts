@@ -142,17 +142,11 @@ export interface Store {
   readonly escrow?: EscrowStore;
   /** May also return entries that do not match. The newest entry comes first. */
   select(filter: EntryFilter): AsyncIterable<Entry>;
-  /**
-   * The entry with the lowest id comes first.
-   * @param ids only these entries
-   */
+  /** The entry with the lowest id comes first. @param ids only these entries */
   records(ids?: readonly string[]): AsyncIterable<EntryRecords>;
   condition(): Promise<Condition>;
   holders(): Promise<ReadonlyMap<string, Holder>>;
-  /**
-   * Finds the entries that an admission has to consider.
-   * @param key as named by `keyName`
-   */
+  /** Finds the entries that an admission has to consider. @param key as named by `keyName` */
   look(intent: Intent, key: string | null): Promise<LookupResult>;
   /**
    * Inserts and holds a new entry.
@@ -167,10 +161,7 @@ export interface Store {
    */
   exclusive<T>(work: (tx: Transaction) => Promise<T>, isTrial?: boolean): Promise<T>;
   verify(): Promise<readonly Finding[]>;
-  /**
-   * Turns an error of the store into a Failure; other errors stay unchanged.
-   * @param action such as `read the journal`
-   */
+  /** Turns an error of the store into a Failure; other errors stay unchanged. @param action such as `read the journal` */
   failure(error: unknown, action: string, meaning?: string): unknown;
   close(): void;
 }

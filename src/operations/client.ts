@@ -85,9 +85,7 @@ const creating = { what: "create the OAuth client", change: true } as const;
 interface Run extends CreationWork {
   /** A receipt with one of these ids of earlier clients does not describe a new client. */
   readonly formerIds: readonly string[];
-  /**
-   * The entry was finished before its key was typed again, so it needs no space, and keeps its state after a failure.
-   */
+  /** The entry was finished before its key was typed again, so it needs no space, and keeps its state after a failure. */
   readonly isOver: boolean;
   readonly isDelivered: boolean;
 }

@@ -83,10 +83,7 @@ export async function readUntilAnswered<T>(
   return (await retryRead(read, options)).value;
 }
 
-/**
- * @param at.attempt counts from 1
- * @returns the ms until the request is repeated; null if it must not be repeated
- */
+/** @param at.attempt counts from 1. @returns the ms until the request is repeated; null if it must not be repeated */
 export function delayBeforeNext(
   { clock, retryForMs }: Workbench,
   answer: Attempt<unknown>,

@@ -31,10 +31,7 @@ export class LiveLine implements LiveText {
     this.#terminal = terminal;
   }
 
-  /**
-   * `label` is called for every frame. `lines` are rows below the label, shown even while a later operation has the
-   * label.
-   */
+  /** `label` is called for every frame. `lines` are rows below the label, shown even while a later operation has the label. */
   begin(label: Label, lines?: () => readonly string[]): Progress {
     const item = { label, lines };
     this.#labels.push(item);

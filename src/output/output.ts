@@ -339,9 +339,7 @@ interface ListOptions {
   readonly reportEmpty?: (text: string) => void;
 }
 
-/**
- * The format is loaded at the first write. Without documented columns, tables and CSV use the keys of the first rows.
- */
+/** The format is loaded at the first write. Without documented columns, tables and CSV use the keys of the first rows. */
 class LazyList implements ListWriter {
   rowsWritten: number;
   readonly #view: ListView;

@@ -3,10 +3,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 export interface Pager {
-  /**
-   * Resolves when the pager has read the data.
-   * @throws an error with the code EPIPE if the pager has exited
-   */
+  /** Resolves when the pager has read the data. @throws an error with the code EPIPE if the pager has exited */
   write(data: string | Buffer): Promise<void>;
   /** Resolves when the user has left the pager; false if the pager failed. */
   close(): Promise<boolean>;

@@ -16,10 +16,7 @@ export interface ServiceEffects {
   /** Lifetime of issued tokens, in milliseconds. */
   readonly lifetime?: number;
   readonly rows?: "repeated" | "changed";
-  /**
-   * When the remote cleanup after a revocation is confirmed: after this many milliseconds, or only by a control
-   * request.
-   */
+  /** When the remote cleanup after a revocation is confirmed: after this many milliseconds, or only by a control request. */
   readonly cleanup?: number | "open";
 }
 

@@ -2,10 +2,7 @@ import { routes } from "./routes.ts";
 
 const unitsMs = new Map(Object.entries({ ms: 1, s: 1000, m: 60_000, h: 3_600_000 }));
 
-/**
- * Parses `500ms`, `2s` or `1m`; a bare number is seconds.
- * @returns milliseconds
- */
+/** Parses `500ms`, `2s` or `1m`; a bare number is seconds. @returns milliseconds */
 function duration(text: string): number | undefined {
   const match = /^([0-9]{1,7}(?:\.[0-9]{1,3})?)(ms|s|m|h)?$/.exec(text);
   if (!match) return undefined;

@@ -15,9 +15,7 @@ export interface ServiceAccount {
   assignedVersion: string;
 }
 
-/**
- * A management credential for HTTP Basic (§5.1). If `scopes` is null, it has all permissions of its service account.
- */
+/** A management credential for HTTP Basic (§5.1). If `scopes` is null, it has all permissions of its service account. */
 export interface ApiKey {
   readonly id: string;
   readonly keyHash: string;
@@ -55,9 +53,7 @@ export interface Receipt {
   oauthClientId: string | null;
 }
 
-/**
- * The key of §2.4 without its secret. `generation` counts rotations, because the tokens of older secrets are invalid.
- */
+/** The key of §2.4 without its secret. `generation` counts rotations, because the tokens of older secrets are invalid. */
 export interface AccessKeyRecord {
   readonly id: string;
   readonly name: string;

@@ -81,10 +81,7 @@ export class Store {
     return this.#read() ?? (await this.change((state) => state));
   }
 
-  /**
-   * Requires an earlier `current()`.
-   * @returns the current state, or the last known state if the file was removed
-   */
+  /** Requires an earlier `current()`. @returns the current state, or the last known state if the file was removed */
   latest(): State {
     return this.#read() ?? this.#cached!.state;
   }

@@ -88,10 +88,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return run.status === 0 ? undefined : this.#refusal(stderr, "be written");
   }
 
-  /**
-   * @param words need no quoting: letters, digits and `-_.=`
-   * @param path the last word, which this method quotes
-   */
+  /** @param words need no quoting: letters, digits and `-_.=`. @param path the last word, which this method quotes */
   async #kubectl(
     words: string,
     path: string,

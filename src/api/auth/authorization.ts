@@ -7,10 +7,7 @@ import { mayRetryRead } from "../call/retry.ts";
 import type { Credential, LegacyCredential, TokenGrant } from "./credential.ts";
 import type { ExchangeOptions } from "./token-exchange.ts";
 
-/**
- * Follows §5.1 rule 1 and RFC 7617.
- * @throws Failure `auth` for a key that the header cannot carry
- */
+/** Follows §5.1 rule 1 and RFC 7617. @throws Failure `auth` for a key that the header cannot carry */
 export function basicHeader(key: string, style: "apikey-user" | "key-as-user"): string {
   if (key === "" || /[\u0000-\u001f\u007f]/.test(key))
     throw new Failure("auth", "The API key is empty or contains a control character.", {

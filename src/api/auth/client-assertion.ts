@@ -108,10 +108,7 @@ function time(claim: unknown): string {
   return claim === undefined ? "missing" : `${claimText(claim)}, which is not a time in seconds since 1970`;
 }
 
-/**
- * Authenticates by `private_key_jwt` (OpenID Connect Core §9).
- * @throws Failure `auth` for a key that cannot sign
- */
+/** Authenticates by `private_key_jwt` (OpenID Connect Core §9). @throws Failure `auth` for a key that cannot sign */
 export async function keyAuthentication(
   oauth: OAuth,
   { privateKey, issuer, tokenEndpoint }: TokenEndpoint & { readonly privateKey: string },

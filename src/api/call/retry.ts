@@ -28,10 +28,7 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
   return elapsedMs + delayMs <= retryForMs ? delayMs : null;
 }
 
-/**
- * Unknown host names, certificates, proxy refusals, redirects and responses that break the contract are permanent
- * errors.
- */
+/** Unknown host names, certificates, proxy refusals, redirects and responses that break the contract are permanent errors. */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
   // §8: repeat after 429, even if `retryable` is false.

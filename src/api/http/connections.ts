@@ -34,10 +34,7 @@ export class Connection {
   readonly #sockets = new Set<Socket>();
   #current: Socket | undefined;
 
-  /**
-   * Opens no connection before the first request.
-   * @throws Failure `usage` for an unsupported proxy
-   */
+  /** Opens no connection before the first request. @throws Failure `usage` for an unsupported proxy */
   constructor({ origin, secure }: Target, { proxy, ca }: ConnectionSettings, recording: Recording | undefined) {
     this.origin = origin;
     this.#recording = recording;

@@ -10,9 +10,7 @@ export interface ExchangeRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /**
-   * Limit of the decoded body of a success, in bytes. Default: `maxBodyBytes`, which also limits every other response.
-   */
+  /** Limit of the decoded body of a success, in bytes. Default: `maxBodyBytes`, which also limits every other response. */
   readonly maxBytes?: number;
   /** Replaces the transport's signal, so the caller decides how long to wait after an interruption. */
   readonly signal?: AbortSignal;
@@ -226,10 +224,7 @@ export interface Target {
   readonly prefix: string;
 }
 
-/**
- * @param located a real base URL: `https://`, or `http://` on loopback
- * @throws Failure `usage` for any other URL
- */
+/** @param located a real base URL: `https://`, or `http://` on loopback. @throws Failure `usage` for any other URL */
 export function parseTarget(
   located: string,
   {

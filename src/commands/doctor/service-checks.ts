@@ -232,10 +232,7 @@ function legacyRefusal({ name }: ActiveProfile, status: number): Diagnosis {
   };
 }
 
-/**
- * For an API key, integ sends made-up client credentials, which a token endpoint refuses with 400 or 401 (RFC 6749
- * §5.2).
- */
+/** For an API key, integ sends made-up client credentials, which a token endpoint refuses with 400 or 401 (RFC 6749 §5.2). */
 async function checkTokenEndpoint(subject: Subject): Promise<Diagnosis[]> {
   const { name, oauth, ...profile } = await subject.profile();
   if (oauth === undefined) return [];
@@ -269,9 +266,7 @@ function codeOf({ problem }: Extract<Attempt<unknown>, { kind: "refused" }>): st
   return problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
 }
 
-/**
- * Compares the token endpoint and the client authentication of the profile with the issuer's metadata (§5.2 rule 3).
- */
+/** Compares the token endpoint and the client authentication of the profile with the issuer's metadata (§5.2 rule 3). */
 async function checkIssuer(subject: Subject): Promise<Diagnosis[]> {
   const { name } = await subject.profile();
   const attempt = await (await subject.service()).tokens.compareIssuer();

@@ -102,10 +102,7 @@ function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
   return key_id !== null && idleRules.has(rule) && severity !== "low" && remedy === shell`integ keys revoke ${key_id}`;
 }
 
-/**
- * `--update-profile` marks the caller's own key, and advice instead of a command marks a key that may be the caller's
- * own.
- */
+/** `--update-profile` marks the caller's own key, and advice instead of a command marks a key that may be the caller's own. */
 function isFixedByReplacement({ rule, key_id, remedy }: Finding): boolean {
   const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
   return ageRules.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");

@@ -47,10 +47,7 @@ export interface Expiry {
   readonly fingerprint: string;
 }
 
-/**
- * `nowMs` is in milliseconds since 1970.
- * @throws Failure `usage` for contradicting flags or an invalid value
- */
+/** `nowMs` is in milliseconds since 1970. @throws Failure `usage` for contradicting flags or an invalid value */
 export function expiryOf({ expiresAt, expiresIn }: KeyFlags, nowMs: number): Expiry | undefined {
   if (expiresAt !== undefined && expiresIn !== undefined)
     throw new Failure("usage", "--expires-at and --expires-in contradict each other.", { hint: "Keep one of them." });

@@ -179,10 +179,7 @@ export function oldKeyOf(rows: Rows, id: string): AccessKey {
   throw new Failure("not_found", `No key of the list has the id ${id}.`, { nextCommand: shell`integ keys list` });
 }
 
-/**
- * Flags override the old key's properties.
- * @throws Failure `usage` that names every property without a value
- */
+/** Flags override the old key's properties. @throws Failure `usage` that names every property without a value */
 export function replacementOf(old: AccessKey, flags: KeyFlags, nowMs: number): KeyCreation {
   const expiry = expiryOf(flags, nowMs);
   const name = flags.name ?? old.name;

@@ -196,9 +196,7 @@ export async function resourceIdOf(context: Context, typed: string): Promise<str
   return client.id;
 }
 
-/**
- * Adds a sentence to a 404 if the journal has no client with this resource id either. Returns other errors unchanged.
- */
+/** Adds a sentence to a 404 if the journal has no client with this resource id either. Returns other errors unchanged. */
 export async function unknownClient(context: Context, typed: string, error: unknown): Promise<unknown> {
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {

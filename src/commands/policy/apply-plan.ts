@@ -62,9 +62,7 @@ interface Limits {
   readonly isOver: () => boolean;
 }
 
-/**
- * Each new client takes a slot of its service account. A rotation frees a slot again when it revokes the old client.
- */
+/** Each new client takes a slot of its service account. A rotation frees a slot again when it revokes the old client. */
 async function applyStage(
   items: readonly PlannedItem[],
   { slots, parallel, isOver }: Limits,

@@ -3,9 +3,7 @@ import { Failure } from "../../errors.ts";
 import { shell } from "../../next-step.ts";
 import type { ItemKind } from "../../policy/works.ts";
 
-/**
- * @throws Failure `not_found` if the journal knows no credential of the item, `usage` if several policies have the item
- */
+/** @throws Failure `not_found` if the journal knows no credential of the item, `usage` if several policies have the item */
 export async function resourceOfItem(context: Context, kind: ItemKind, name: string): Promise<string> {
   const { itemOf, worksIn } = await import("../../policy/works.ts");
   const { baseUrl, organizationId = null } = await context.profiles.active();

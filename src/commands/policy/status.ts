@@ -461,9 +461,7 @@ interface ListedKeys {
   readonly unread?: readonly Row[];
 }
 
-/**
- * Returns no keys for a profile that cannot use the legacy contract, and a row with the reason if the request fails.
- */
+/** Returns no keys for a profile that cannot use the legacy contract, and a row with the reason if the request fails. */
 async function listedKeys(context: Context): Promise<ListedKeys> {
   const none = { keys: [], nowMs: 0 };
   const profile = await context.profiles.active();

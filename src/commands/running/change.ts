@@ -263,10 +263,7 @@ export class DeferredPrintErrors {
     }
   }
 
-  /**
-   * This method must be called after the change.
-   * @throws the last error of `print`, if any
-   */
+  /** This method must be called after the change. @throws the last error of `print`, if any */
   throwError(): void {
     if (this.#error !== undefined) throw this.#error;
   }

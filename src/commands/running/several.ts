@@ -15,10 +15,7 @@ interface Changes {
   readonly ifOccupied?: (id: string) => NextStep;
 }
 
-/**
- * Prints one result as a resource, several results as a list.
- * @throws the worst failure; the others are warnings
- */
+/** Prints one result as a resource, several results as a list. @throws the worst failure; the others are warnings */
 export async function changeEach(context: Context, { ids, view, states, ...how }: Changes): Promise<void> {
   const { output } = context;
   const change = (id: string): Promise<string> =>

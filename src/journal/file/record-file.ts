@@ -135,10 +135,7 @@ export class RecordFile {
     return isEnded && current.subarray(0, bytes.length).equals(bytes) ? last : undefined;
   }
 
-  /**
-   * Syncs the file and its folder. If the append fails, its records are removed. The caller must hold the journal's
-   * lock.
-   */
+  /** Syncs the file and its folder. If the append fails, its records are removed. The caller must hold the journal's lock. */
   append(records: readonly Signed[]): void {
     const { health, now } = this.#parts;
     health.during(() => {

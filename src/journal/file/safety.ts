@@ -114,10 +114,7 @@ const adviceForItsEntries: typeof advice = {
   read_only: "Mount its file system writable, then run the command again.",
 };
 
-/**
- * @returns a Failure for a file error: `usage` if the path is unusable, else `failed`; any other error (a bug)
- * unchanged
- */
+/** @returns a Failure for a file error: `usage` if the path is unusable, else `failed`; any other error (a bug) unchanged */
 export function journalFailure(
   error: unknown,
   action: string,

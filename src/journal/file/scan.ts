@@ -26,10 +26,7 @@ export interface Scan {
   torn: Damage | undefined;
 }
 
-/**
- * Blank lines are not damage.
- * @returns the number of the next line
- */
+/** Blank lines are not damage. @returns the number of the next line */
 export function scanBytes(bytes: Buffer, from: LineStart, scan: Scan): number {
   let line = from.line;
   for (let start = 0; start < bytes.length; line += 1) {

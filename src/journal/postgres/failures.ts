@@ -8,10 +8,7 @@ export class LostConnection extends Error {
   override readonly name = "LostConnection";
 }
 
-/**
- * @param shownMs the time limit that the message shows
- * @throws LostConnection after `limitMs`
- */
+/** @param shownMs the time limit that the message shows. @throws LostConnection after `limitMs` */
 export async function within<T>(limitMs: number, work: Promise<T>, shownMs = limitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

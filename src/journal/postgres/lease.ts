@@ -21,10 +21,7 @@ export const leaseColumns = `holder, epoch::text, ${isoTime("held_since")} AS si
 export const endLease = `epoch = epoch + 1, quiet_until = greatest(quiet_until, lease_until), holder = NULL,
   held_since = NULL, lease_until = NULL`;
 
-/**
- * The end of a lease that is taken or extended now.
- * @param place the placeholder of the milliseconds, such as `$3`
- */
+/** The end of a lease that is taken or extended now. @param place the placeholder of the milliseconds, such as `$3` */
 export const fromNow = (place: string): string => `clock_timestamp() + ${place}::float8 * interval '1 ms'`;
 
 let own: ProcessIdentity | undefined;
@@ -73,10 +70,7 @@ export interface Taken extends Pick<Hold, "entry" | "content"> {
 /** Now, by two clocks: the larger elapsed time counts, because one may stop while the machine sleeps and the other may be set. */
 export const moment = () => ({ monotonic: performance.now(), wall: Date.now() });
 
-/**
- * Inserts the record, after the CTE `entry` has written the entry's row.
- * @param first the number of the first placeholder
- */
+/** Inserts the record, after the CTE `entry` has written the entry's row. @param first the number of the first placeholder */
 export const withRecord = ({ records }: Tables, first: number): string =>
   `INSERT INTO ${records} (entry, epoch, n, content, mac) SELECT id, epoch, $${first}, $${first + 1}, $${first + 2} FROM entry RETURNING entry`;
 

@@ -44,10 +44,7 @@ export interface Revoking {
 export interface Revocation<C extends keyof Revoked, R> extends Revoking {
   readonly change: C;
   readonly id: string;
-  /**
-   * @returns a failure if the response does not show the revocation
-   * @throws Failure if another request cannot show more
-   */
+  /** @returns a failure if the response does not show the revocation. @throws Failure if another request cannot show more */
   readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 

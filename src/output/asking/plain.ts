@@ -34,9 +34,7 @@ function writePrompt(terminal: PromptContext["terminal"], prompt: string): void 
   terminal.writeErr(`${isolated(wrapped(prompt, { width: width && width - 1 }))} `);
 }
 
-/**
- * Repeats the question until `read` returns a value. `read` prints why an answer is invalid, then returns undefined.
- */
+/** Repeats the question until `read` returns a value. `read` prints why an answer is invalid, then returns undefined. */
 async function askUntil<T>(
   context: PromptContext,
   prompts: { readonly first: string; readonly again: string },

@@ -34,10 +34,7 @@ export interface Questions {
    * @throws Failure `usage` if integ may not ask, `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of input
    */
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
-  /**
-   * The answer is not empty.
-   * @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm`
-   */
+  /** The answer is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
   ask(question: string, options?: AskOptions): Promise<string>;
   /** @throws Failure as `ask` */
   pick(question: string, options: PickOptions): Promise<string>;
