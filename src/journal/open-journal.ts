@@ -35,7 +35,8 @@ export async function openJournal({ place, team, ...parts }: JournalParts): Prom
   const store = openTeamStore({ ...team, actor: parts.actor, address: place.address });
   const given = typed ?? keysIn(await team.printedKeys?.(), `What ${flags.journalKeyCommand} of the profile printed`);
   // Before a move to a team's journal, this machine made its digests of delivered secrets with its own key.
-  const keys = given === undefined ? missingKeys(store.path) : keyRing({ read: () => given, readEarlier: machine.read });
+  const keys =
+    given === undefined ? missingKeys(store.path) : keyRing({ read: () => given, readEarlier: machine.read });
   return new StoredJournal(store, { ...parts, keys });
 }
 

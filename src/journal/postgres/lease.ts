@@ -76,7 +76,7 @@ export const withRecord = ({ records }: Tables, first: number): string =>
 
 export const recordValues = ({ entry, content, mac }: NewRecord): unknown[] => [entry.sequence, content, mac];
 
-/** Nobody edited the row since its newest record: the next record would sign the edit. */
+/** The row still has the content of its newest record. After an edit of the row, the next record would sign the edit. */
 const isRecorded = ({ records }: Tables): string =>
   `EXISTS (SELECT FROM ${records} AS newest WHERE newest.entry = integ_entries.id AND newest.n = integ_entries.n AND newest.content = integ_entries.content)`;
 
