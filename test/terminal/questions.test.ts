@@ -134,6 +134,19 @@ describe("questions", () => {
     return (JSON.parse(stdout) as { status: string }).status;
   };
 
+  it("an audit revokes no client that was enabled while its question was open", async () => {
+    const id = await createClient();
+    await service.control("POST", `/oauth_clients/${id}`, { status: "disabled" });
+    const dialog = session(["oauth-clients", "audit", "--fix"]);
+    await dialog.seen(/audit|revoke/i);
+    await service.control("POST", `/oauth_clients/${id}`, { status: "active" });
+    await dialog.answer(/: revoke/, "y");
+    expect(await dialog.ended).not.toBe(0);
+    expect(dialog.written).toContain(`${id} has changed since the question`);
+    expect(await statusOf(id)).toBe("active");
+    await at.integ(["oauth-clients", "revoke", id, "--yes"]);
+  });
+
   it.each([
     ["Ctrl-D", "\u0004", 130],
     ["Ctrl-C", "\u0003", 130],

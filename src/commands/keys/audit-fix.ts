@@ -36,7 +36,7 @@ type Fixes = ReadonlyMap<string, Replacement | undefined>;
 export async function fixKeys(
   context: Context,
   findings: readonly Finding[],
-  { isTrial }: { readonly isTrial: boolean },
+  { isTrial, again }: { readonly isTrial: boolean; readonly again: () => Promise<readonly Finding[]> },
 ): Promise<readonly Finding[]> {
   const { output } = context;
   const bench = await workbenchOf(context);
@@ -51,8 +51,11 @@ export async function fixKeys(
   if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
   await mentionUnfinished(context);
+  // Someone may have used or changed a key while the question was open.
+  const current = [...fixes.values()].includes(undefined) ? (await again()).filter(isRevocable) : [];
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
+    if (replacement === undefined && !current.some(({ key_id }) => key_id === id)) throw changedSince("key", id);
     if (replacement === undefined) return (await revokeNamed(bench, "key", id)).receipt;
     const { request, destination } = replacement;
     const options = { destination, waitMs, overlap: "leave" } as const;
@@ -66,6 +69,14 @@ export async function fixKeys(
   });
   await changeEach(context, { ids: [...fixes.keys()], view, change, states: ["fixing", "fixed"], ifOccupied });
   return left;
+}
+
+/** The finding that was asked about no longer holds. */
+export function changedSince(noun: "client" | "key", id: string): Failure {
+  return new Failure("conflict", `The ${noun} ${id} has changed since the question.`, {
+    meaning: "It was not revoked.",
+    nextCommand: noun === "key" ? shell`integ keys audit` : shell`integ oauth-clients audit`,
+  });
 }
 
 async function fixesOf(context: Context, bench: Workbench, findings: readonly Finding[]): Promise<Fixes> {

@@ -55,19 +55,23 @@ export const command = defineVerb({
     const waivers = waiversIn(context, options.waivers);
     const profile = await context.profiles.active();
     const service = await context.connect(profile);
-    const { value } = await read(context, "list access keys", () => service.accessKeys.list());
+    const list = async () => (await read(context, "list access keys", () => service.accessKeys.list())).value;
+    const value = await list();
     const now = serviceNow(context, service);
     const at = { now, limits, caller: callerIn(profile, value, now) };
-    const audit = auditKeys(
-      value.rows.map((row) => row.value),
-      at,
-      waivers,
-    );
+    const audited = ({ rows }: typeof value) =>
+      auditKeys(
+        rows.map((row) => row.value),
+        at,
+        waivers,
+      );
+    const audit = audited(value);
     const report = { audit, complete: !value.saysMore, limits, now };
     if (options.fix) {
       if (context.output.format === "table") await print(context, report);
       const { fixKeys } = await import("./audit-fix.ts");
-      const left = await fixKeys(context, audit.findings, { isTrial: options.dryRun === true });
+      const again = async () => audited(await list()).findings;
+      const left = await fixKeys(context, audit.findings, { isTrial: options.dryRun === true, again });
       if (left.length > 0) throw await findingsFailure(context, left, report);
       return;
     }

@@ -13,7 +13,8 @@ import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
-import type { ClientFinding } from "./audit-rules.ts";
+import { changedSince } from "../keys/audit-fix.ts";
+import { type ClientFinding, unusableStatuses } from "./audit-rules.ts";
 import { oauthClientView, readClient } from "./clients.ts";
 
 /** The remedy of `audit-rules.ts` contains the same overlap. */
@@ -57,7 +58,11 @@ export async function fixClients(
   await mentionUnfinished(context);
   const change = async (id: string): Promise<string> => {
     const { destination } = fixes.find((fix) => fix.id === id)!;
-    if (destination === undefined) return (await revokeNamed(bench, "client", id)).receipt;
+    if (destination === undefined) {
+      const { status } = (await readClient(context, bench.account.service, id)).value;
+      if (!unusableStatuses.has(status)) throw changedSince("client", id);
+      return (await revokeNamed(bench, "client", id)).receipt;
+    }
     return rotate(context, { bench, id, destination });
   };
   await changeEach(context, {

@@ -24,6 +24,8 @@ export interface ClientAuditLimits {
   readonly names: Set<string>;
 }
 
+/** A client with such a status holds a slot, and nothing can use it. */
+export const unusableStatuses: ReadonlySet<string | undefined> = new Set(["disabled", "expired"]);
 const slotLimit = 20;
 const nearlyFull = 18;
 const day = 86_400_000;
@@ -52,7 +54,7 @@ function findingOf(
     service_account_id: serviceAccount,
     ...words,
   });
-  if (status === "disabled" || status === "expired") {
+  if (unusableStatuses.has(status)) {
     const message = `it is ${status}, and holds a slot`;
     return finding("unusable", "high", {
       message,
