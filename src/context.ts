@@ -53,9 +53,9 @@ export interface Secrets
   undelivered(): Promise<Undelivered>;
   readonly escrow: {
     /** Returns undefined without recipients. */
-    encrypt(secret: OneTimeSecret): Promise<string | undefined>;
-    /** @throws Failure `undelivered` if no local identity decrypts the ciphertext */
-    decrypt(ciphertext: string): Promise<OneTimeSecret>;
+    encrypt(secret: OneTimeSecret, entry: string): Promise<string | undefined>;
+    /** @throws Failure `undelivered` if no local identity decrypts the ciphertext; `auth` if it was not made for the entry */
+    decrypt(ciphertext: string, entry: string): Promise<OneTimeSecret>;
   };
   /**
    * This check must run before a command prints a secret.

@@ -18,6 +18,7 @@ import { visibleJson } from "../output/visible-text.ts";
 import type { SandboxAccess } from "../profiles/active-profile.ts";
 import type { ActiveProfile } from "../profiles/profile.ts";
 import type { ProfileJournal } from "../profiles/profile-file.ts";
+import type { Seal } from "../secrets/escrow.ts";
 import type { RunningSandbox } from "../sandbox/sandbox.ts";
 import { reservedNames } from "../profiles/names.ts";
 import { isAddress, journalPlace } from "./folders.ts";
@@ -288,13 +289,15 @@ export class EscrowChoice {
   }
 
   readonly secrets: Secrets["escrow"] = {
-    encrypt: async (secret) => {
+    encrypt: async (secret, entry) => {
       const to = await this.#recipients();
-      return to.length === 0 ? undefined : (await import("../secrets/escrow.ts")).encryptSecret(secret, to);
+      if (to.length === 0) return undefined;
+      const { encryptSecret } = await import("../secrets/escrow.ts");
+      return encryptSecret(secret, to, await this.#seal(entry));
     },
-    decrypt: async (text) => {
+    decrypt: async (text, entry) => {
       const { decryptSecret } = await import("../secrets/escrow.ts");
-      return decryptSecret(text, this.#sources.env.INTEG_ESCROW_IDENTITY);
+      return decryptSecret(text, this.#sources.env.INTEG_ESCROW_IDENTITY, await this.#seal(entry));
     },
   };
 
@@ -318,6 +321,10 @@ export class EscrowChoice {
       printNote(
         "This machine's disk may not outlast the run (CI), and INTEG_ESCROW is not set: a secret that cannot be delivered is lost with the disk. INTEG_ESCROW=<age recipient> keeps it in the journal.",
       );
+  }
+
+  async #seal(entry: string): Promise<Seal> {
+    return { entry, digests: (await this.#sources.journal.open()).escrowDigests };
   }
 
   async #recipients(): Promise<readonly string[]> {

@@ -77,6 +77,7 @@ export class StoredJournal {
   /** True for a team's journal, which other machines change too. */
   readonly isShared: boolean;
   readonly digests: SecretDigests;
+  readonly escrowDigests: SecretDigests;
   /** Encrypted secrets, kept beside their entries until delivery. A journal in a file has none: only its machine could claim them. */
   readonly escrow?: EscrowStore;
   readonly #store: Store;
@@ -89,6 +90,7 @@ export class StoredJournal {
     this.path = store.path;
     this.isShared = store.escrow !== undefined;
     this.digests = keys.digests;
+    this.escrowDigests = keys.escrowDigests;
     if (store.escrow) this.escrow = store.escrow;
     this.#store = store;
     this.#parts = { now, actor, waitMs, keys };

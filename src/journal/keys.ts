@@ -13,6 +13,8 @@ export interface Keys {
   sign(content: string): string;
   judge(record: Signed): Judgement;
   readonly digests: SecretDigests;
+  /** HMACs of texts in escrow. */
+  readonly escrowDigests: SecretDigests;
   /** @throws Failure `usage` if this machine cannot sign records, and therefore must not change the journal */
   assertCanSign(): void;
 }
@@ -67,8 +69,6 @@ export function keyRing({ read, make, readEarlier = () => [] }: KeySource): Keys
   const macOf = (key: string, text: string): string =>
     `${nameOf(key)}.${createHmac("sha256", key).update(text).digest("base64url")}`;
   const recordOf = (content: string): string => `"v":${formatVersion},${content}`;
-  // Records never start with this prefix, so a digest of a secret is never a valid HMAC of a record.
-  const tagged = (text: string): string => `integ secret\0${text}`;
   const hmac = (text: string): string => {
     if (keys().length === 0 && make) ring = [make()];
     const [first] = keys();
@@ -80,13 +80,16 @@ export function keyRing({ read, make, readEarlier = () => [] }: KeySource): Keys
     const [actual, expected] = [Buffer.from(mac), Buffer.from(macOf(usedKey, text))];
     return actual.length === expected.length && timingSafeEqual(actual, expected) ? "valid" : "wrong";
   };
+  // Records never start with such a tag, and each use has its own, so an HMAC made for one use is invalid for another.
+  const digestsFor = (tag: string, earlier: () => readonly string[] = () => []): SecretDigests => ({
+    of: (text) => hmac(`${tag}\0${text}`),
+    fits: (text, digest) => judge(`${tag}\0${text}`, digest, [...keys(), ...earlier()]) === "valid",
+  });
   return {
     assertCanSign() {},
     sign: (content) => hmac(recordOf(content)),
     judge: ({ content, mac }) => judge(recordOf(content), mac),
-    digests: {
-      of: (text) => hmac(tagged(text)),
-      fits: (text, digest) => judge(tagged(text), digest, [...keys(), ...readEarlier()]) === "valid",
-    },
+    digests: digestsFor("integ secret", readEarlier),
+    escrowDigests: digestsFor("integ escrow"),
   };
 }

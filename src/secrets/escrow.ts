@@ -5,8 +5,17 @@ import { armor, Decrypter, Encrypter } from "age-encryption";
 import * as z from "zod/mini";
 import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
-import { checkMode } from "../disk/private-file.ts";
+import { checkMode, parseJson } from "../disk/private-file.ts";
+import type { SecretDigests } from "../journal/keys.ts";
 import type { OneTimeSecret } from "./destination.ts";
+
+const Sealed = z.object({ entry: z.string(), text: z.string(), mac: z.string() });
+
+/** Binds a text to a journal entry: anyone can encrypt to the recipients, so the encryption proves no author. */
+export interface Seal {
+  readonly entry: string;
+  readonly digests: SecretDigests;
+}
 
 const Escrowed = z.object({
   secret: z.string(),
@@ -40,16 +49,26 @@ function encrypterFor(recipients: readonly string[]): Encrypter {
   return encrypter;
 }
 
-export async function encryptSecret(secret: OneTimeSecret, recipients: readonly string[]): Promise<string> {
-  return armor.encode(await encrypterFor(recipients).encrypt(JSON.stringify(secret)));
+export async function encryptSecret(
+  secret: OneTimeSecret,
+  recipients: readonly string[],
+  { entry, digests }: Seal,
+): Promise<string> {
+  const text = JSON.stringify(secret);
+  const sealed = { entry, text, mac: digests.of(sealedText(entry, text)) };
+  return armor.encode(await encrypterFor(recipients).encrypt(JSON.stringify(sealed)));
+}
+
+function sealedText(entry: string, text: string): string {
+  return JSON.stringify([entry, text]);
 }
 
 /**
  * @param path of a file with identities, one per line, as age-keygen writes it
  * @throws Failure `usage` for a line that is not an identity; `undelivered` if no path is set or no identity opens the
- * secret
+ * secret; `auth` without a valid seal
  */
-export async function decryptSecret(text: string, path: string | undefined): Promise<OneTimeSecret> {
+export async function decryptSecret(text: string, path: string | undefined, seal: Seal): Promise<OneTimeSecret> {
   const decrypter = new Decrypter();
   for (const identity of identitiesIn(path)) {
     try {
@@ -73,11 +92,17 @@ export async function decryptSecret(text: string, path: string | undefined): Pro
       },
     );
   }
-  return secretIn(opened);
+  return secretIn(opened, seal);
 }
 
-function secretIn(text: string): OneTimeSecret {
-  const read = Escrowed.safeParse(JSON.parse(text));
+function secretIn(opened: string, { entry, digests }: Seal): OneTimeSecret {
+  const sealed = Sealed.safeParse(parseJson(opened)).data;
+  if (sealed?.entry !== entry || !digests.fits(sealedText(entry, sealed.text), sealed.mac))
+    throw new Failure("auth", `What is encrypted in the team's journal for ${entry} was not signed for this entry.`, {
+      meaning: "Someone may have replaced it in the database. It was not delivered; the entry and the text stay.",
+      hint: "Restore the table integ_escrow from a backup, or if an earlier key of the journal signed it, add that key at the end of INTEG_JOURNAL_KEY.",
+    });
+  const read = Escrowed.safeParse(parseJson(sealed.text));
   if (read.success) return read.data;
   throw new Failure("failed", "What is encrypted in the team's journal is not a secret of integ.");
 }

@@ -1,9 +1,9 @@
 // A team's journal encrypts secrets to several recipients, from the environment, an option or the profile.
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Team } from "../support/administrators.ts";
-import { PostgresServer } from "../support/postgres.ts";
+import { PostgresServer, role } from "../support/postgres.ts";
 import { type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
@@ -51,6 +51,29 @@ describe.skipIf(isMissing("PostgreSQL"))("recipients of a team's secrets", () =>
         expect(claimed.code, claimed.stderr).toBe(0);
       }
     }
+  });
+
+  it("a text of another entry is not delivered: exit 3, the entry and the text stay", async () => {
+    const team = await Team.of(server, service);
+    const identity = await generateIdentity();
+    const runner = await team.administrator();
+    const escrow = ["--escrow", await identityToRecipient(identity)];
+    for (const _ of [1, 2]) expect((await runner.integ(create(...escrow))).code).toBe(12);
+    const table = `${team.schema}.integ_escrow`;
+    const swap = `UPDATE ${table} e SET ciphertext = (SELECT ciphertext FROM ${table} f WHERE f.entry <> e.entry)`;
+    const eve = await team.administrator();
+    const file = eve.path("identity");
+    writeFileSync(file, `${identity}\n`, { mode: 0o600 });
+    const [{ id }] = (JSON.parse((await eve.integ(["journal", "list", "--json"])).stdout) as { data: [{ id: string }] })
+      .data;
+    const claim = () =>
+      eve.integ(["journal", "claim", id, "--secret-file", "s"], { env: { INTEG_ESCROW_IDENTITY: file } });
+    await server.sql(swap, role.name);
+    const refused = await claim();
+    expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining("was not signed for this entry")]);
+    expect(existsSync(eve.path("s"))).toBe(false);
+    await server.sql(swap, role.name);
+    expect((await claim()).code).toBe(0);
   });
 
   it("recovery elsewhere reports that the secret is encrypted in the journal, and forget names what it destroys", async () => {

@@ -332,7 +332,7 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
     reserve: (entry) => undelivered.reserve(entry),
     keep: (entry, secret) => undelivered.keep(entry, secret),
     async escrow(entry, secret) {
-      const ciphertext = escrow && (await secrets.escrow.encrypt(secret));
+      const ciphertext = escrow && (await secrets.escrow.encrypt(secret, entry));
       if (ciphertext === undefined) return false;
       await escrow?.put(entry, ciphertext);
       escrowed.add(entry);
@@ -342,7 +342,7 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
     isEscrowed: (entry) => escrowed.has(entry),
     async readKept(entry) {
       const ciphertext = undelivered.isKept(entry) ? undefined : await escrow?.get(entry);
-      return ciphertext === undefined ? undelivered.read(entry) : secrets.escrow.decrypt(ciphertext);
+      return ciphertext === undefined ? undelivered.read(entry) : secrets.escrow.decrypt(ciphertext, entry);
     },
     async destroyKept(entry) {
       await undelivered.destroy(entry);

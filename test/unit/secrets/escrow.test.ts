@@ -1,8 +1,9 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { generateX25519Identity, identityToRecipient } from "age-encryption";
+import { armor, Encrypter, generateX25519Identity, identityToRecipient } from "age-encryption";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
+import { keyRing } from "../../../src/journal/keys.ts";
 import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
 import { checkRecipients, decryptSecret, encryptSecret } from "../../../src/secrets/escrow.ts";
 import { temporaryFolder } from "../../support/bundle-driver.ts";
@@ -14,6 +15,10 @@ const secret: OneTimeSecret = {
   clientId: "cid_1",
   receipt: '{"id":"oc_1"}',
 };
+
+const ringOf = (...keys: string[]) => keyRing({ read: () => keys });
+const keys = ringOf("the-first-key-of-a-team-0123456789");
+const seal = { entry: "e1", digests: keys.escrowDigests };
 
 const identities: string[] = [];
 const recipients: string[] = [];
@@ -43,23 +48,25 @@ async function refusalOf(work: () => unknown): Promise<Failure> {
 
 describe("a secret in escrow", () => {
   it("is decrypted with an identity of any recipient, and its encrypted text reveals nothing", async () => {
-    const text = await encryptSecret(secret, recipients.slice(0, 2));
+    const text = await encryptSecret(secret, recipients.slice(0, 2), seal);
     expect(text).toMatch(/^-----BEGIN AGE ENCRYPTED FILE-----\n/);
     for (const word of ["s3cr3t", "oc_1", "cid_1"]) expect(text).not.toContain(word);
     for (const identity of identities.slice(0, 2))
-      expect(await decryptSecret(text, fileWith(`# made today\r\n\n  ${identity}\r\n`))).toEqual(secret);
+      expect(await decryptSecret(text, fileWith(`# made today\r\n\n  ${identity}\r\n`), seal)).toEqual(secret);
     const both = fileWith(`${identities[2]}\n${identities[0]}\n`);
-    expect(await decryptSecret(text, both)).toEqual(secret);
+    expect(await decryptSecret(text, both, seal)).toEqual(secret);
   });
 
   it("of a key has no client id", async () => {
     const key: OneTimeSecret = { secret: "s", kind: "access_key", id: "ak_1", receipt: "{}" };
-    expect(await decryptSecret(await encryptSecret(key, [recipients[0]!]), fileWith(identities[0]!))).toEqual(key);
+    expect(
+      await decryptSecret(await encryptSecret(key, [recipients[0]!], seal), fileWith(identities[0]!), seal),
+    ).toEqual(key);
   });
 
   it("is not decrypted with another identity", async () => {
-    const text = await encryptSecret(secret, [recipients[0]!]);
-    const failure = await refusalOf(() => decryptSecret(text, fileWith(identities[2]!)));
+    const text = await encryptSecret(secret, [recipients[0]!], seal);
+    const failure = await refusalOf(() => decryptSecret(text, fileWith(identities[2]!), seal));
     expect(failure.kind).toBe("undelivered");
     expect(failure.message).toBe("The secret is encrypted in the team's journal, and this identity does not open it.");
     expect(failure.details).toEqual({
@@ -69,8 +76,8 @@ describe("a secret in escrow", () => {
   });
 
   it.each([undefined, ""])("is not decrypted without an identity (%j)", async (path) => {
-    const text = await encryptSecret(secret, [recipients[0]!]);
-    const failure = await refusalOf(() => decryptSecret(text, path));
+    const text = await encryptSecret(secret, [recipients[0]!], seal);
+    const failure = await refusalOf(() => decryptSecret(text, path, seal));
     expect(failure.kind).toBe("undelivered");
     expect(failure.message).toBe("The secret is encrypted in the team's journal, and no identity is set here.");
     expect(failure.details).toEqual({
@@ -80,16 +87,44 @@ describe("a secret in escrow", () => {
   });
 
   it("is not decrypted with a file that is missing, open to others, or has other content", async () => {
-    const text = await encryptSecret(secret, [recipients[0]!]);
-    const missing = await refusalOf(() => decryptSecret(text, "/no/identities"));
+    const text = await encryptSecret(secret, [recipients[0]!], seal);
+    const missing = await refusalOf(() => decryptSecret(text, "/no/identities", seal));
     expect(missing.message).toContain("/no/identities");
     const path = fileWith(`${identities[0]}\nnot an identity\n`);
-    const failure = await refusalOf(() => decryptSecret(text, path));
+    const failure = await refusalOf(() => decryptSecret(text, path, seal));
     expect(failure.kind).toBe("usage");
     expect(failure.message).toBe(`The file ${path} contains a line that is not an age identity.`);
     expect(failure.details).toEqual({ hint: "Set INTEG_ESCROW_IDENTITY to a file that age-keygen wrote." });
     chmodSync(path, 0o640);
-    expect((await refusalOf(() => decryptSecret(text, path))).details.nextCommand).toBe(`chmod 600 ${path}`);
+    expect((await refusalOf(() => decryptSecret(text, path, seal))).details.nextCommand).toBe(`chmod 600 ${path}`);
+  });
+
+  it("is refused for another entry, with another signature, and without one", async () => {
+    const to = [recipients[0]!];
+    const byHand = async (text: string) => {
+      const encrypter = new Encrypter();
+      encrypter.addRecipient(to[0]!);
+      return armor.encode(await encrypter.encrypt(text));
+    };
+    const text = JSON.stringify(secret);
+    const others = ringOf("a-key-that-nobody-in-the-team-has-0123").escrowDigests;
+    for (const [what, forged] of [
+      ["another entry's", await encryptSecret(secret, to, { ...seal, entry: "e2" })],
+      ["another key's", await encryptSecret(secret, to, { ...seal, digests: others })],
+      ["a digest of a delivered secret", await encryptSecret(secret, to, { ...seal, digests: keys.digests })],
+      ["no signature", await byHand(JSON.stringify({ entry: "e1", text, mac: "" }))],
+      ["a bare secret", await byHand(text)],
+      ["no JSON", await byHand("{")],
+    ] as const) {
+      const failure = await refusalOf(() => decryptSecret(forged, fileWith(identities[0]!), seal));
+      expect([failure.kind, failure.message], what).toEqual([
+        "auth",
+        "What is encrypted in the team's journal for e1 was not signed for this entry.",
+      ]);
+    }
+    const renewed = ringOf("the-second-key-of-a-team-0123456789", "the-first-key-of-a-team-0123456789").escrowDigests;
+    const signed = await encryptSecret(secret, to, seal);
+    expect(await decryptSecret(signed, fileWith(identities[0]!), { ...seal, digests: renewed })).toEqual(secret);
   });
 
   it("must be a secret of integ", async () => {
@@ -98,8 +133,8 @@ describe("a secret in escrow", () => {
       { ...secret, secret: 1 },
       { ...secret, receipt: undefined },
     ]) {
-      const text = await encryptSecret(other as unknown as OneTimeSecret, [recipients[0]!]);
-      const failure = await refusalOf(() => decryptSecret(text, fileWith(identities[0]!)));
+      const text = await encryptSecret(other as unknown as OneTimeSecret, [recipients[0]!], seal);
+      const failure = await refusalOf(() => decryptSecret(text, fileWith(identities[0]!), seal));
       expect(failure.kind).toBe("failed");
       expect(failure.message).toBe("What is encrypted in the team's journal is not a secret of integ.");
     }
