@@ -16,6 +16,9 @@ interface Address {
 
 const timeLimitMs = 60_000;
 const tries = 3;
+/** The status of a write over an earlier version. */
+const changedStatus = 409;
+const versionPath = "{.metadata.resourceVersion}";
 const notFoundStatus = 127;
 
 export const open: OpenStore = (text, tools) => {
@@ -25,7 +28,7 @@ export const open: OpenStore = (text, tools) => {
 
 class KubernetesStore extends AddressedStore<Address> implements Store {
   async check(): Promise<StoreFacts> {
-    const { run } = await this.#kubectl("config view --minify --output", jsonPath(".clusters[0].cluster.server"));
+    const { run } = await this.#kubectl("config view --minify --output", "jsonpath={.clusters[0].cluster.server}");
     if (run.status === notFoundStatus)
       throw new Failure("usage", `${this.name} needs kubectl, and it is not installed.`, {
         hint: "Install kubectl, or name another destination.",
@@ -42,24 +45,40 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
 
   /** The server's dry run checks permissions, the namespace and conflicts with other managers. */
   async prepare(): Promise<StoreFacts> {
-    const failure = await this.#apply("integ asks whether it may write here", "--dry-run=server");
+    const failure = await this.#apply("integ asks whether it may write here", { more: "--dry-run=server" });
     if (failure === undefined) return {};
     throw failure.kind === "conflict" ? new Failure("usage", failure.message, failure.details) : failure;
   }
 
   async look(): Promise<Found> {
-    const value = await this.#readEncoded();
-    return value === "" ? { is: "absent" } : { is: "text", text: Buffer.from(value, "base64").toString("utf8") };
+    const { namespace, secret, key } = this.at;
+    const words = `get secret ${secret} --namespace ${namespace} --ignore-not-found --output`;
+    // Without a Secret, kubectl prints nothing.
+    const path = `${versionPath}/{.data.${key.replaceAll(".", "\\.")}}`;
+    const { run, stderr } = await this.#kubectl(words, `jsonpath=${path}`);
+    if (run.status !== 0) throw this.#refusal(stderr, "be read");
+    const [, version, value] = /^(\w+)\/(.*)$/s.exec(run.stdout.toString("utf8").trim()) ?? [];
+    return value
+      ? { is: "text", text: Buffer.from(value, "base64").toString("utf8"), version }
+      : { is: "absent", version };
   }
 
-  /** The field manager guards the write: the server refuses to change a key of another manager. */
-  async write(text: string): Promise<boolean> {
+  /**
+   * The resource version guards against every change since the look, and the field manager against a forced write over
+   * another manager's key. To apply a Secret that does not exist would overwrite one that appears meanwhile, so an empty
+   * Secret is created first, which fails if there is one.
+   */
+  async write(text: string, _facts: StoreFacts, over: Found): Promise<boolean> {
+    let { version } = over;
     for (let attempt = 1; ; attempt += 1) {
-      const failure = await this.#apply(text);
+      const made = version ?? (await this.#create());
+      if (typeof made === "string") version = made;
+      const failure = typeof made === "string" ? await this.#apply(text, { version: made }) : made;
       if (failure === undefined) return true;
       // Applying again after a lost response is safe, because it is idempotent.
       if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
       else if (await this.#has(text)) return true;
+      else if (failure.details.problem?.status === changedStatus) return false;
       else throw failure;
     }
   }
@@ -69,22 +88,27 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
     return found?.is === "text" && found.text === text;
   }
 
-  /** @returns base64, or an empty text if the key does not exist */
-  async #readEncoded(): Promise<string> {
-    const { namespace, secret, key } = this.at;
-    const field = jsonPath(`.data.${key.replaceAll(".", "\\.")}`);
-    const words = `get secret ${secret} --namespace ${namespace} --ignore-not-found --output`;
-    const { run, stderr } = await this.#kubectl(words, field);
-    if (run.status === 0) return run.stdout.toString("utf8").trim();
-    throw this.#refusal(stderr, "be read");
+  /** @returns the version of the new Secret, which has no keys, or the failure */
+  async #create(): Promise<string | Failure> {
+    const words = `create --field-manager=integ-${this.at.key} --validate=false --filename - --output`;
+    const { run, stderr } = await this.#kubectl(words, `jsonpath=${versionPath}`, this.#manifest());
+    return run.status === 0 ? run.stdout.toString("utf8").trim() : this.#refusal(stderr, "be created");
   }
 
-  async #apply(text: string, more = ""): Promise<Failure | undefined> {
-    const { namespace, secret, key } = this.at;
-    const data = { [key]: Buffer.from(text).toString("base64") };
-    const manifest = { apiVersion: "v1", kind: "Secret", metadata: { name: secret, namespace }, data };
+  #manifest(version?: string, data?: Readonly<Record<string, string>>): string {
+    const { namespace, secret: name } = this.at;
+    const metadata = { name, namespace, resourceVersion: version };
+    return JSON.stringify({ apiVersion: "v1", kind: "Secret", metadata, data });
+  }
+
+  async #apply(
+    text: string,
+    { version, more = "" }: { readonly version?: string; readonly more?: string },
+  ): Promise<Failure | undefined> {
+    const { key } = this.at;
+    const manifest = this.#manifest(version, { [key]: Buffer.from(text).toString("base64") });
     const words = `apply --server-side --field-manager=integ-${key} --validate=false ${more} --filename -`;
-    const { run, stderr } = await this.#kubectl(words, "", JSON.stringify(manifest));
+    const { run, stderr } = await this.#kubectl(words, "", manifest);
     return run.status === 0 ? undefined : this.#refusal(stderr, "be written");
   }
 
@@ -118,6 +142,10 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
         hint: "Remove it there, then run the command again.",
         nextCommand: shell`kubectl patch secret ${secret} --namespace ${namespace} --type=json -p ${JSON.stringify([{ op: "remove", path: `/data/${key}` }])}`,
       });
+    if (/Operation cannot be fulfilled|\(AlreadyExists\)/.test(stderr))
+      return new Failure("conflict", `${this.name}: the Secret was changed meanwhile.`, {
+        problem: { status: changedStatus },
+      });
     const [kind, why, hint] = causes.find(([pattern]) => pattern.test(stderr))?.[1] ?? otherCause;
     return new Failure(kind, `${this.name} cannot ${what}: ${why}.`, { hint });
   }
@@ -145,10 +173,7 @@ const causes: readonly (readonly [RegExp, Cause])[] = [
   ],
 ];
 
-function jsonPath(path: string): string {
-  return `jsonpath={${path}}`;
-}
-
+/** @throws Failure `usage` */
 function addressIn(text: string): Address {
   const name = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?";
   const pattern = new RegExp(`^(${name})/(${name}(?:\\.${name})*)#([-._a-zA-Z0-9]{1,120})$`);

@@ -11,6 +11,8 @@ interface StoredSecret {
   readonly data: Record<string, string>;
   /** The field manager of each key. */
   readonly owners: Record<string, string>;
+  /** Changes with each write. */
+  readonly version: string;
   isImmutable: boolean;
 }
 
@@ -25,7 +27,7 @@ export interface KubernetesServer extends StoreServer {
   /** The keys of a Secret, decoded; undefined if the Secret does not exist. */
   secret(name: string): Readonly<Record<string, string>> | undefined;
   owner(name: string, key: string): string | undefined;
-  /** The number of writes, without dry runs. */
+  /** The number of applies, without dry runs. */
   writes: number;
   forgetSecrets(): void;
   /** Redirects new connections to another origin, such as a proxy's, or without an origin to the server again. */
@@ -54,6 +56,8 @@ export async function startKubernetes(): Promise<KubernetesServer> {
   const token = `token-${randomBytes(16).toString("hex")}`;
   const stored = new Map<string, StoredSecret>();
   const may = new Set(["get", "patch", "create"]);
+  let versions = 100;
+  const nextVersion = (): string => String((versions += 1));
 
   function answer(request: StoreRequest): StoreResponse {
     const { method, segments, headers } = request;
@@ -63,6 +67,7 @@ export async function startKubernetes(): Promise<KubernetesServer> {
     if (path === "apis") return { status: 200, body: { kind: "APIGroupList", apiVersion: "v1", groups: [] } };
     if (path === "api/v1") return { status: 200, body: resources };
     const [, , , namespace = "", kind, name = ""] = segments;
+    if (kind === "secrets" && name === "" && method === "POST") return create(request, namespace);
     if (kind !== "secrets" || name === "") return status(404, "NotFound", "the server could not find the resource");
     const verb = method === "GET" ? "get" : "patch";
     if (!may.has(verb))
@@ -73,6 +78,21 @@ export async function startKubernetes(): Promise<KubernetesServer> {
         ? { status: 200, body: shown(namespace, name, found) }
         : status(404, "NotFound", `secrets "${name}" not found`, { name, kind: "secrets" });
     return apply(request, { namespace, name, found });
+  }
+
+  function create({ body, query }: StoreRequest, namespace: string): StoreResponse {
+    const { metadata, data = {} } = body as { metadata: { name: string }; data?: Record<string, string> };
+    const { name } = metadata;
+    if (!may.has("create")) return status(403, "Forbidden", `secrets is forbidden: User "ci" cannot create resource`);
+    if (!namespaces.includes(namespace)) return status(404, "NotFound", `namespaces "${namespace}" not found`);
+    if (stored.has(`${namespace}/${name}`))
+      return status(409, "AlreadyExists", `secrets "${name}" already exists`, { name, kind: "secrets" });
+    // A created key belongs to the operation Update, which conflicts with a later apply of the same manager.
+    const owner = `${query.get("fieldManager")} (Update)`;
+    const owners = Object.fromEntries(Object.keys(data).map((key) => [key, owner]));
+    const made: StoredSecret = { data, owners, version: nextVersion(), isImmutable: false };
+    stored.set(`${namespace}/${name}`, made);
+    return { status: 201, body: shown(namespace, name, made) };
   }
 
   function apply(
@@ -88,7 +108,10 @@ export async function startKubernetes(): Promise<KubernetesServer> {
     if (!namespaces.includes(namespace)) return status(404, "NotFound", `namespaces "${namespace}" not found`);
     if (!found && !may.has("create")) return status(403, "Forbidden", `secrets "${name}" is forbidden: cannot create`);
     const manager = query.get("fieldManager") ?? "";
-    const { data = {} } = body as { data?: Record<string, string> };
+    const { data = {}, metadata } = body as {
+      data?: Record<string, string>;
+      metadata: { resourceVersion?: string };
+    };
     const conflicts = Object.keys(data).filter(
       (key) => found?.owners[key] !== undefined && found.owners[key] !== manager && found.data[key] !== data[key],
     );
@@ -105,13 +128,26 @@ export async function startKubernetes(): Promise<KubernetesServer> {
           })),
         },
       );
+    // A version in the request must be the object's. For an object that does not exist, the API ignores it.
+    if (found && metadata.resourceVersion !== undefined && metadata.resourceVersion !== found.version)
+      return status(
+        409,
+        "Conflict",
+        `Operation cannot be fulfilled on secrets "${name}": the object has been modified; please apply your changes to the latest version and try again`,
+        { name, kind: "secrets" },
+      );
     if (found?.isImmutable === true)
       return status(
         422,
         "Invalid",
         `Secret "${name}" is invalid: data: Forbidden: field is immutable when \`immutable\` is set`,
       );
-    const next: StoredSecret = { data: { ...found?.data }, owners: { ...found?.owners }, isImmutable: false };
+    const next: StoredSecret = {
+      data: { ...found?.data },
+      owners: { ...found?.owners },
+      version: nextVersion(),
+      isImmutable: false,
+    };
     // Fields that the manager applied before and omits now are removed.
     for (const [key, owner] of Object.entries(next.owners))
       if (owner === manager && !(key in data)) {
@@ -129,8 +165,8 @@ export async function startKubernetes(): Promise<KubernetesServer> {
     return { status: found ? 200 : 201, body: shown(namespace, name, next) };
   }
 
-  function shown(namespace: string, name: string, { data, isImmutable }: StoredSecret): object {
-    const metadata = { name, namespace, uid: "u", resourceVersion: String(kubernetes.writes) };
+  function shown(namespace: string, name: string, { data, version, isImmutable }: StoredSecret): object {
+    const metadata = { name, namespace, uid: "u", resourceVersion: version };
     return { kind: "Secret", apiVersion: "v1", metadata, data, immutable: isImmutable, type: "Opaque" };
   }
 
@@ -165,7 +201,12 @@ export async function startKubernetes(): Promise<KubernetesServer> {
     put(name: string, key: string, text: string, manager: string) {
       const { data = {}, owners = {}, isImmutable = false } = stored.get(name) ?? {};
       const value = Buffer.from(text).toString("base64");
-      stored.set(name, { data: { ...data, [key]: value }, owners: { ...owners, [key]: manager }, isImmutable });
+      stored.set(name, {
+        data: { ...data, [key]: value },
+        owners: { ...owners, [key]: manager },
+        version: nextVersion(),
+        isImmutable,
+      });
     },
     freeze: (name: string) => void (stored.get(name)!.isImmutable = true),
     secret(name: string) {

@@ -33,7 +33,7 @@ function fakeKubectl(answers: readonly Answer[], { to = "apps/my-app#client-secr
     `cd '${folder}'`,
     "n=0; while [ -e asked$n ]; do n=$((n + 1)); done",
     'printf "%s\\n%s" "$LC_ALL" "$*" > asked$n',
-    'case "$1" in apply) cat > input$n;; *) : > input$n;; esac',
+    'case "$1" in apply|create) cat > input$n;; *) : > input$n;; esac',
     `[ $n -lt ${answers.length} ] || n=${answers.length - 1}`,
     "cat out$n; cat err$n >&2; exit $(cat status$n)",
   ];
@@ -62,15 +62,20 @@ function fakeKubectl(answers: readonly Answer[], { to = "apps/my-app#client-secr
 
 const secret = "s3cr3t";
 const base64 = Buffer.from(secret).toString("base64");
-const manifest = (text: string): unknown => ({
+const manifest = (text: string, resourceVersion?: string): unknown => ({
   apiVersion: "v1",
   kind: "Secret",
-  metadata: { name: "my-app", namespace: "apps" },
+  metadata: { name: "my-app", namespace: "apps", resourceVersion },
   data: { "client-secret": Buffer.from(text).toString("base64") },
 });
 const applying = (more = ""): string =>
   `apply --server-side --field-manager=integ-client-secret --validate=false ${more} --filename -`.replace("  ", " ");
-const getting = "get secret my-app --namespace apps --ignore-not-found --output jsonpath={.data.client-secret}";
+const creating =
+  "create --field-manager=integ-client-secret --validate=false --filename - --output jsonpath={.metadata.resourceVersion}";
+const getting =
+  "get secret my-app --namespace apps --ignore-not-found --output jsonpath={.metadata.resourceVersion}/{.data.client-secret}";
+/** The Secret without the key, at the version that was read. */
+const over = { is: "absent", version: "7" } as const;
 const words = ({ calls }: FakeKubectl): string[] => calls().map(([typed]) => typed.replace("  ", " "));
 const down = { status: 1, err: "Unable to connect to the server: dial tcp" };
 
@@ -164,49 +169,73 @@ describe("before a secret exists", () => {
 describe("a secret", () => {
   it("is applied once if that works", async () => {
     const fake = fakeKubectl([{}]);
-    await fake.store.write(secret, {}, { is: "absent" });
+    await fake.store.write(secret, {}, over);
     expect([words(fake), fake.slept]).toEqual([[applying()], []]);
-    expect(JSON.parse(fake.calls()[0]![1])).toEqual(manifest(secret));
+    expect(JSON.parse(fake.calls()[0]![1])).toEqual(manifest(secret, "7"));
+  });
+
+  it("in a Secret that does not exist is applied over the empty Secret that integ creates", async () => {
+    const fake = fakeKubectl([down, { out: "8\n" }, down, {}]);
+    expect(await fake.store.write(secret, {}, { is: "absent" })).toBe(true);
+    expect(words(fake)).toEqual([creating, creating, applying(), applying()]);
+    const [, created, , applied] = fake.calls();
+    expect(JSON.parse(created![1])).toEqual({ ...(manifest("") as object), data: undefined });
+    expect(JSON.parse(applied![1])).toEqual(manifest(secret, "8"));
+  });
+
+  it.each([
+    ["exists now", { is: "absent" } as const, 'Error from server (AlreadyExists): secrets "my-app" already exists'],
+    ["was changed", over, 'error: Operation cannot be fulfilled on secrets "my-app": the object has been modified'],
+  ])("is not written if the Secret %s: another look decides", async (_what, found, err) => {
+    for (const [out, isWritten] of [
+      ["9/", false],
+      [`9/${base64}`, true],
+    ] as const) {
+      const fake = fakeKubectl([{ status: 1, err }, { out }]);
+      expect(await fake.store.write(secret, {}, found)).toBe(isWritten);
+      expect(words(fake)).toEqual([found === over ? applying() : creating, getting]);
+    }
   });
 
   it.each([1, 2])("is applied again after %i lost responses, with longer and longer waits", async (lost) => {
     const fake = fakeKubectl([...Array.from({ length: lost }, () => down), {}]);
-    await fake.store.write(secret, {}, { is: "absent" });
+    await fake.store.write(secret, {}, over);
     expect(words(fake)).toEqual(Array.from({ length: lost + 1 }, () => applying()));
     expect(fake.slept).toEqual([1000, 2000].slice(0, lost));
   });
 
   it("is looked for after three failed attempts", async () => {
-    const fake = fakeKubectl([down, down, down, { out: base64 }]);
-    await fake.store.write(secret, {}, { is: "absent" });
+    const fake = fakeKubectl([down, down, down, { out: `9/${base64}` }]);
+    await fake.store.write(secret, {}, over);
     expect(words(fake)).toEqual([applying(), applying(), applying(), getting]);
     expect(fake.slept).toEqual([1000, 2000]);
   });
 
   it.each([
-    ["another secret", { out: Buffer.from("other").toString("base64") }],
-    ["no secret", { out: "" }],
+    ["another secret", { out: `9/${Buffer.from("other").toString("base64")}` }],
+    ["no secret", { out: "9/" }],
     ["no read permission", { status: 1, err: "(Forbidden)" }],
   ])("is not delivered if a read finds %s", async (_what, found) => {
     const fake = fakeKubectl([{ status: 1, err: 'conflict with "helm"' }, found]);
-    expect((await failureOf(() => fake.store.write(secret, {}, { is: "absent" }))).kind).toBe("conflict");
+    expect((await failureOf(() => fake.store.write(secret, {}, over))).kind).toBe("conflict");
     expect(words(fake)).toEqual([applying(), getting]);
   });
 
   it.each([
-    ["the secret", { out: base64 }, secret],
-    ["with a newline after it", { out: `${base64}\n` }, secret],
-    ["nothing", { out: "" }, undefined],
-    ["an empty line", { out: "\n" }, undefined],
-  ])("is read: %s", async (_what, answer, value) => {
+    ["the secret", { out: `7/${base64}` }, { is: "text", text: secret, version: "7" }],
+    ["with a newline after it", { out: `7/${base64}\n` }, { is: "text", text: secret, version: "7" }],
+    ["no key", { out: "7/" }, over],
+    ["no Secret", { out: "" }, { is: "absent" }],
+    ["an empty line", { out: "\n" }, { is: "absent" }],
+  ])("is read: %s", async (_what, answer, found) => {
     const fake = fakeKubectl([answer]);
-    expect(await fake.store.look({})).toEqual(value === undefined ? { is: "absent" } : { is: "text", text: value });
+    expect(await fake.store.look({})).toEqual(found);
     expect(words(fake)).toEqual([getting]);
   });
 
   it("may have a key with a dot, which is not a nested field", async () => {
-    const fake = fakeKubectl([{ out: base64 }], { to: "apps/my-app#tls.key" });
-    expect(await fake.store.look({})).toEqual({ is: "text", text: secret });
+    const fake = fakeKubectl([{ out: `7/${base64}` }], { to: "apps/my-app#tls.key" });
+    expect(await fake.store.look({})).toEqual({ is: "text", text: secret, version: "7" });
     expect(words(fake)).toEqual([getting.replace("client-secret}", "tls\\.key}")]);
   });
 });

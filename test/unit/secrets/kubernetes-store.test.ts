@@ -7,13 +7,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { briefKubectl, type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
 import { isFull } from "../../support/sample.ts";
-import { canary, delivery } from "./a-secret.ts";
+import { canary, delivery, mayReplace } from "./a-secret.ts";
 import { deliver, setUp, endOf, isFound, prepared, type StoreSetup } from "./a-store.ts";
 import { recordFigure } from "../../support/figures.mjs";
 import { isMissing } from "../../support/tools.mjs";
 
 const name = "apps/my-app";
 const to = `k8s:${name}#client-secret`;
+const creation = /^POST .*secrets\?fieldManager/;
 const write = /^PATCH .*secrets\/my-app\?fieldManager/;
 
 const path = process.env.PATH ?? "";
@@ -112,6 +113,22 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
       "conflict",
     ],
     [
+      "another integ that creates the Secret first",
+      () => cluster.plan(creation, () => cluster.put(name, "client-secret", "theirs", "integ-client-secret")),
+      "conflict",
+    ],
+    [
+      "another integ that writes first",
+      () => cluster.plan(write, () => cluster.put(name, "client-secret", "theirs", "integ-client-secret")),
+      "conflict",
+    ],
+    [
+      "another key that is written first",
+      () => cluster.plan(write, () => cluster.put(name, "other", "theirs", "integ-other")),
+      "delivered",
+    ],
+    ["a response lost after the creation", () => cluster.plan(creation, "lost after"), "delivered"],
+    [
       "a Secret made immutable before the write",
       () =>
         cluster.plan(write, () => {
@@ -143,7 +160,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     const destination = await prepared(here, to);
     cluster.calm();
     arrange();
-    const ended = await endOf(() => deliver(here, destination));
+    const ended = await endOf(() => deliver(here, destination, mayReplace()));
     expect(ended.split(":")[0]).toBe(expected);
     expect(cluster.hits).toBeGreaterThan(0);
     cluster.calm();
