@@ -45,7 +45,6 @@ const rows: readonly Row[] = [
   { store: "k8s", start: "GET /apis?" },
   { store: "k8s", start: "GET /api/v1?" },
   { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci" },
-  { store: "k8s", start: "POST /api/v1/namespaces/apps/secrets?fieldManager", isWrite: true },
   { store: "k8s", start: "PATCH /api/v1/namespaces/apps/secrets/ci?fieldManager", isWrite: true },
   { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci", isLast: true },
 ];
