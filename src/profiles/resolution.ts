@@ -90,7 +90,10 @@ function listed(names: readonly string[]): string {
   return `${names.join(", ")} ${names.length > 1 ? "are" : "is"} not used`;
 }
 
-/** `-p` overrides the environment's address and credentials, which a note reports. */
+/**
+ * Resolves the profile that `-p` or the policy file names. Except for `env`, ignores the environment's address and credentials and
+ * adds a note that says so.
+ */
 function fromFlag(name: string, input: ResolutionInput): Resolution {
   if (name === "env") {
     const resolution = fromEnvironment(input, "flag");

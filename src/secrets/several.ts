@@ -148,8 +148,8 @@ function partOf(destination: SingleDestinationPlace): Part {
 }
 
 /**
- * Combines an entry's destinations with the typed ones. A typed destination replaces the same missing one, and a typed
- * command a missing command, whose text is not stored. If none matches, the typed ones replace all missing ones.
+ * A typed destination takes the place of an equal destination that lacks the secret. A typed command takes the place of any command
+ * that lacks it, because command texts are not stored. If nothing matches, the typed destinations replace all that lack the secret.
  * @param restore opens a missing destination that was not typed
  */
 export async function rememberedSeveral(

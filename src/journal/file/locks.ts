@@ -44,9 +44,9 @@ export class JournalLocks {
   }
 
   /**
-   * Removes the locks of the entry and of the file if this machine cannot see whether their process runs. `now` and
-   * `touchedAt`, the time of the last step, are milliseconds since 1970.
-   * @throws Failure if the process runs, or took a step within the last ten minutes
+   * Removes the lock of the journal file and the lock of the entry, unless this machine can see that the lock's owner still runs.
+   * `now` and `touchedAt`, the time of the entry's last step, are milliseconds since 1970.
+   * @throws Failure if an owner runs, or if a lock was created or the entry took a step within the last ten minutes
    */
   takeAway(id: string, { now, touchedAt }: { readonly now: number; readonly touchedAt: number }): void {
     for (const one of [undefined, id]) {

@@ -10,7 +10,7 @@ import type { Query, Session } from "./session.ts";
 /** This program reads and writes only this version of the tables. */
 const schemaVersion = 3;
 
-/** An arbitrary advisory lock that serializes the creation of tables in a database. */
+/** An arbitrary key for the advisory lock that serializes the creation of tables. */
 const initLock = 4_927_301_658;
 
 export interface PostgresParts {
