@@ -315,7 +315,10 @@ export class StoredJournal {
         return entry;
       },
       // Only the holder of the lease adds records, so the result does not change.
-      isTrusted: () => (trusted ??= this.untrusted([entry.id]).then((found) => !found.has(entry.id))),
+      isTrusted: () =>
+        (trusted ??= this.recordsOf([entry.id]).then(
+          ([own]) => own !== undefined && this.isSigned(own) && own.records.at(-1)?.content === content,
+        )),
       note: (change) => {
         entry = { ...entry, ...change };
       },

@@ -83,7 +83,8 @@ export function keyRing({ read, make, readEarlier = () => [] }: KeySource): Keys
   // Records never start with such a tag, and each use has its own, so an HMAC made for one use is invalid for another.
   const digestsFor = (tag: string, earlier: () => readonly string[] = () => []): SecretDigests => ({
     of: (text) => hmac(`${tag}\0${text}`),
-    fits: (text, digest) => judge(`${tag}\0${text}`, digest, [...keys(), ...earlier()]) === "valid",
+    fits: (text, digest) =>
+      judge(`${tag}\0${text}`, digest) === "valid" || judge(`${tag}\0${text}`, digest, earlier()) === "valid",
   });
   return {
     assertCanSign() {},

@@ -42,7 +42,7 @@ export const detailShape = {
   secret_claimed: flag,
   /** End of the service's `Retry-After`, by its clock, ISO 8601 UTC. */
   put_off_until: optional,
-  /** A request was sent, and its response is not recorded; stays true after a crash. */
+  /** A request may have been sent, and its outcome is not known. Recorded before the request, so that it survives a crash. */
   in_flight: flag,
 
   client_id: z.optional(textOrNull),

@@ -114,7 +114,7 @@ export interface Transaction {
   leased(): Promise<ReadonlySet<string>>;
   entries(): Promise<readonly Entry[]>;
   append(records: readonly NewRecord[]): Promise<void>;
-  /** Replaces the HMACs of an entry's records, the oldest first. */
+  /** Replaces the HMACs of an entry's records, the oldest first. In PostgreSQL, also restores the entry's row from its newest record. */
   sign(id: string, records: readonly Signed[]): Promise<void>;
   remove(ids: ReadonlySet<string>): Promise<void>;
 }

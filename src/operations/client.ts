@@ -146,8 +146,8 @@ function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } 
 }
 
 /**
- * If this journal sent no request when the client was created, a later copy of the journal, which a restored backup
- * replaced, created it and may have recorded the delivery.
+ * The places where the secret may be. If this journal sent no request when the client was created, the journal was restored from a
+ * backup: the newer journal, which is lost, sent the request and may have delivered the secret.
  */
 function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at }: OAuthClient): readonly string[] {
   const { sent_around: times = [], attempted_at = [] } = detail;

@@ -442,7 +442,7 @@ async function workingOne(rotation: Rotation, child: Entry): Promise<Entry> {
   const how = status === "absent" ? `is not among the ${noun}s any more` : `is ${status}`;
   const later = status === "revoked" ? await rotationFrom(bench.journal, newId) : undefined;
   const next = later && (await currentChild(bench.journal, later));
-  if (later && next && replacesEverywhere(next, child)) {
+  if (later && next && proofIn(later.detail) !== undefined && replacesEverywhere(next, child)) {
     await assertTrusted(bench, [later.id, next.id]);
     return workingOne(rotation, next);
   }

@@ -75,7 +75,7 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
       if (typeof made === "string") version = made;
       const failure = typeof made === "string" ? await this.#apply(text, { version: made }) : made;
       if (failure === undefined) return true;
-      // Applying again after a lost response is safe, because it is idempotent.
+      // If the lost response was a success, the repetition conflicts with this write itself, which `#has` finds.
       if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
       else if (await this.#has(text)) return true;
       else if (failure.details.problem?.status === changedStatus) return false;

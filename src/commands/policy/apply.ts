@@ -93,7 +93,7 @@ export const command = defineVerb({
     await printApplied(context, applied, { file });
     reportPlanNotes(context, plan, { file });
     reportOutcomes(context, applied, serviceTime(bench));
-    if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, plan.unmanaged);
+    if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, { unmanaged: plan.unmanaged, entriesAtPlan });
     conclude(context, applied, { file });
   },
 });

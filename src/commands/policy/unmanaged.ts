@@ -6,7 +6,10 @@ import { actingAs } from "../running/change.ts";
 export async function revokeUnmanaged(
   { output }: Context,
   bench: Workbench,
-  unmanaged: readonly Unmanaged[],
+  {
+    unmanaged,
+    entriesAtPlan,
+  }: { readonly unmanaged: readonly Unmanaged[]; readonly entriesAtPlan: ReadonlySet<string> },
 ): Promise<void> {
   for (const { kind, id, name, created_at, ownership } of unmanaged) {
     const noun = kind === "oauth_client" ? "client" : "key";
@@ -16,11 +19,10 @@ export async function revokeUnmanaged(
     }
     const facts = [name, created_at && `created ${created_at}`].filter((fact) => fact).join(", ");
     const question = `${actingAs(bench)}: revoke the ${noun} ${id}${facts === "" ? "" : ` (${facts})`}? It is in no item of the policy.`;
-    const before = await bench.journal.select({ all: true, resource: id });
     if (!(await output.confirm(question, { destructive: true }))) continue;
-    const [newest] = await bench.journal.select({ all: true, resource: id });
-    if (newest !== undefined && !before.some((entry) => entry.id === newest.id)) {
-      output.note(`The ${noun} ${id} stays: the journal entry ${newest.id} is about it since the question.`);
+    const since = (await bench.journal.select({ all: true, resource: id })).find((one) => !entriesAtPlan.has(one.id));
+    if (since !== undefined) {
+      output.note(`The ${noun} ${id} stays: since the plan, the journal entry ${since.id} is about it.`);
       continue;
     }
     const { revokeNamed } = await import("../../operations/revocation.ts");

@@ -27,9 +27,11 @@ it.each([
     const journal = { ...bench.journal, select: async () => (isAdopted && notes.length > 0 ? [{ id: "1" }] : []) };
     const confirm = async () => notes.push("asked") > 0;
     const context = { output: { confirm, note: (text: string) => notes.push(text) } } as unknown as Context;
-    await revokeUnmanaged(context, { ...bench, journal } as never, [client]);
+    await revokeUnmanaged(context, { ...bench, journal } as never, { unmanaged: [client], entriesAtPlan: new Set() });
   });
   expect(ended.kind, ended.failure?.message).toBe("done");
   expect(world.account.clients.find(({ id }) => id === "old")?.status).toBe(status);
-  expect(notes.at(-1)).toContain(isAdopted ? "The client old stays: the journal entry 1" : "is revoked");
+  expect(notes.at(-1)).toContain(
+    isAdopted ? "The client old stays: since the plan, the journal entry 1" : "is revoked",
+  );
 });
