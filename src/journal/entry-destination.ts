@@ -39,6 +39,8 @@ const Single = z.discriminatedUnion("kind", [
     mark: optionalText,
     /** How the check command shows that the secret arrived: it prints the secret, or exits with 0. */
     check: z.optional(z.enum(["output", "exit"])),
+    /** Keyed digest of the delivered secret, if the check printed it. */
+    proof: optionalText,
   }),
   z.object({
     kind: z.literal("profile"),

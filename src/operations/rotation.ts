@@ -410,7 +410,7 @@ export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, 
 }
 
 async function goneFrom(
-  { bench, lease, creation }: Rotation,
+  { bench, lease, creation, options: { destination } }: Rotation,
   child: Entry,
   isFresh: boolean,
 ): Promise<readonly string[]> {
@@ -419,7 +419,7 @@ async function goneFrom(
   const isActive = async (id: string): Promise<boolean> => (await creation.statusOf(bench, id)) === "active";
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
-    const seen = await seenAt(bench, child, place, isActive);
+    const seen = await seenAt(bench, child, place, { isActive, destination });
     // Another machine found that its own destination has lost the secret; only that machine can check again.
     names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
   }

@@ -3,11 +3,13 @@
 import { flags } from "../next-step.ts";
 import { accessSync, constants } from "node:fs";
 import { Failure } from "../errors.ts";
+import type { SecretDigests } from "../journal/keys.ts";
 import type { Environment } from "../profiles/resolution.ts";
 import { endWords, inputTools, runShell, type ShellRun } from "../profiles/shell-command.ts";
 import { isSameSecret } from "./delivered-secret.ts";
 import {
   commandMark,
+  isSamePlace,
   type Delivery,
   type DestinationOption,
   type OneTimeSecret,
@@ -23,6 +25,7 @@ export interface CommandTools {
   /** Receives all output of the delivery command and the standard error of the check, with the secret masked. */
   readonly onStderr: (chunk: Uint8Array) => void;
   readonly commandLimitMs?: number | undefined;
+  readonly digests: Pick<SecretDigests, "of">;
   /** Abort ends the command; the secret then counts as not delivered. */
   readonly signal?: AbortSignal;
 }
@@ -36,7 +39,7 @@ function checkFailure(why: string, more = ""): Failure {
 }
 
 export function commandDestination(target: CommandTarget, tools: CommandTools): SingleDestinationPlace {
-  const record: RecordOf<"command"> = {
+  let record: RecordOf<"command"> = {
     kind: "command",
     mark: commandMark(target),
     ...(target.check && { check: target.check.by }),
@@ -56,16 +59,30 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
   };
   return {
     isStdout: false,
-    record,
+    get record() {
+      return record;
+    },
     check,
     prepare: async () => record,
     async deliver(secret, delivery) {
       const shell = { ...tools, facts: variablesOf(secret, delivery) };
       const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
       await passSecret(target.command, { text, secret: secret.secret }, shell);
-      if (target.check) await runCheck(target.check, { secret: secret.secret, shell });
+      if (!target.check) return;
+      await runCheck(target.check, { secret: secret.secret, shell });
+      if (target.check.by === "output") record = { ...record, proof: tools.digests.of(secret.secret) };
+      await delivery.record(record);
     },
     async release() {},
+    async shownBy(of, about) {
+      if (target.check?.by !== "output" || !isSamePlace(of, record)) return undefined;
+      const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
+      const run = await runShell(target.check.command, { env, signal, facts: variablesOf(about, about), timeLimitMs });
+      if (run.status === 0) return run.stdout.toString("utf8");
+      throw new Failure("pending", `The ${flags.secretCheckCommand} failed with ${endWords(run)}.`, {
+        meaning: "It is not known whether the command's destination still has the new secret: nothing was revoked.",
+      });
+    },
   };
 }
 
@@ -98,7 +115,10 @@ async function checkTools(flag: string, command: string, { env, signal }: Comman
   });
 }
 
-function variablesOf({ id, clientId }: OneTimeSecret, { origin }: Pick<Delivery, "origin">): Environment {
+function variablesOf(
+  { id, clientId }: Pick<OneTimeSecret, "id" | "clientId">,
+  { origin }: Pick<Delivery, "origin">,
+): Environment {
   return {
     INTEG_RESOURCE_ID: id,
     INTEG_OAUTH_CLIENT_ID: clientId,

@@ -294,6 +294,16 @@ export interface Destination {
   deliver(secret: OneTimeSecret, delivery: Delivery): Promise<void>;
   /** Releases the reserve of `prepare` if no secret was delivered. Safe to repeat. */
   release(): Promise<void>;
+  /**
+   * Runs the check command of a recorded destination again.
+   * @returns its output; undefined if it has no check that prints the secret. @throws Failure `pending` if the check fails
+   */
+  shownBy?(record: SingleRecord, about: Shown): Promise<string | undefined>;
+}
+
+/** The client or key whose secret a check command must print. */
+export interface Shown extends Pick<OneTimeSecret, "id" | "clientId"> {
+  readonly origin: SecretOrigin;
 }
 
 export interface SingleDestinationPlace extends Destination {

@@ -12,6 +12,7 @@ import {
   type OneTimeSecret,
   type Preparation,
   type RecordOf,
+  type Shown,
   type SingleDestinationPlace,
   type SingleRecord,
 } from "./destination.ts";
@@ -105,6 +106,11 @@ class SeveralDestinations implements Destination {
     const isConflict = refusals.every(({ error }) => error.kind === "conflict");
     const message = `${all - refusals.length} of ${all} destinations have it, but not ${names}. ${reasons}`;
     return new Failure(isConflict ? "conflict" : "undelivered", message);
+  }
+
+  shownBy(record: SingleRecord, about: Shown): Promise<string | undefined> {
+    const part = this.#parts.find(({ at }) => isSamePlace(at, record));
+    return part?.destination?.shownBy?.(record, about) ?? Promise.resolve(undefined);
   }
 
   async release(): Promise<void> {

@@ -26,15 +26,15 @@ const destinations: Readonly<Record<string, string>> = {
   command: `{ command: "cat > a.json", format: ${format} }`,
 };
 
-const itemText = (name: string, to: string, scopes: string): string =>
-  `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: 0s }\n    secret: ${to}\n`;
+const itemText = (name: string, to: string, scopes: string, overlap: string): string =>
+  `  ${name}:\n    service_account: ${service.us.service_account_id}\n    scopes: [${scopes}]\n    rotate: { every: 60d, overlap: ${overlap} }\n    secret: ${to}\n`;
 const write = (
   to: string,
-  { name = "a", file = "integ.yaml", id = "pol_of_this_test", scopes = "entity:read" } = {},
+  { name = "a", file = "integ.yaml", id = "pol_of_this_test", scopes = "entity:read", overlap = "0s" } = {},
 ): void =>
   writeFileSync(
     home.path(file),
-    `version: 1\nid: ${id}\nunmanaged: ignore\noauth_clients:\n${itemText(name, to, scopes)}`,
+    `version: 1\nid: ${id}\nunmanaged: ignore\noauth_clients:\n${itemText(name, to, scopes, overlap)}`,
   );
 const writeKey = (to: string): void =>
   writeFileSync(
@@ -89,6 +89,34 @@ describe("a file with a client's secret", () => {
     renameSync(home.path("away.json"), home.path("a.json"));
     const ended = await apply("plan.json");
     expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("Changed: b")]);
+  });
+});
+
+describe("the end of an overlap looks again at a command's destination", () => {
+  const edit = { "another secret": "x", "no secret": "" } as const;
+
+  it.each([
+    ["has the new secret", undefined, 0],
+    ...Object.entries(edit).map(([what, text]) => [`has ${what}`, text, 8] as const),
+    ["cannot be read", null, 8],
+    ["has no check", undefined, 0],
+  ] as const)("which %s", async (what, text, code) => {
+    const isChecked = what !== "has no check";
+    const to = isChecked ? '{ command: "cat > a", check: "cat a" }' : '{ command: "cat > a" }';
+    write(to);
+    expect((await apply()).code).toBe(0);
+    write(to, { scopes: "entity:read, organization:read", overlap: "900ms" });
+    expect(rowOf(await apply())).toMatchObject({ action: "change_scopes", result: "waiting" });
+    const secret = readFileSync(home.path("a"));
+    if (text === null) renameSync(home.path("a"), home.path("away"));
+    else if (text !== undefined) writeFileSync(home.path("a"), text);
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    const ended = await integ("apply", "--yes", "--json");
+    expect([ended.code, ended.stderr.includes("a: Unverified")], ended.stderr).toEqual([code, !isChecked]);
+    expect((await account.live()).length, what).toBe(code === 0 ? 1 : 2);
+    writeFileSync(home.path("a"), secret);
+    expect((await apply()).code).toBe(0);
+    expect((await account.live()).length).toBe(1);
   });
 });
 

@@ -120,7 +120,7 @@ interface ItemWork {
   readonly named: NamedJournal;
 }
 
-/** Warnings start with the item's name, because several items run at the same time. No progress is shown. */
+/** Messages start with the item's name, because several items run at the same time. No progress is shown. */
 function benchFor(
   bench: Workbench,
   { journal, name }: { readonly journal: Journal; readonly name: string },
@@ -130,7 +130,7 @@ function benchFor(
     ...bench,
     journal,
     tell: {
-      note: () => {},
+      note: (text) => tell.note(`${name}: ${text}`),
       warn: (text) => tell.warn(`${name}: ${text}`),
       waiting: () => () => {},
       busy: () => () => {},

@@ -66,16 +66,33 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
 /** `unverified` means that this machine, or every machine, cannot read the destination. */
 export type Seen = "there" | "gone" | "unverified";
 
+interface Looking {
+  readonly isActive: (id: string) => Promise<boolean>;
+  /** Runs a command's check again, whose text is not stored. */
+  readonly destination?: Destination | undefined;
+}
+
 /** A later secret of the same item counts too if its client or key is active. */
 export async function seenAt(
   bench: Overwriting,
   entry: Entry,
   record: SingleRecord,
-  isActive: (id: string) => Promise<boolean>,
+  { isActive, destination }: Looking,
 ): Promise<Seen> {
   const later = (await entriesOfItem(bench.journal, entry)).filter(({ id }) => id > entry.id);
-  if (!later.some((one) => outdates(one, entry.resource_id))) {
-    if (isLocal(record) && !isOfMachine(record, bench)) return "unverified";
+  const isOutdated = later.some((one) => outdates(one, entry.resource_id));
+  const about = { id: entry.resource_id ?? "", clientId: entry.detail.client_id ?? undefined, origin: originOf(entry) };
+  const text = record.kind === "command" && record.proof ? await destination?.shownBy?.(record, about) : undefined;
+  if (text !== undefined) {
+    const isShown = (place: SingleRecord): boolean =>
+      isSameHere(place, record) && hasContentId({ is: "text", text }, proofOf(place), bench.journal.digests);
+    const holders = [entry, ...later].filter((one) => placesOf(one.destination).some(isShown));
+    for (const { id, resource_id } of holders)
+      if (id === entry.id ? !isOutdated : await isActive(resource_id ?? "")) return "there";
+    return "gone";
+  }
+  if (!isOutdated) {
+    if (record.kind === "command" || (isLocal(record) && !isOfMachine(record, bench))) return "unverified";
     const known = await provable(bench, entry, record);
     const proof = proofOf(known);
     if (proof === undefined || isWeak(proof)) return "unverified";

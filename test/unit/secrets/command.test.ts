@@ -4,6 +4,7 @@ import { commandDestination } from "../../../src/secrets/command.ts";
 import type { SecretFormat } from "../../../src/secrets/destination.ts";
 import { renderSecret } from "../../../src/secrets/secret-format.ts";
 import { canary, client, delivery, key } from "./a-secret.ts";
+import { known } from "../../support/known-places.ts";
 import { endOf } from "./a-store.ts";
 
 const formats: readonly SecretFormat[] = ["raw", "json", "env:TOKEN=secret"];
@@ -12,7 +13,11 @@ const formats: readonly SecretFormat[] = ["raw", "json", "env:TOKEN=secret"];
 function checked(as: SecretFormat, printed: string, secret = client): Promise<string> {
   const command = "cat > /dev/null";
   const check = { command: `printf '%b' "$PRINTED"`, by: "output" } as const;
-  const tools = { env: { PATH: process.env.PATH, PRINTED: printed, INTEG_COMMAND_ENV: "PRINTED" }, onStderr: () => {} };
+  const tools = {
+    env: { PATH: process.env.PATH, PRINTED: printed, INTEG_COMMAND_ENV: "PRINTED" },
+    ...known,
+    onStderr: () => {},
+  };
   return endOf(() => commandDestination({ command, as, check }, tools).deliver(secret, delivery));
 }
 
@@ -51,12 +56,12 @@ describe("before anything is sent to the API", () => {
   const env = { PATH: process.env.PATH, HOME: "/no/such" };
   const end = (command: string, check?: string): Promise<string> => {
     const target = { command, ...(check === undefined ? {} : { check: { command: check, by: "exit" } as const }) };
-    return endOf(() => commandDestination(target, { env, onStderr: () => {} }).check());
+    return endOf(() => commandDestination(target, { env, ...known, onStderr: () => {} }).check());
   };
 
   it("a missing helper that passes the secret to a command is reported", async () => {
     const target = { command: "/bin/true; exit 0" };
-    const place = commandDestination(target, { env: { PATH: "/no/such" }, onStderr: () => {} });
+    const place = commandDestination(target, { env: { PATH: "/no/such" }, ...known, onStderr: () => {} });
     expect(await endOf(() => place.check())).toBe('usage: --secret-command: the program "cat" was not found.');
   });
 

@@ -106,7 +106,9 @@ describe("a command that is not recorded", () => {
 
 describe("a command", () => {
   const check = (command: string, more: object = {}, env: object = { PATH: process.env.PATH }): Promise<unknown> =>
-    failureOf(() => commandDestination({ command, ...more }, { env: env as never, onStderr: () => {} }).check());
+    failureOf(() =>
+      commandDestination({ command, ...more }, { env: env as never, ...known, onStderr: () => {} }).check(),
+    );
   onLinux("without a shell is refused", async () => {
     const { value, calls } = await onDisk(
       () => check("true"),
@@ -148,7 +150,7 @@ describe("a command", () => {
     const reason = new Failure("interrupted", "Interrupted.");
     const place = commandDestination(
       { command: "sleep 5" },
-      { env: { PATH: process.env.PATH }, onStderr: () => {}, signal: AbortSignal.abort(reason) },
+      { env: { PATH: process.env.PATH }, ...known, onStderr: () => {}, signal: AbortSignal.abort(reason) },
     );
     const failure = await failureOf(() => place.deliver(client, delivery));
     expect(failure.kind).toBe("undelivered");
