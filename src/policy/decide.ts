@@ -12,8 +12,7 @@ export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revok
 
 export type PlanStep =
   | { readonly do: "nothing" }
-  /** `isFirst`: the item never had a credential. */
-  | { readonly do: "create"; readonly isFirst: boolean }
+  | { readonly do: "create" }
   | { readonly do: "adopt"; readonly credential: SeenCredential }
   | { readonly do: "replace"; readonly old: SeenCredential }
   /** Continues unfinished work, or ends an overlap that is over. */
@@ -187,7 +186,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
     action: "create",
     reason,
     state,
-    step: { do: "create", isFirst: last === undefined },
+    step: { do: "create" },
     dueMs: observed.nowMs,
   };
 }

@@ -131,23 +131,25 @@ it("a run never replaces its own credential with one that it creates", async () 
   expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
 });
 
-it.each([["replaces its credential", 0] as const, ["keeps a person's later credential", 2] as const])(
-  "a profile %s after a creation for it that never arrived: exit %i",
-  async (what, code) => {
-    const { base_url, api_key, second_api_key } = service.us;
-    const words = ["--base-url", base_url, "--region", "us", "--api-key-stdin"];
-    await integHere(home, ["profiles", "add", "ci", ...words], { input: api_key });
-    writeKey("{ profile: ci }");
-    await service.fault("POST /api/v1/access-keys drop=before times=1");
-    expect((await apply()).code).toBe(7);
-    if (code > 0) await integHere(home, ["profiles", "edit", "ci", "--api-key-stdin"], { input: second_api_key });
-    const before = await integ("profiles", "list", "--json");
-    await service.settle();
-    const ended = await apply();
-    expect(ended.code, ended.stderr).toBe(code);
-    expect((await integ("profiles", "list", "--json")).stdout === before.stdout, what).toBe(code > 0);
-  },
-);
+it("a profile keeps a credential that integ did not deliver, until a person types the creation and adopts it", async () => {
+  const { base_url, token_endpoint, second_api_key, service_account_id } = service.us;
+  const words = ["--base-url", base_url, "--region", "us", "--token-endpoint", token_endpoint, "--api-key-stdin"];
+  await integHere(home, ["profiles", "add", "ci", ...words], { input: second_api_key });
+  const profiles = async (): Promise<string> => (await integ("profiles", "list", "--json")).stdout;
+  const before = await profiles();
+  write("{ profile: ci }");
+  const refused = await apply();
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("with --secret-profile ci,")]);
+  expect([await profiles(), await account.live()]).toEqual([before, []]);
+  const create = ["oauth-clients", "create", "--service-account", service_account_id, "--scope", "entity:read"];
+  const created = await integ(...create, "--secret-profile", "ci", "--json");
+  const { id } = JSON.parse(created.stdout) as { id: string };
+  expect((await integ("adopt", "oauth-client", id, "--name", "a")).code).toBe(0);
+  write("{ profile: ci }", { scopes: "entity:read, organization:read" });
+  expect(rowOf(await apply())).toMatchObject({ action: "change_scopes", result: "done" });
+  const [left, ...more] = await account.live();
+  expect([more, left?.id === id]).toEqual([[], false]);
+});
 
 it("of two simultaneous runs with one destination, only one delivers its secret", async () => {
   const file = destinations["command"]!;

@@ -86,7 +86,8 @@ class Nights {
     if (chance.is(0.5)) this.#policies.push(this.#policy("pol_second", [chance.pick(world.machines)]));
   }
 
-  #addProfiles(machine: Machine, names: readonly string[]): void {
+  /** Policies deliver only to profiles whose credential is absent, or one that the item delivered. */
+  #addProfiles(machine: Machine, names: readonly string[], isEmpty = false): void {
     const about = {
       region: "us",
       base_url: "https://api.example",
@@ -97,7 +98,7 @@ class Nights {
     for (const name of names) {
       machine.credentials.set(`${name}-0`, `a credential of ${name}`);
       const stored = { source: "stored", ref: `${name}-0`, kept: "file" } as const;
-      const credential = { kind: "api_key", basic_style: "apikey-user", ...stored } as const;
+      const credential = isEmpty ? null : ({ kind: "api_key", basic_style: "apikey-user", ...stored } as const);
       const id = name === actingProfile ? "p1" : `${name} of ${machine.name}`;
       machine.profiles.set(name, { ...about, id, name, oauth, legacy, credential } as never);
     }
@@ -109,7 +110,7 @@ class Nights {
     const item = (kind: PolicyItem["kind"], name: string): PolicyItem => {
       const to = chance.pick(machines.length > 1 ? (["store", "command"] as const) : kinds);
       const own = destinationsOf(to, `${id}-${name}`);
-      if (to === "profile") for (const machine of machines) this.#addProfiles(machine, [`${id}-${name}`]);
+      if (to === "profile") for (const machine of machines) this.#addProfiles(machine, [`${id}-${name}`], true);
       const about = { policy: id, name, rotate, destinations: own.items, acceptsUnproven: to === "command" };
       const scopes = [chance.pick(["entity:read", "organization:read"])];
       const made: PolicyItem =

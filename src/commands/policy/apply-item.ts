@@ -10,13 +10,13 @@ import { resumeWork, rootOf } from "../../operations/recovery.ts";
 import { holding, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
-import { shell } from "../../next-step.ts";
+import { type Advice, flags, shell } from "../../next-step.ts";
 import { withoutForce } from "../running/several.ts";
 import { type Entry, isSettled, mayBeMadeElsewhere, lastErrorOf, otherPlaces } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
-import type { ClientItem, KeyItem } from "../../policy/policy.ts";
+import type { ClientItem, KeyItem, PolicyItem } from "../../policy/policy.ts";
 import { isOf, isSameItem, recordedItem, type WorkScope, workIn } from "../../policy/works.ts";
 import { issuedAs } from "../options/secrets.ts";
 import { workbenchOf } from "../running/change.ts";
@@ -81,7 +81,7 @@ export async function applyItem(decision: Decision, options: ApplyOptions): Prom
     if (!(error instanceof Failure)) throw error;
     return handleFailure(
       work,
-      withoutForce(error, { hint: inTheWay, nextCommand: shell`integ apply --only ${item.name}` }),
+      withoutForce(error, { hint: inTheWay(item), nextCommand: shell`integ apply --only ${item.name}` }),
     );
   }
 }
@@ -138,11 +138,15 @@ function benchFor(
   };
 }
 
-const inTheWay =
-  "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
+function inTheWay({ kind, name, destinations }: PolicyItem): Advice {
+  const own = destinations.find((one) => "profile" in one);
+  if (own === undefined)
+    return "Move the current content away, or name another destination in the policy file: integ replaces only secrets that it delivered.";
+  return `Name another profile in the policy file. Or create the credential yourself with ${flags.secretProfile} ${own.profile}, which replaces the profile's credential, and adopt it: ${shell`integ adopt ${kind === "oauth_client" ? "oauth-client" : "access-key"} ${flags.name} ${name}`} <id>.`;
+}
 
 async function destinationOf(
-  { decision: { item, current, step }, options: { context }, bench }: ItemWork,
+  { decision: { item, current }, options: { context }, bench }: ItemWork,
   entry?: Entry,
   before = entry?.destination,
 ): Promise<Destination> {
@@ -151,8 +155,7 @@ async function destinationOf(
       meaning: "Nothing was sent for it.",
       hint: "Replace secret: unknown in the policy file.",
     });
-  const about = { isFirst: step.do === "create" && step.isFirst, before };
-  const { to } = destinationOptions(item.destinations, about);
+  const { to } = destinationOptions(item.destinations, before);
   const ownProfile = { kind: "profile", name: bench.account.profile, own: true, force: true } as const;
   const isOwn =
     current?.ownership === "own" && !to.some((one) => one.kind === "profile" && one.name === ownProfile.name);

@@ -16,25 +16,22 @@ export async function deliveredFiles({ journal }: Pick<Context, "journal">): Pro
   return paths;
 }
 
-/**
- * With `isFirst`, the secret may replace any credential of a profile, because the item never had a credential. `before`
- * is the recorded destination of an interrupted entry, with a person's consent to replace its content.
- */
+/** `before` is the recorded destination of an interrupted entry, with a person's consent to replace its content. */
 export function destinationOptions(
   destinations: readonly ItemDestination[],
-  { isFirst = false, before = null }: { readonly isFirst?: boolean; readonly before?: EntryDestination | null } = {},
+  before: EntryDestination | null = null,
 ): SecretOptions {
   const places = before === null ? [] : placesOf(before);
   const to = destinations.map((destination) => {
-    const option = optionOf(destination, isFirst);
+    const option = optionOf(destination);
     const place = places.find((one) => isOptionFor(option, one, ""));
     return place === undefined || option.kind === "command" ? option : (describeDestination(place).option ?? option);
   });
   return { to, mayBeOwn: true };
 }
 
-function optionOf(destination: ItemDestination, isFirst: boolean): DestinationOption {
-  if ("profile" in destination) return { kind: "profile", name: destination.profile, force: isFirst };
+function optionOf(destination: ItemDestination): DestinationOption {
+  if ("profile" in destination) return { kind: "profile", name: destination.profile };
   if ("store" in destination) return { kind: "store", to: destination.store };
   const as = destination.format ?? "raw";
   if ("file" in destination) return { kind: "file", path: destination.file, as };

@@ -608,15 +608,6 @@ describe("slots", () => {
     expect(plan(policy([client("a")]), world).unmanaged.map(({ id }) => id)).toEqual(["oc_7"]);
   });
 
-  it("is the first of its item only if the item never had a credential", () => {
-    const lost = { entries: [created("a", "oc_1")], clients: [seen("oc_1", { status: "revoked" })] };
-    const steps = [{}, lost].map((world) => plan(policy([client("a")]), world).items[0]!.decision.step);
-    expect(steps).toEqual([
-      { do: "create", isFirst: true },
-      { do: "create", isFirst: false },
-    ]);
-  });
-
   it("of keep_free_slots stay free", () => {
     const world = { entries: one, clients: [seen("oc_1"), ...many(17)] };
     expect(plan(policy([client("b")], { keepFreeSlots: 2 }), world).refusals).toEqual([
