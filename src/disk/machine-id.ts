@@ -1,5 +1,6 @@
 // Stores a random id of this machine in its state folder, created on first use.
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { createNamed } from "./atomic-write.ts";
 import { fileFailure, alreadyExists } from "./error-words.ts";
@@ -9,6 +10,8 @@ import { makeFolders, readPrivateFile } from "./private-file.ts";
 export interface MachineId {
   find(): string | undefined;
   make(): string;
+  /** Differs in a copy of the state folder, such as a restored backup, which lacks what happened after the backup. */
+  copy(): string;
 }
 
 export function machineIdIn(stateDir: string): MachineId {
@@ -26,5 +29,10 @@ export function machineIdIn(stateDir: string): MachineId {
       throw fileFailure(error, "write", { path });
     }
   };
-  return { find, make: () => find() ?? make() };
+  const copy = (): string => {
+    const id = find() ?? make();
+    const { ino, birthtimeNs } = statSync(path, { bigint: true });
+    return `${id}.${createHash("sha256").update(`${ino} ${birthtimeNs}`).digest("hex").slice(0, 8)}`;
+  };
+  return { find, make: () => find() ?? make(), copy };
 }

@@ -127,10 +127,10 @@ export function beganAt({ created_at, clock_offset_ms }: Entry): number {
 
 /** A replaced state folder counts as another place, because it had other kept secrets. */
 export function attemptedPlaces(
-  { place, machine }: { readonly place: string; readonly machine: { make(): string } },
+  { place, machine }: { readonly place: string; readonly machine: { copy(): string } },
   { attempted_at: places = [], attempted_by: ids = [] }: Entry["detail"],
 ): readonly string[] {
-  const isReplaced = places.includes(place) && ids.length > 0 && !ids.includes(machine.make());
+  const isReplaced = places.includes(place) && ids.length > 0 && !ids.includes(machine.copy());
   return isReplaced ? [...new Set([...places, `a state folder that was at ${place}`])] : places;
 }
 

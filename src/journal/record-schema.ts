@@ -33,7 +33,7 @@ export const detailShape = {
   kept_at: optional,
   /** Machines and state folders that sent the request: each may keep a secret. */
   attempted_at: z.optional(z.array(text)),
-  /** Random ids of those machines' state folders: another folder may be at the same path now. */
+  /** Those state folders by `MachineId.copy`: another folder, or a restored backup, may be at the same path now. */
   attempted_by: z.optional(z.array(text)),
   /** Times at which the request was sent, by this machine's clock, ISO 8601 UTC; of close times only the first. */
   sent_around: z.optional(z.array(text)),

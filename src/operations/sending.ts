@@ -64,7 +64,7 @@ export async function recordAttempt(
   const { attempts, destination, detail: before } = lease.entry;
   const { place: here, machine } = bench.secrets;
   const attempted_at = [...new Set([...attemptedPlaces(bench.secrets, before), here])];
-  const attempted_by = [...new Set([...(before.attempted_by ?? []), machine.make()])];
+  const attempted_by = [...new Set([...(before.attempted_by ?? []), machine.copy()])];
   await lease.record({
     attempts: attempts + 1,
     state,

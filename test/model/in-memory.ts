@@ -43,6 +43,8 @@ export interface Machine {
   readonly name: string;
   host: string;
   id: string;
+  /** Set if the state folder was restored from a backup. */
+  copy?: string;
   readonly entries: Entry[];
   readonly leases: Map<string, object>;
   readonly files: Map<string, { readonly inode: string; readonly secret: string }>;
@@ -316,7 +318,11 @@ export class InMemory {
     };
   }
 
-  readonly #machineId: MachineId = { find: () => this.#machine.id, make: () => this.#machine.id };
+  readonly #machineId: MachineId = {
+    find: () => this.#machine.id,
+    make: () => this.#machine.id,
+    copy: () => this.#machine.copy ?? this.#machine.id,
+  };
 
   #reportDelivery(place: string, before: string | undefined, secret: string): void {
     const name = place.startsWith("store:") ? place : `${this.#machine.name}:${place}`;

@@ -198,6 +198,7 @@ class Nights {
     const folder = this.#folders.get(machine)!;
     return () => {
       machine.id = id;
+      machine.copy = `${id} restored ${this.#world.elapsed}`;
       this.#folders.set(machine, folder);
       if (!this.#world.isTeam) {
         entries.splice(0, entries.length, ...before);
