@@ -42,10 +42,19 @@ const unknownWords =
   "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
 const againWords = "The command below rotates the key again: its current secret may stop working.";
 
+/** Read before the question: its answer does not cover a rotation that another process finishes meanwhile. */
+export function earlierRotations({ journal, account }: Workbench, id: string): Promise<ReadonlySet<string>> {
+  return settledRotations(journal, { ...madeFor(account), operation: "access_key.rotate", detail: { key_id: id } });
+}
+
+interface InPlaceOptions extends Pick<RotationOptions, "destination" | "fresh"> {
+  readonly settledBefore?: ReadonlySet<string>;
+}
+
 export async function rotateAccessKey(
   bench: Workbench,
   { id, updateProfile }: { readonly id: string; readonly updateProfile: boolean },
-  { destination, fresh }: Pick<RotationOptions, "destination" | "fresh">,
+  { destination, fresh, ...options }: InPlaceOptions,
 ): Promise<KeyRotated> {
   const intent: Intent = {
     ...madeFor(bench.account),
@@ -58,7 +67,7 @@ export async function rotateAccessKey(
     destination: { ...(await destination.check()) },
     detail: { mode: "in_place", key_id: id, update_profile: updateProfile, exchange: bench.account.keyExchange },
   };
-  const settledBefore = await settledRotations(bench.journal, intent);
+  const settledBefore = options.settledBefore ?? (await earlierRotations(bench, id));
   const { kind, lease } = await admitInPlace(bench, intent, fresh);
   return holding(lease, async () => {
     if (kind === "new") await assertFirstOfTwo(bench, lease, { wasActive: false, settledBefore, fresh });

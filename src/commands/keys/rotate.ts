@@ -157,6 +157,8 @@ async function destinationOf(
 async function rotateInPlace(context: Context, { id, options, destination, takesOwn }: Rotation): Promise<string> {
   const { output } = context;
   const bench = await workbenchOf(context);
+  const { earlierRotations, rotateAccessKey } = await import("../../operations/in-place.ts");
+  const settledBefore = await earlierRotations(bench, id);
   const whose = bench.account.keyId === id ? ", and it is the one that this profile uses" : "";
   const question = `${actingAs(bench)}: rotate key ${id} in place? Its old secret may stop working immediately${whose}.`;
   if (!(await output.confirm(question, { destructive: true })))
@@ -165,9 +167,9 @@ async function rotateInPlace(context: Context, { id, options, destination, takes
   output.note(
     "The old secret may stop working before the new one arrives: if the response is lost, no secret of this key works. --by-replacement avoids this.",
   );
-  const { rotateAccessKey } = await import("../../operations/in-place.ts");
   const request = { id, updateProfile: takesOwn };
-  const { entry, receipt } = await rotateAccessKey(bench, request, { destination, fresh: options.new === true });
+  const fresh = options.new === true;
+  const { entry, receipt } = await rotateAccessKey(bench, request, { destination, fresh, settledBefore });
   if (receipt !== undefined && !destination.isStdout) {
     await printReceipt(() => output.resource(receipt, deliveredKeyView));
     reportDelivered(context, destination);

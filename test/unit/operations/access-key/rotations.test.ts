@@ -1,7 +1,7 @@
 // A lost response to a rotation in place can leave no working secret. In a replacement, one of two keys always works.
 import { describe, expect, it } from "vitest";
 import { replaceAccessKey } from "../../../../src/operations/key-rotation.ts";
-import { rotateAccessKey } from "../../../../src/operations/in-place.ts";
+import { earlierRotations, rotateAccessKey } from "../../../../src/operations/in-place.ts";
 import type { AccessKeyRequest } from "../../../../src/api/access-keys.ts";
 import type { FailureKind } from "../../../../src/errors.ts";
 import type { EntryState } from "../../../../src/journal/entry.ts";
@@ -230,4 +230,19 @@ it("the old key stays valid if the proven new key was revoked before its kept se
     ]);
   }
   expect(tested).toBeGreaterThan(0);
+});
+
+it("an answer does not cover a rotation that another process finished during the question", async () => {
+  const world = worldWithKeys();
+  const rotated = (settledBefore?: ReadonlySet<string>): Promise<Ended<unknown>> =>
+    world.run((bench) => {
+      const options = { destination: world.single("stdout"), settledBefore };
+      return rotateAccessKey(bench, { id: "ak_old", updateProfile: false }, options);
+    });
+  const asked = await world.run((bench) => earlierRotations(bench, "ak_old"));
+  expect((await rotated()).kind).toBe("done");
+  const { secret } = world.account.keys[1]!;
+  expect((await rotated(asked.value)).failure?.message).toBe("Another process has just rotated the key ak_old.");
+  expect(world.account.keys[1]!.secret, "nothing was sent").toBe(secret);
+  expect((await rotated()).kind).toBe("done");
 });
