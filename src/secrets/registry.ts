@@ -76,11 +76,15 @@ export async function destinationFor(options: SecretOptions, tools: DestinationT
   checkTogether(options);
   const typed = await Promise.all(options.to.map((option) => singleDestination(option, options, tools)));
   const loadSeveral = (): Promise<typeof import("./several.ts")> => import("./several.ts");
-  if (options.remembered)
-    return (await loadSeveral()).rememberedSeveral(options.remembered, typed, async (place) => {
+  if (options.remembered) {
+    const several = await (await loadSeveral()).rememberedSeveral(options.remembered, typed, async (place) => {
       const { option } = describeDestination(place);
       return option ? singleDestination(option, options, tools) : retypedCommand(place);
     });
+    // A destination that fails does not stop the others.
+    if (options.force === true) await several.check({ isKept: true });
+    return several;
+  }
   // Consent covers the content of this moment: a question may follow, and the content may change before its answer.
   for (const [index, option] of options.to.entries())
     if (options.force === true || ("force" in option && option.force === true)) await typed[index]!.check();

@@ -111,24 +111,35 @@ class StoreDestination implements SingleDestinationPlace {
   async check(): Promise<RecordOf<"store">> {
     this.#addFacts(await checkedFacts(this.#target, this.record));
     if (this.#isLocal) this.record = { ...this.record, machine: this.#context.machine.find() };
+    if (this.#target.force === true && !this.#isConsented) await this.#consent();
     return this.record;
+  }
+
+  /** `--force` covers the content of the first check only, and nothing if the store cannot be read now. */
+  async #consent(): Promise<void> {
+    const { store } = this.#target;
+    this.#isConsented = true;
+    try {
+      this.#addFacts(await store.prepare(this.record.facts));
+      const found = await store.look(this.record.facts);
+      this.record = { ...this.record, consent: contentId(found, this.#context.digests) };
+    } catch (error) {
+      // `prepare` meets the same failure, and reports it.
+      if (!(error instanceof Failure)) throw error;
+    }
   }
 
   async prepare(
     _work: string,
     { may, places = [] }: Pick<Preparation, "may" | "places"> = {},
   ): Promise<RecordOf<"store">> {
-    const { store, force } = this.#target;
+    const { store } = this.#target;
     await this.check();
     const { to } = this.record;
     const isBeside = (at: SingleRecord): boolean =>
       at.kind === "store" && at.to !== to && withoutField(at.to) === withoutField(to);
     this.#addFacts(await store.prepare(this.record.facts, places.some(isBeside)));
-    const found = may || force === true ? await store.look(this.record.facts) : undefined;
-    if (found && force === true && !this.#isConsented)
-      this.record = { ...this.record, consent: contentId(found, this.#context.digests) };
-    this.#isConsented = true;
-    if (found) await may?.(this.record, found);
+    if (may) await may(this.record, await store.look(this.record.facts));
     if (this.#isLocal) this.record = { ...this.record, machine: this.#context.machine.make() };
     return this.record;
   }

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { MayReplace } from "../../../src/secrets/destination.ts";
+import { hasContentId, type MayReplace, type SecretOptions } from "../../../src/secrets/destination.ts";
+import { destinationFor } from "../../../src/secrets/registry.ts";
 import { cutsOf, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { isFull } from "../../support/sample.ts";
 import { startTlsFront } from "../../support/tls-front.ts";
@@ -47,6 +48,36 @@ const ways: readonly [string, readonly string[], () => void][] = [
 const write = /^(?:PATCH|POST) \/v1\/secret\/data/;
 const read = /^GET \/v1\/secret\/data/;
 const versions = (): number => vault.secrets.get(path)?.length ?? 0;
+
+describe("--force", () => {
+  const store = { kind: "store", to } as const;
+  const several = { kind: "several", places: [{ state: "failed", at: { ...store, facts: {} } }] } as const;
+
+  it.each<[string, SecretOptions]>([
+    ["a typed destination", { to: [store], force: true }],
+    ["a destination of the entry", { to: [], force: true, remembered: several }],
+  ])(
+    "for %s covers the content before a question, not what a person writes before the answer",
+    async (_what, options) => {
+      vault.put(path, { client_secret: "shown" });
+      const { tools } = at();
+      const destination = await destinationFor(options, tools);
+      vault.put(path, { client_secret: "written since" });
+      const consents: boolean[] = [];
+      const may: MayReplace = async (place, found) =>
+        void consents.push(hasContentId(found, "consent" in place ? place.consent : undefined, tools.digests));
+      await destination.prepare("w", { may });
+      vault.put(path, { client_secret: "shown" });
+      await destination.prepare("w", { may });
+      expect(consents).toEqual([false, true]);
+    },
+  );
+
+  it("does not keep a destination that fails from the others of the entry", async () => {
+    const { tools } = at("no token of this server");
+    await expect(destinationFor({ to: [], force: true, remembered: several }, tools)).resolves.toBeDefined();
+  });
+});
 
 describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
   const others = way === "patched" || way === "replaced" ? { other: "kept" } : {};
