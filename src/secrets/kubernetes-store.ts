@@ -75,17 +75,18 @@ class KubernetesStore extends AddressedStore<Address> implements Store {
       if (typeof made === "string") version = made;
       const failure = typeof made === "string" ? await this.#apply(text, { version: made }) : made;
       if (failure === undefined) return true;
-      // If the lost response was a success, the repetition conflicts with this write itself, which `#has` finds.
-      if (failure.kind === "unreachable" && attempt < tries) await this.tools.sleep(500 * 2 ** attempt);
-      else if (await this.#has(text)) return true;
-      else if (failure.details.problem?.status === changedStatus) return false;
-      else throw failure;
+      // If the lost response was a success, the repetition conflicts with this write itself, which a read finds.
+      if (failure.kind === "unreachable" && attempt < tries) {
+        await this.tools.sleep(500 * 2 ** attempt);
+        continue;
+      }
+      const isChanged = failure.details.problem?.status === changedStatus;
+      // Only a read shows whether the conflict is with this write, so a failed read fails the write.
+      const found = isChanged ? await this.look() : await this.look().catch(() => undefined);
+      if (found?.is === "text" && found.text === text) return true;
+      if (isChanged) return false;
+      throw failure;
     }
-  }
-
-  async #has(text: string): Promise<boolean> {
-    const found = await this.look().catch(() => undefined);
-    return found?.is === "text" && found.text === text;
   }
 
   /** @returns the version of the new Secret, which has no keys, or the failure */

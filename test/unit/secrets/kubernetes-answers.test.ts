@@ -221,6 +221,13 @@ describe("a secret", () => {
     expect(words(fake)).toEqual([applying(), getting]);
   });
 
+  it("may be there after a lost response, a conflict and a failed read: the write does not count as refused", async () => {
+    const conflict = { status: 1, err: 'error: Operation cannot be fulfilled on secrets "my-app"' };
+    const fake = fakeKubectl([down, conflict, down]);
+    expect((await failureOf(() => fake.store.write(secret, {}, over))).kind).toBe("unreachable");
+    expect(words(fake)).toEqual([applying(), applying(), getting]);
+  });
+
   it.each([
     ["the secret", { out: `7/${base64}` }, { is: "text", text: secret, version: "7" }],
     ["with a newline after it", { out: `7/${base64}\n` }, { is: "text", text: secret, version: "7" }],
