@@ -149,7 +149,9 @@ async function dropName(reserved: string): Promise<Error | undefined> {
   }
 }
 
-const mostAttempts = 5;
+const mostAttempts = 8;
+/** Parallel writers of one Kubernetes Secret change it for each other, so each pauses for a random time. */
+const longestPauseMs = 2000;
 
 /**
  * Reads a destination's content, checks that it may be replaced, and writes if it is still unchanged.
@@ -162,12 +164,14 @@ export async function overwriteFound(
     readonly look: () => Promise<Found>;
     readonly may: (found: Found) => Promise<void>;
     readonly write: (found: Found) => Promise<boolean>;
+    readonly sleep?: (ms: number) => Promise<void>;
   },
 ): Promise<void> {
   for (let round = 0; round < mostAttempts; round += 1) {
     const found = await how.look();
     await how.may(found);
     if (await how.write(found)) return;
+    if (round < mostAttempts - 1) await how.sleep?.(Math.random() * longestPauseMs);
   }
   throw new Failure("conflict", `${name} was changed by another at each of ${mostAttempts} attempts to write it.`, {
     meaning: "Nothing of another was overwritten.",

@@ -84,7 +84,7 @@ export interface StoreTarget extends Omit<Extract<DestinationOption, { kind: "st
   readonly store: Store;
 }
 
-export interface StoreContext {
+export interface StoreContext extends Pick<StoreTools, "sleep"> {
   readonly digests: SecretDigests;
   readonly machine: MachineId;
 }
@@ -150,7 +150,7 @@ class StoreDestination implements SingleDestinationPlace {
 
   async deliver(oneTimeSecret: OneTimeSecret, { origin, record, may }: Delivery<SingleRecord>): Promise<void> {
     const { store } = this.#target;
-    const { digests } = this.#context;
+    const { digests, sleep } = this.#context;
     const secret = renderSecret(oneTimeSecret, "raw", origin);
     const { to, facts } = this.record;
     const before = this.record.proof;
@@ -175,6 +175,7 @@ class StoreDestination implements SingleDestinationPlace {
           if (!isWritten) await note(before);
           return isWritten;
         },
+        sleep,
       });
       if (store.isUnreadable) return await this.#noteChange(note);
       read = await store.look(facts);

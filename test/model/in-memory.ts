@@ -365,7 +365,8 @@ export class InMemory {
   }
 
   store(address: string, before: Pick<StoreTarget, "facts" | "consent" | "force"> = {}): SingleDestinationPlace {
-    return storeDestination({ ...this.#target(address.replace("memory:", "")), ...before }, this.#knowledge);
+    const context = { ...this.#knowledge, sleep: async () => {} };
+    return storeDestination({ ...this.#target(address.replace("memory:", "")), ...before }, context);
   }
 
   get profiles(): ProfileStores | undefined {

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { cutsOf, type PlannedCut, startCuttingProxy } from "../../support/cutting-proxy.ts";
 import { briefKubectl, type KubernetesServer, startKubernetes } from "../../support/kubernetes-server.ts";
@@ -62,8 +63,11 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     rmSync(folder, { recursive: true });
   });
 
-  const at = (env: Readonly<Record<string, string | undefined>> = {}): StoreSetup =>
-    setUp({ PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...briefKubectl, ...env });
+  const at = (env: Readonly<Record<string, string | undefined>> = {}, more?: Parameters<typeof setUp>[1]): StoreSetup =>
+    setUp(
+      { PATH: `${tools}:${path}`, HOME: folder, KUBECONFIG: join(folder, "config"), ...briefKubectl, ...env },
+      more,
+    );
 
   it("is exactly the secret; other keys keep their values and managers, and no annotation has it", async () => {
     cluster.put(name, "other", "kept", "somebody");
@@ -77,6 +81,20 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
     expect(JSON.stringify(cluster.requests.map(({ body }) => body))).not.toContain("annotations");
     await deliver(here, await prepared(here, to));
     expect(here.record).toMatchObject({ facts: { server: expect.stringMatching(/^https:\/\/127\.0\.0\.1:/) } });
+  });
+
+  it("is written next to those of other processes that write other keys at the same time", async () => {
+    cluster.put(name, "other", "kept", "somebody");
+    const keys = Array.from({ length: 8 }, (_, number) => `key-${number}`);
+    const ready = await Promise.all(
+      keys.map(async (key) => {
+        const here = at({}, { sleep: (ms) => setTimeout(ms) });
+        return { here, destination: await prepared(here, `k8s:${name}#${key}`) };
+      }),
+    );
+    const ended = ready.map(({ here, destination }) => endOf(() => deliver(here, destination)));
+    expect(await Promise.all(ended)).toEqual(keys.map(() => "delivered"));
+    expect(cluster.secret(name)).toEqual({ other: "kept", ...Object.fromEntries(keys.map((key) => [key, canary])) });
   });
 
   it("reaches kubectl on standard input, never in its arguments or environment", async () => {
