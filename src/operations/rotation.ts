@@ -380,11 +380,11 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
 
 /** A proof shows only its own moment: the new credential may have been revoked or disabled since. */
 async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
-  assertProfileHasIt(rotation, made.entry);
   const { detail } = rotation.lease.entry;
   // A token exchange shows that the new one is active; a person's consent does not.
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
   const child = isFresh ? made.entry : await workingOne(rotation, made.entry);
+  assertProfileHasIt(rotation, child);
   const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
   if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current);
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);

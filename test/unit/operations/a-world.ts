@@ -49,6 +49,8 @@ export class AWorld {
   readonly broken: string[] = [];
   /** Ids of the clients and keys that a change may revoke although their secret is in use. */
   readonly revocable = new Set<string>();
+  /** The key of the acting profile. */
+  keyId = "ak_own";
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
   onSleep: () => void = () => {};
@@ -213,7 +215,7 @@ export class AWorld {
         organizationId: null,
         serviceVersion: "2026-08-05",
         service,
-        keyId: "ak_own",
+        keyId: this.keyId,
         proof: proves ? { token_endpoint: "https://tokens.example/token", client_auth: "client_secret_basic" } : null,
         keyExchange: { kind: "endpoint", url: "https://api.example/exchange" },
         credentialDigest: async (text) => `${this.account.credential} ${text}`,

@@ -181,6 +181,22 @@ describe("the new client was rotated again without an overlap before the first o
     expect([await endOverlap(world), statusOfOld(world)]).toEqual([end, status]);
   });
 
+  it.each([
+    ["may be revoked if the acting profile has the later one", "the later one", "done", "revoked"],
+    ["stays if the acting profile has another one", "ak_own", "pending", "active"],
+  ])("and the old one %s", async (_what, has, end, status) => {
+    const world = await rotated("a client's rotation with an overlap", "store");
+    const { id } = world.account.live("client").at(-1)!;
+    world.revocable.add(id);
+    const profile = { kind: "profile", name: "p", profileId: "p1" } as const;
+    world.entries[0] = { ...world.entries[0]!, destination: profile };
+    const old = { id, service_account_id: "sa_1", scopes: ["entity:read"], status: "active" };
+    const options = { mayRevokeUnproven: async () => true, destination: world.destination() };
+    await world.run((bench) => rotateOAuthClient(bench, { old, overlapMs: 0, keepOld: false }, options));
+    world.keyId = has === "ak_own" ? has : world.account.live("client").at(-1)!.id;
+    expect([await endOverlap(world), statusOfOld(world)]).toEqual([end, status]);
+  });
+
   it("and its secret is no longer at the common destination", async () => {
     const world = await rotated("a client's rotation with an overlap", "store");
     const { id } = world.account.live("client").at(-1)!;
