@@ -15,7 +15,7 @@ export interface Keys {
   readonly digests: SecretDigests;
   /** HMACs of texts in escrow. */
   readonly escrowDigests: SecretDigests;
-  /** @throws Failure `usage` if this machine cannot sign records, and therefore must not change the journal */
+  /** @throws Failure `usage` if this machine cannot sign records or has a damaged key: it must not change the journal */
   assertCanSign(): void;
 }
 
@@ -40,9 +40,15 @@ export function missingKeys(path: string): Keys {
 
 const keyPattern = /^[A-Za-z0-9_-]{32,}$/;
 
-export function parseKeys(list: string, where: string): string[] {
+/** @returns undefined if the list is invalid */
+export function keyList(list: string): string[] | undefined {
   const keys = list.split(",").map((key) => key.trim());
-  if (keys.every((key) => keyPattern.test(key))) return keys;
+  return keys.every((key) => keyPattern.test(key)) ? keys : undefined;
+}
+
+export function parseKeys(list: string, where: string): string[] {
+  const keys = keyList(list);
+  if (keys !== undefined) return keys;
   throw new Failure("usage", `${where} is not a list of journal keys.`, {
     meaning: "Nothing was sent and nothing changed.",
     hint: "Write keys of at least 32 characters of base64url, separated by commas.",
@@ -87,7 +93,10 @@ export function keyRing({ read, make, readEarlier = () => [] }: KeySource): Keys
       judge(`${tag}\0${text}`, digest) === "valid" || judge(`${tag}\0${text}`, digest, earlier()) === "valid",
   });
   return {
-    assertCanSign() {},
+    assertCanSign() {
+      keys();
+      readEarlier();
+    },
     sign: (content) => hmac(recordOf(content)),
     judge: ({ content, mac }) => judge(recordOf(content), mac),
     digests: digestsFor("integ secret", readEarlier),

@@ -264,6 +264,36 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     expect(await clientCount()).toBe(before);
   });
 
+  it("a damaged key of this machine is one error with its way out, in every command", async () => {
+    const at = home();
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    await create(at, "--secret-file", "s", "--retry-for", "0");
+    const before = await clientCount();
+    writeFileSync(at.path("state", "journal.key"), "damaged");
+    const again = creationWords(service, "--secret-file", "s", "--new", "--force");
+    for (const [words, exit] of [
+      [["journal", "list"], 2],
+      [["journal", "recover"], 7],
+      [again, 2],
+    ] as const) {
+      const { code, stderr } = await at.integ([...words]);
+      expect([code, stderr], words.join(" ")).toEqual([
+        exit,
+        expect.stringMatching(
+          /Error: The key of this machine's journal, \S+journal\.key, is damaged\.\n.*\n {2}Fix: Restore/,
+        ),
+      ]);
+    }
+    expect(await clientCount()).toBe(before);
+  });
+
+  it("a missing state folder that cannot be created is an error before a file with --force is read", async () => {
+    const at = home({ INTEG_STATE_DIR: "/proc/nope/state" });
+    writeFileSync(at.path("s"), "before", { mode: 0o600 });
+    const { code, stderr } = await create(at, "--secret-file", "s", "--force");
+    expect([code, stderr]).toEqual([2, expect.stringContaining("Cannot write /proc/nope/state/journal.key: ")]);
+  });
+
   it.runIf(canTrace)("an exhausted disk quota or lock table is a plain error, and nothing is sent", async () => {
     const before = await clientCount();
     for (const [call, errno, words] of [

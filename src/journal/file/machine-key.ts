@@ -1,28 +1,34 @@
 // Reads or creates the machine's own key in its state folder, which signs the records of the machine's journal.
 import { dirname, join } from "node:path";
 import { createNamed } from "../../disk/atomic-write.ts";
-import { alreadyExists } from "../../disk/error-words.ts";
+import { alreadyExists, fileFailure } from "../../disk/error-words.ts";
 import { makeFolders, readPrivateFile } from "../../disk/private-file.ts";
-import { type KeySource, newKey, parseKeys } from "../keys.ts";
+import { Failure } from "../../errors.ts";
+import { keyList, type KeySource, newKey } from "../keys.ts";
 
 export function machineKey(stateDir: string): KeySource {
   const path = join(stateDir, "journal.key");
   const read = (): string[] => {
     const text = readPrivateFile(path);
-    return text === undefined ? [] : parseKeys(text.trim(), path);
+    const keys = text === undefined ? [] : keyList(text);
+    if (keys !== undefined) return keys;
+    throw new Failure("usage", `The key of this machine's journal, ${path}, is damaged.`, {
+      meaning: "Nothing was sent and nothing changed.",
+      hint: "Restore the file from a backup. Without a backup, remove it: integ makes another key, and each entry stays untrusted until you check it with integ journal trust.",
+    });
   };
   return {
     read,
     make() {
       const key = newKey();
-      makeFolders(dirname(path));
       try {
+        makeFolders(dirname(path));
         createNamed(path, Buffer.from(`${key}\n`));
         return key;
       } catch (error) {
         // Another process created the file first.
         if (alreadyExists(error)) return read()[0]!;
-        throw error;
+        throw fileFailure(error, "write", { path });
       }
     },
   };

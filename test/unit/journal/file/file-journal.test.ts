@@ -18,6 +18,7 @@ import { Failure } from "../../../../src/errors.ts";
 import { newEntry } from "../../../../src/journal/admission.ts";
 import { recordContent, recordLine as lineOf } from "../../../../src/journal/record.ts";
 import type { Entry } from "../../../../src/journal/entry.ts";
+import { keyRing } from "../../../../src/journal/keys.ts";
 import type { Finding } from "../../../../src/journal/journal.ts";
 import { fileJournal } from "../../../support/file-journal.ts";
 import { ada, clock, folder, intent, journalAt as at, journalPath } from "../intent.ts";
@@ -302,6 +303,16 @@ test("an open journal sees records that others appended, truncated and rewrote",
   truncateSync(path, size);
   const again = await admitted(path, 2);
   expect((await open.entries()).map((entry) => entry.id)).toEqual([...again.toReversed(), ...first.toReversed()]);
+});
+
+test("a machine with a damaged earlier key changes nothing, because a delivery would fail after its request", async () => {
+  const path = journalPath();
+  const readEarlier = (): never => {
+    throw new Failure("usage", "damaged");
+  };
+  const keys = keyRing({ read: () => ["a-key-of-a-machine-in-the-tests-0123456789"], readEarlier });
+  const { message } = await thrown(() => fileJournal(path, { now: Date.now, actor: ada, keys }).admit(intent()));
+  expect([message, existsSync(path)]).toEqual(["damaged", false]);
 });
 
 describe("duplicate records, or records out of order", () => {
