@@ -19,8 +19,8 @@ export interface Merged {
 export interface MergeOptions {
   /** The import is a move: the target may have the mark of an earlier move, and this journal's key signs all records. */
   readonly isMove?: boolean;
-  /** The user trusts the records: this journal's key signs them. */
-  readonly isTrusted?: boolean;
+  /** Ids of entries whose records the user trusts: this journal's key signs them. */
+  readonly trusted?: ReadonlySet<string>;
 }
 
 const batchSize = 500;
@@ -38,7 +38,7 @@ async function* inBatches(imported: ImportedEntries): AsyncGenerator<EntryRecord
 export async function mergeInto(
   { store, keys }: { readonly store: Store; readonly keys: Keys },
   imported: ImportedEntries,
-  { isMove = false, isTrusted = false }: MergeOptions,
+  { isMove = false, trusted }: MergeOptions,
 ): Promise<Merged> {
   const batches = inBatches(imported);
   // Read the first batch before taking the lock, because reading a long journal takes time.
@@ -55,7 +55,7 @@ export async function mergeInto(
       const busy = extended.find(({ id }) => leased.has(id));
       if (busy !== undefined) throw inUse(`entry ${busy.id} is in use, and the import has new records for it`);
       const signed = (record: NewRecord): NewRecord =>
-        isTrusted || isMove || keys.judge(record) === "valid"
+        isMove || trusted?.has(record.entry.id) || keys.judge(record) === "valid"
           ? { ...record, mac: keys.sign(record.content) || record.mac }
           : record;
       const added = changes.flatMap((change) => change.added.map(signed));

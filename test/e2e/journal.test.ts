@@ -354,6 +354,8 @@ describe("a defective journal: nothing is sent or overwritten", () => {
     expect((await third.integ(["journal", "export", "--out", "own.ndjson"])).code).toBe(0);
     const own = await third.integ(["journal", "import", "own.ndjson", "--trust", "--no-input"]);
     expect([own.code, own.stderr]).toEqual([0, expect.not.stringContaining("goes to")]);
+    const again = await third.integ(["journal", "import", path, "--trust", "--no-input"]);
+    expect([again.code, again.stderr]).toEqual([0, expect.not.stringContaining("goes to")]);
   });
 
   it("a move asks about untrusted entries, and about no others", async () => {

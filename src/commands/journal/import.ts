@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import { fileFailure } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
 import { readExport } from "../../journal/exported.ts";
+import type { EntryRecords } from "../../journal/record.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { showTrust } from "./ask-trust.ts";
 
@@ -20,8 +21,9 @@ export const command = defineVerb({
   async run(context, { args: [file], options }) {
     const entries = readExport(await bytesOf(context, file));
     const journal = await context.journal();
-    const isTrusted = options.trust === true;
-    const untrusted = isTrusted ? entries.filter((entry) => !journal.isSigned(entry)) : [];
+    const known = await journal.recordsOf(entries.map(({ id }) => id));
+    const isNew = ({ records }: EntryRecords, index: number): boolean => records.length > known[index]!.records.length;
+    const untrusted = options.trust ? entries.filter(isNew).filter((entry) => !journal.isSigned(entry)) : [];
     const question = await showTrust(context, journal, untrusted);
     if (options.dryRun) {
       const { showSteps } = await import("../running/dry-run.ts");
@@ -29,8 +31,8 @@ export const command = defineVerb({
       return showSteps(context, entries.length === 0 ? [] : [...question.steps, { what }]);
     }
     await question.ask();
-    const { added, extended, unchanged } = await journal.merge(entries, { isTrusted });
-    await context.output.document({ object: "journal_import", added, extended, unchanged });
+    const merged = await journal.merge(entries, { trusted: new Set(untrusted.map(({ id }) => id)) });
+    await context.output.document({ object: "journal_import", ...merged });
   },
 });
 

@@ -837,7 +837,7 @@ function signing(engine: JournalEngine): void {
     expect([[...(await to.untrusted([id]))], await to.verify()]).toEqual([[], []]);
     expect(await store.open({ keys: ring(ours) }).verify()).toEqual([]);
     const other = (await engine.store()).open({ keys: ring(ours) });
-    await other.merge(from.records(), { isTrusted: true });
+    await other.merge(from.records(), { trusted: new Set([id]) });
     expect([...(await other.untrusted([id]))]).toEqual([]);
     const moved = (await engine.store()).open({ keys: ring(ours) });
     await moved.merge(from.records(), { isMove: true });
