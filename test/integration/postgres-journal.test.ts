@@ -174,9 +174,10 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     const open = await storeIn(schema);
     const { lease } = await open().admit(intent());
     await lease.release();
-    const { id, request_text } = lease.entry;
+    const { id, request_text, idempotency_key } = lease.entry;
     const client = await ownClient();
-    await client.query(`UPDATE ${schema}.integ_entries SET content = replace(content, 'sa_1', 'sa_2')`);
+    const edit = "content = replace(content, 'sa_1', 'sa_2'), key = NULL, actors = actors || '{eve}'::text[]";
+    await client.query(`UPDATE ${schema}.integ_entries SET ${edit}`);
     await client.end();
     expect((await open().find(id)).request_text).not.toBe(request_text);
     expect([...(await open().untrusted([id]))]).toEqual([id]);
@@ -190,6 +191,9 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
     await trusted.record({ state: "done" });
     await trusted.release();
     expect(await open().verify()).toEqual([]);
+    const again = await open().admit(intent(), { key: idempotency_key! });
+    expect([again.kind, await open().select({ all: true, actor: "eve" })]).toEqual(["same_key", []]);
+    await again.lease.release();
   });
 
   test.each(["DELETE FROM", "UPDATE"])("a holder reports that another program changed its entry: %s", async (verb) => {

@@ -38,8 +38,13 @@ export function rowOf({ entry, content }: NewRecord, added: readonly NewRecord[]
 }
 
 /** The assignments of an UPDATE, in which `excluded` is the new row and `integ_entries` the existing row. */
-export const rowChanges = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
-  content = excluded.content, n = excluded.n,
+const columns = `about = excluded.about, is_settled = excluded.is_settled, updated_at = excluded.updated_at,
+  content = excluded.content, n = excluded.n`;
+
+/** The new row is built from all records of the entry, so it also restores columns that a person edited. */
+export const allColumns = `${columns}, key = excluded.key, actors = excluded.actors`;
+
+export const rowChanges = `${columns},
   actors = ARRAY(SELECT DISTINCT unnest(integ_entries.actors || excluded.actors) ORDER BY 1)`;
 
 export function entriesIn(rows: readonly Row[]): Entry[] {

@@ -3,7 +3,7 @@ import type { Entry, Moved } from "../entry.ts";
 import { entryIn, type EntryRecords, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { endLease } from "./lease.ts";
-import { edited, entriesIn, rowChanges, rowOf } from "./rows.ts";
+import { allColumns, edited, entriesIn, rowChanges, rowOf } from "./rows.ts";
 import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
@@ -102,7 +102,7 @@ export class TableTransaction implements Transaction {
     if (entry === undefined) return;
     const steps = contents.map((content) => ({ entry, content, mac: "" }));
     await this.#query(
-      `UPDATE ${this.#tables.entries} AS integ_entries SET ${rowChanges}
+      `UPDATE ${this.#tables.entries} AS integ_entries SET ${allColumns}
        FROM json_populate_record(NULL::${this.#tables.entries}, $1::json) AS excluded WHERE integ_entries.id = excluded.id`,
       [JSON.stringify(rowOf(steps.at(-1)!, steps))],
     );
