@@ -177,7 +177,8 @@ export function recoveryIn({ hint, nextCommand, recovers }: FailureDetails): Rec
 
 /** The outcome is unknown (exit 7). @param more replaces the standard details */
 export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDetails = {}): Failure {
-  const which = entry.attempts > 1 ? "An earlier attempt" : "The request";
+  const isEarlier = entry.attempts > 1 || because.details.unsent === true;
+  const which = isEarlier ? "An earlier attempt" : "The request";
   const message =
     because.kind === "outcome_unknown" ? because.message : `${because.message} ${which} may have arrived.`;
   return entryFailure(entry, "outcome_unknown", message, {

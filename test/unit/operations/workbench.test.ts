@@ -2,10 +2,12 @@ import { expect, it } from "vitest";
 import {
   lifetimeDifference,
   madeFor,
+  outcomeUnknown,
   serviceTime,
   type Account,
   type Workbench,
 } from "../../../src/operations/workbench.ts";
+import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
 import { type Entry, otherPlaces, beganAt } from "../../../src/journal/entry.ts";
 import { intent } from "../journal/intent.ts";
@@ -54,6 +56,15 @@ it.each([
     words &&
     `its lifetime is ${words[0]} than requested, because the clock of this machine is ${words[1]} the service's`;
   expect(lifetimeDifference(one, endMinutes === undefined ? undefined : at(endMinutes * minute))).toBe(expected);
+});
+
+it.each([
+  ["a response that was lost", 1, {}, "The request may have arrived."],
+  ["a later failure before its request was sent", 1, { unsent: true }, "An earlier attempt may have arrived."],
+  ["a later failure after two attempts", 2, {}, "An earlier attempt may have arrived."],
+] as const)("an unknown outcome names the request that may have arrived: %s", (_what, attempts, details, words) => {
+  const because = new Failure("unreachable", "No connection.", details);
+  expect(outcomeUnknown(entry({ state: "unknown", attempts }), because).message).toBe(`No connection. ${words}`);
 });
 
 it("the account is part of the intent, and an entry's work keeps its original options", () => {
