@@ -245,9 +245,24 @@ describe("keys audit --fix", () => {
     const add = ["profiles", "add", "prod", ...address, ...endpoints, "--api-key-stdin", "--use"];
     const added = await integHere(own, add, { input: us.access_key_secret });
     expect(added.code, added.stderr).toBe(0);
+    // A key that someone uses while another one is revoked stays.
+    await service.calm();
+    await service.fault("DELETE /api/v1/access-keys/* status=429 retry-after=2 times=1");
+    const firstRun = integHere(own, [...words, "--yes"]);
+    const isDeletion = ({ method }: { method: string }): boolean => method === "DELETE";
+    const requests = async () => ((await service.control("GET")) as { requests: { method: string }[] }).requests;
+    await expect.poll(async () => (await requests()).some(isDeletion), { timeout: 20_000 }).toBe(true);
+    await service.control("POST", "/access_keys/ak_us_forgotten", { lastUsedAt: Date.now() });
+    const first = await firstRun;
+    expect([first.code, first.stderr]).toEqual([
+      5,
+      expect.stringContaining("ak_us_forgotten has changed since the question"),
+    ]);
+    await service.control("POST", "/access_keys/ak_us_forgotten", { lastUsedAt: Date.now() - 365 * 86_400_000 });
     const fixed = await integHere(own, [...words, "--yes"]);
     expect(fixed.code, fixed.stderr).toBe(10);
-    const revoked = (JSON.parse(fixed.stdout) as { data: { id: string }[] }).data.map(({ id }) => id);
+    const { data } = JSON.parse(first.stdout) as { data: { id: string }[] };
+    const revoked = [...data, JSON.parse(fixed.stdout) as { id: string }].map(({ id }) => id);
     expect(revoked.sort()).toEqual(["ak_us_forgotten", "ak_us_idle"]);
     expect(fixed.stderr).toMatch(/ak_us_ending .*\n/);
     const ending = await integHere(own, [...words, "--dry-run", "-p", "prod"]);

@@ -51,12 +51,14 @@ export async function fixKeys(
   if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
   await mentionUnfinished(context);
-  // Someone may have used or changed a key while the question was open.
-  const current = [...fixes.values()].includes(undefined) ? (await again()).filter(isRevocable) : [];
   const change = async (id: string): Promise<string> => {
     const replacement = fixes.get(id);
-    if (replacement === undefined && !current.some(({ key_id }) => key_id === id)) throw changedSince("key", id);
-    if (replacement === undefined) return (await revokeNamed(bench, "key", id)).receipt;
+    if (replacement === undefined) {
+      // Someone may have used or changed the key during the question or an earlier fix.
+      const current = (await again()).filter(isRevocable);
+      if (!current.some(({ key_id }) => key_id === id)) throw changedSince("key", id);
+      return (await revokeNamed(bench, "key", id)).receipt;
+    }
     const { request, destination } = replacement;
     const options = { destination, waitMs, overlap: "leave" } as const;
     return rotatedRow(context, await replaceAccessKey(bench, request, options), "secret");
