@@ -1,7 +1,7 @@
 // Checks that a profile still has the account that an entry was made for, and names the settings of that account.
 import { Failure } from "../errors.ts";
 import { type NextStep, shell } from "../next-step.ts";
-import { type Entry, nextStep } from "../journal/entry.ts";
+import { type Entry, kindOf, nextStep } from "../journal/entry.ts";
 import type { Account } from "./workbench.ts";
 
 interface BoundProfile extends Pick<Account, "profileId" | "baseUrl" | "principal"> {
@@ -33,12 +33,13 @@ export function otherAccount(entry: Entry, profile: BoundProfile, isShared: bool
 
 /** The step has no command that sets the variables, because it would show a credential. */
 export function setEnvironment(entry: Entry): NextStep {
-  const { base_url, region, organization_id, principal, operation } = entry;
-  const credential = operation.startsWith("access_key.")
-    ? "INTEG_ACCESS_TOKEN"
-    : principal === undefined
-      ? "INTEG_API_KEY"
-      : `INTEG_CLIENT_ID=${principal} with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT`;
+  const { base_url, region, organization_id, principal } = entry;
+  const credential =
+    kindOf(entry) === "access_key"
+      ? "INTEG_ACCESS_TOKEN"
+      : principal === undefined
+        ? "INTEG_API_KEY"
+        : `INTEG_CLIENT_ID=${principal} with INTEG_CLIENT_SECRET and INTEG_TOKEN_ENDPOINT`;
   const organization = organization_id === null ? "" : ` INTEG_ORGANIZATION_ID=${organization_id}`;
   const address = `INTEG_BASE_URL=${base_url} INTEG_REGION=${region}${organization}`;
   const without = organization_id === null ? ", and leave INTEG_ORGANIZATION_ID unset" : "";

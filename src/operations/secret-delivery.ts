@@ -257,9 +257,9 @@ export function undelivered(
 }
 
 /** Names the profile that a key is for. Commands must be typed again, because the journal does not store them. */
-function claimStep({ id, destination, operation }: Entry): NextStep {
-  const isKeyForProfile = destination?.kind === "profile" && operation.startsWith("access_key.");
-  if (isKeyForProfile)
+function claimStep(entry: Entry): NextStep {
+  const { id, destination } = entry;
+  if (destination?.kind === "profile" && kindOf(entry) === "access_key")
     return { nextCommand: shell`integ journal claim ${id} ${flags.secretProfile} ${destination.name}` };
   const commands = missingPlaces(destination).filter(({ kind }) => kind === "command");
   if (commands.length === 0) return { nextCommand: shell`integ journal claim ${id}` };

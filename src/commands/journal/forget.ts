@@ -2,7 +2,7 @@ import type { Context } from "../../context.ts";
 import { destroy } from "../../operations/acts/destroy.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { Failure } from "../../errors.ts";
-import { isSettled, type Entry, unfinishedStates } from "../../journal/entry.ts";
+import { isSettled, kindOf, type Entry, unfinishedStates } from "../../journal/entry.ts";
 import type { EntryLease } from "../../journal/journal.ts";
 import { askEntry } from "../options/known-names.ts";
 import { keepingOf } from "../running/change.ts";
@@ -78,7 +78,7 @@ async function showForgotten(context: Context, entry: Entry): Promise<void> {
 }
 
 function forgetWarning(entry: Entry, isKept: boolean): string {
-  const what = entry.operation.startsWith("access_key") ? "access key" : "OAuth client";
+  const what = kindOf(entry) === "access_key" ? "access key" : "OAuth client";
   const id = entry.resource_id ? ` (${entry.resource_id})` : "";
   if (isKept) return `The ${what}${id} exists. The only copy of its secret is kept and will be destroyed.`;
   const { old_client: old = entry.detail.old_key } = entry.detail;

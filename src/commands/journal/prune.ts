@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import type { Entry } from "../../journal/entry.ts";
+import { type Entry, kindOf } from "../../journal/entry.ts";
 import { parseLifetime } from "../options/global.ts";
 
 export const command = defineVerb({
@@ -54,7 +54,8 @@ export const command = defineVerb({
   },
 });
 
-function nameOf({ operation, resource_id, profile, region }: Entry): string {
-  const what = operation.startsWith("access_key.") ? "access key" : "OAuth client";
+function nameOf(entry: Entry): string {
+  const { resource_id, profile, region } = entry;
+  const what = kindOf(entry) === "access_key" ? "access key" : "OAuth client";
   return `${what} ${resource_id} (profile ${profile}, ${region})`;
 }

@@ -23,7 +23,7 @@ import { releaseSettled, cleanUp } from "../running/settled.ts";
 import { TakenPlaces } from "./taken-places.ts";
 import type { Context } from "../../context.ts";
 import { Failure, worstOf } from "../../errors.ts";
-import { dueAt, isSettled, type Entry } from "../../journal/entry.ts";
+import { dueAt, isSettled, kindOf, nounOf, type Entry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Report } from "../../output/formats/format.ts";
 import { type Destination, isForProfile, placesOf, type SecretOptions } from "../../secrets/destination.ts";
@@ -263,7 +263,7 @@ async function destinationOf(
   if (options === undefined) return refusingDestination(entry, requested);
   const note = ignoredNote(entry, requested, context.settings.cwd);
   if (note !== undefined) context.output.note(note);
-  const view = await receiptViewOf(entry.operation.startsWith("access_key.") ? "access_key" : "oauth_client");
+  const view = await receiptViewOf(kindOf(entry));
   const own = { ...options, ...issuedAs(entry), mayBeOwn: true };
   if (requested.isNamed) await checkTyped(context, entry, { ...requested.options, ...issuedAs(entry) });
   const place = await context.secrets.destination(own, (receipt) => shown.receipt(receipt, view));
@@ -287,11 +287,12 @@ async function checkTyped({ secrets, settings }: Context, entry: Entry, options:
   }
 }
 
-function questionOf({ operation, resource_id, detail, profile, region }: Entry): string {
+function questionOf(entry: Entry): string {
+  const { operation, resource_id, detail, profile, region } = entry;
   const as = `Profile ${profile} (${region})`;
   if (operation === "access_key.rotate" && detail.mode === "in_place")
     return `${as}: a new secret of key ${resource_id} may have been created and lost. Rotate it again?`;
-  const what = operation.startsWith("access_key.") ? "key" : "client";
+  const what = nounOf(entry);
   return `${as}: the secret of ${what} ${resource_id} is lost. Revoke this ${what} and create another?`;
 }
 

@@ -1,5 +1,6 @@
 // The audit judges an access key only by its row in the list, which may lack fields that a rule needs (§2.4, §3.2).
 import { readAccessKey, type AccessKey } from "../../api/access-keys.ts";
+import { clockSkewMs } from "../../journal/entry.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import { roundedDuration } from "../../output/relative-time.ts";
 import type { Ownership } from "./own-key.ts";
@@ -266,9 +267,6 @@ function mergedRemedy(subject: JudgedCase, remedies: readonly Remedy[]): NextCom
 function orAdviceToCheck({ ownership, caller }: JudgedCase, command: NextCommand): NextCommand | Advice {
   return ownership === "maybe" ? `Check that ${caller.name} does not use this key, then: ${command}` : command;
 }
-
-/** The time of a past event is invalid if it is further in the future than this. */
-const clockSkewMs = 5 * 60_000;
 
 export interface KeyAt {
   readonly key: AccessKey;

@@ -2,7 +2,7 @@
 import { readAccessKey } from "../../api/access-keys.ts";
 import type { Rows } from "../../api/json/unknown-list.ts";
 import type { Context } from "../../context.ts";
-import { type Entry, revokedBy } from "../../journal/entry.ts";
+import { type Entry, kindOf, revokedBy } from "../../journal/entry.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import { relativeTime } from "../../output/relative-time.ts";
 import { newestEntries } from "../options/known-names.ts";
@@ -42,7 +42,7 @@ export function keysIn(
   entries: readonly Entry[],
   { baseUrl, own }: { readonly baseUrl: string; readonly own?: string },
 ): Choice[] {
-  const atAddress = entries.filter((entry) => entry.base_url === baseUrl && entry.operation.startsWith("access_key."));
+  const atAddress = entries.filter((entry) => entry.base_url === baseUrl && kindOf(entry) === "access_key");
   const revoked = new Set(atAddress.flatMap(revokedIn));
   const hints = new Map<string, string>();
   for (const entry of atAddress) {

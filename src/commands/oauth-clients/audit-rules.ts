@@ -1,3 +1,4 @@
+import { maxClients } from "../../api/oauth-client-creation.ts";
 import { type Advice, type NextCommand, shell } from "../../next-step.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
@@ -26,7 +27,6 @@ export interface ClientAuditLimits {
 
 /** A client with such a status holds a slot, and nothing can use it. */
 export const unusableStatuses: ReadonlySet<string | undefined> = new Set(["disabled", "expired"]);
-const slotLimit = 20;
 const nearlyFull = 18;
 const day = 86_400_000;
 
@@ -90,10 +90,10 @@ function fullAccounts(clients: readonly SeenCredential[]): ClientFinding[] {
       object: "finding",
       id: `slots:${account}`,
       rule: "slots",
-      severity: count >= slotLimit ? "high" : "medium",
+      severity: count >= maxClients ? "high" : "medium",
       client_id: null,
       service_account_id: account,
-      message: `at least ${count} of ${slotLimit} slots are used`,
+      message: `at least ${count} of ${maxClients} slots are used`,
       remedy: shell`integ oauth-clients list --service-account ${account}`,
     }));
 }

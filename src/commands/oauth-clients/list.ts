@@ -1,4 +1,5 @@
 // The API cannot list clients: the journal gives their ids, and each client is read from the service.
+import { maxClients } from "../../api/oauth-client-creation.ts";
 import type { OAuthClients } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { inPages, pageOf } from "../../output/row-page.ts";
@@ -8,9 +9,6 @@ import { defineVerb } from "../verb.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { clientsOf, type KnownClient, KnownClients, oauthClientView, whoseJournal } from "./clients.ts";
 import { shell } from "../../next-step.ts";
-
-/** A service account can have this many clients (§8). */
-const slotLimit = 20;
 
 export const command = defineVerb({
   isPaged: true,
@@ -123,7 +121,7 @@ class Slots {
         revoked === 0
           ? ""
           : ` Until their cleanup is confirmed, ${revoked} revoked ${revoked === 1 ? "client" : "clients"} may use slots too.`;
-      yield `${account}: at least ${used} of ${slotLimit} slots used.${others}`;
+      yield `${account}: at least ${used} of ${maxClients} slots used.${others}`;
     }
   }
 }

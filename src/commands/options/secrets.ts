@@ -2,7 +2,7 @@
 // position.
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 import { Failure } from "../../errors.ts";
-import type { Entry } from "../../journal/entry.ts";
+import { type Entry, kindOf } from "../../journal/entry.ts";
 import {
   type DestinationOption,
   type SecretCheck,
@@ -75,10 +75,10 @@ export const addSecretOptions = sharedOptions((command) =>
 export type SecretFlags = FlagsOf<typeof addSecretOptions>;
 
 /** The kind and the issuer of an entry's secret do not depend on the active profile. */
-export function issuedAs({ operation, base_url, organization_id }: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
+export function issuedAs(entry: Entry): Pick<SecretOptions, "yields" | "issuedBy"> {
   return {
-    yields: operation.startsWith("access_key.") ? "access_key" : "oauth_client",
-    issuedBy: { baseUrl: base_url, organizationId: organization_id ?? undefined },
+    yields: kindOf(entry),
+    issuedBy: { baseUrl: entry.base_url, organizationId: entry.organization_id ?? undefined },
   };
 }
 

@@ -8,7 +8,7 @@ import type { ClientRotation } from "../../operations/client-rotation.ts";
 import { next } from "../../operations/next.ts";
 import type { Overlap } from "../../operations/rotation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
-import { dueAt, type Entry, isInPlace, isSettled, rotatedBy, type ClientProof } from "../../journal/entry.ts";
+import { dueAt, type Entry, isInPlace, isSettled, kindOf, rotatedBy, type ClientProof } from "../../journal/entry.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
 import { currentChild, laterRotation } from "../../journal/rotations.ts";
 import { segment } from "../../api/call/request.ts";
@@ -157,7 +157,7 @@ function storedRequest(what: string, entry: Entry, body = entry.request_text): D
 }
 
 function revocationOf(entry: Entry, id: string | null | undefined): DryStep {
-  const path = entry.operation.startsWith("access_key.") ? `/api/v1/access-keys/${id}` : `/v1/oauth_clients/${id}`;
+  const path = kindOf(entry) === "access_key" ? `/api/v1/access-keys/${id}` : `/v1/oauth_clients/${id}`;
   return storedRequest(`revoke ${id}`, { ...entry, method: "DELETE", path, idempotency_key: null }, "");
 }
 

@@ -3,7 +3,7 @@
 import type { Context } from "../../context.ts";
 import { Failure, onFailure } from "../../errors.ts";
 import { otherAccount, setEnvironment } from "../../operations/entry-account.ts";
-import { type Entry, isSettled, nextStep } from "../../journal/entry.ts";
+import { type Entry, isSettled, kindOf, nextStep } from "../../journal/entry.ts";
 import type { EntryExtras } from "../journal/view.ts";
 import { type NextStep, shell } from "../../next-step.ts";
 import { type Contract, missingCredentialOf } from "../../profiles/profile.ts";
@@ -40,7 +40,7 @@ function accountWords({ base_url, organization_id, principal }: Entry): string {
 export async function missingFor(context: Context, entry: Entry): Promise<Failure | undefined> {
   const missing = await missingAccount(context, entry);
   if (missing !== undefined) return missing;
-  const contract = entry.operation.startsWith("access_key.") ? "legacy" : "v1";
+  const contract = kindOf(entry) === "access_key" ? "legacy" : "v1";
   const { isShared } = await context.journal();
   const name = (isShared ? await fittingProfile(context, entry) : undefined)?.name ?? entry.profile;
   const failure = await missingCredential(context, name, contract);
