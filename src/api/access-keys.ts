@@ -5,9 +5,10 @@ import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts"
 import { isTime } from "./json/iso-time.ts";
 import { segment } from "./call/request.ts";
 import { differencesIn, scopeDifferences } from "./oauth-client-creation.ts";
-import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson } from "./json/json-text.ts";
+import { BrokenBody, type JsonBody, type JsonObject, parseJson } from "./json/json-text.ts";
 import { readRows, type Rows } from "./json/unknown-list.ts";
 import { type Advice, flags } from "../next-step.ts";
+import { isObject } from "../json.ts";
 
 /** `CreateAccessKey` of the API document (§2.4). */
 export interface AccessKeyRequest {

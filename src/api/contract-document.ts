@@ -1,5 +1,6 @@
 // Reads a published specification, which is untrusted JSON, and defines the findings about it.
-import { isObject, type JsonObject } from "./json/json-text.ts";
+import type { JsonObject } from "./json/json-text.ts";
+import { isObject } from "../json.ts";
 
 export interface Finding {
   /** The API document allows an `addition` (§9 rule 3). A `notice` is about a lifecycle stage or a deprecation. */

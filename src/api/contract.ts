@@ -2,9 +2,10 @@
 import { contractVersion, segment } from "./call/request.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonOf } from "./call/caller.ts";
-import { BrokenBody, isObject, type JsonObject } from "./json/json-text.ts";
+import { BrokenBody, type JsonObject } from "./json/json-text.ts";
 import { compareAnswer, propertiesOf, requiredOf, type Shape, shapes } from "./contract-answers.ts";
 import { asArray, asObject, compareSecurity, drift, type Finding, resolve, word } from "./contract-document.ts";
+import { isObject } from "../json.ts";
 
 export interface Contract {
   /**

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync, statfsSync } from "node:fs";
 import { hostname } from "node:os";
 import { errorCode } from "./error-words.ts";
+import { tryParseJson } from "../json.ts";
 
 /** Identifies a process even if its number is reused. */
 export interface ProcessIdentity {
@@ -60,7 +61,7 @@ export function newOwner(self: ProcessIdentity, kernel: boolean): LockOwner {
 }
 
 export function readOwner(text: string): LockOwner | undefined {
-  const read = attempt((): unknown => JSON.parse(text));
+  const read = tryParseJson(text);
   return isOwner(read) ? read : undefined;
 }
 

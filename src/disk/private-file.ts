@@ -139,14 +139,6 @@ export function listFolder(path: string): string[] {
   }
 }
 
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 export function readPrivateFile(path: string): string | undefined {
   let fd: number;
   try {

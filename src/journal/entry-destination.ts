@@ -16,10 +16,6 @@ const Format = z.union([
 
 export type SecretFormat = z.infer<typeof Format>;
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 const optionalText = z.optional(z.string());
 
 /** By these fields integ recognizes the content that it wrote to a file, profile or store. */

@@ -1,8 +1,8 @@
 // Finds entries by a filter, by an id, or by the beginning of an id, without I/O.
-import { isObject } from "./entry-destination.ts";
 import { type Entry, type EntryAccount, isOfAccount, isSettled, type Operation, resourcesOf } from "./entry.ts";
 import { Failure } from "../errors.ts";
 import { shell, flags } from "../next-step.ts";
+import { isObject, tryParseJson } from "../json.ts";
 
 export interface EntryFilter {
   /** Include finished entries. Ignored if `states` is set. */
@@ -73,12 +73,8 @@ export function wordsOfFilter(filter: EntryFilter): string[] {
 
 function serviceAccountOf({ operation, request_text }: Entry): string | undefined {
   if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") return undefined;
-  try {
-    const read: unknown = JSON.parse(request_text);
-    return isObject(read) && typeof read.service_account_id === "string" ? read.service_account_id : undefined;
-  } catch {
-    return undefined;
-  }
+  const read = tryParseJson(request_text);
+  return isObject(read) && typeof read.service_account_id === "string" ? read.service_account_id : undefined;
 }
 
 /** Crockford's base 32 in ASCII order. It lacks the letters i, l, o and u, which are easily misread. */

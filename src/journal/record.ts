@@ -9,6 +9,7 @@ import type { Actor } from "./actor.ts";
 import { type Entry, formatVersion, type Moved } from "./entry.ts";
 import type { EntryDestination } from "./entry-destination.ts";
 import { intentKeys, type JournalRecord, nowKeys, RecordSchema } from "./record-schema.ts";
+import { tryParseJson } from "../json.ts";
 
 export interface Finding {
   readonly severity: "problem" | "warning";
@@ -76,14 +77,6 @@ export function headerLine({ file, createdAt, ...facts }: HeaderFacts & { file: 
   return lineOf(`"v":${formatVersion},${JSON.stringify(all).slice(1)}`);
 }
 
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 const recordHead =
   /^"v":3,"after":"([0-9a-f]{16}|)","mac":"([\w.-]{0,80})",(?="id":"([0-9a-z]{10})","n":([1-9]\d{0,8}),"state":"(\w{1,40})",)/;
 const longestHead = 300;
@@ -107,7 +100,7 @@ export function readLine(bytes: Buffer, start = 0, end = bytes.length): Line | u
   if (Number.isNaN(format)) return undefined;
   if (format !== formatVersion) return { kind: "foreign", sum, format };
   if (!body.startsWith('"v":3,"journal":"integ"')) return undefined;
-  return { kind: "header", sum, ...(jsonIn(bytes.toString("utf8", start, end)) as HeaderFacts) };
+  return { kind: "header", sum, ...(tryParseJson(bytes.toString("utf8", start, end)) as HeaderFacts) };
 }
 
 /** Reads the start of a record's line, without a check of its checksum. */
@@ -163,7 +156,7 @@ export function recordContent(
 }
 
 function readRecord(content: string): JournalRecord | undefined {
-  return RecordSchema.safeParse(jsonIn(`{${content}}`)).data;
+  return RecordSchema.safeParse(tryParseJson(`{${content}}`)).data;
 }
 
 export function entryIn(content: string): Entry | undefined {
@@ -176,7 +169,7 @@ export function entryIn(content: string): Entry | undefined {
  * the whole schema.
  */
 export function finishedEntryIn(content: string): Entry | undefined {
-  const record = jsonIn(`{${content}}`) as Partial<JournalRecord> | undefined;
+  const record = tryParseJson(`{${content}}`) as Partial<JournalRecord> | undefined;
   const isEntry = typeof record?.intent?.request_text === "string" && typeof record.now?.detail === "object";
   return isEntry ? entryOf(record as JournalRecord) : undefined;
 }

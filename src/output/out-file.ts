@@ -20,6 +20,7 @@ import { isAmong } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
 import type { ListEnd, Sink } from "./formats/format.ts";
 import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
+import { isObject, tryParseJson } from "../json.ts";
 
 /** A run with other values cannot continue the list. Messages show the values. */
 export type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
@@ -283,15 +284,9 @@ function readResumePoint(path: string): IdentifiedPoint | undefined {
 }
 
 function parsed(text: string): IdentifiedPoint | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== "object" || value === null || !("object" in value) || value.object !== "integ_walk")
-    return undefined;
-  const { version, identity, rows, bytes, nextPageToken, hasMore } = value as Record<string, unknown>;
+  const value = tryParseJson(text);
+  if (!isObject(value) || value.object !== "integ_walk") return undefined;
+  const { version, identity, rows, bytes, nextPageToken, hasMore } = value;
   const isResumePoint =
     version === 1 &&
     typeof identity === "object" &&

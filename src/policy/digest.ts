@@ -7,6 +7,7 @@ import type { Plan, PlanRow, Unmanaged } from "./plan.ts";
 import type { Policy, PolicyItem } from "./policy.ts";
 import { itemKey } from "./works.ts";
 import { shell, flags } from "../next-step.ts";
+import { tryParseJson } from "../json.ts";
 
 /** The output of `integ plan --json` and `--out`. Only a removed or changed key needs a new version. */
 export interface PlanDocument {
@@ -107,7 +108,7 @@ function seenFacts(credential: Observed["clients"] extends ReadonlyMap<string, i
 
 /** @throws Failure `usage` unless the text is an unedited plan of this version */
 export function readPlanDocument(text: string, file: string): PlanDocument {
-  const read = parsed(text);
+  const read = Object(tryParseJson(text)) as Record<string, unknown>;
   const isDocument = read.object === "plan" && typeof read.made_at === "string" && Array.isArray(read.only);
   const isWhole = isDocument && typeof read.digest === "string" && typeof read.policy_file === "string";
   if (!isWhole || typeof read.made_from !== "object" || read.made_from === null)
@@ -118,15 +119,6 @@ export function readPlanDocument(text: string, file: string): PlanDocument {
   if (digestOf({ made_from: plan.made_from, base_url: plan.base_url }) !== plan.digest)
     throw notPlanFailure(file, "its digest does not belong to its content", true);
   return plan;
-}
-
-function parsed(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }
 
 /** A file that is not a plan is most likely a policy, which a plan must not overwrite. */

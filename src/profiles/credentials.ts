@@ -9,7 +9,8 @@ import { type Keychain, openKeychain } from "./keychain.ts";
 import { createFile, replaceFile } from "../disk/atomic-write.ts";
 import { syncFolder } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
-import { ensurePrivateFolder, listFolder, parseJson, readPrivateFile } from "../disk/private-file.ts";
+import { ensurePrivateFolder, listFolder, readPrivateFile } from "../disk/private-file.ts";
+import { tryParseJson } from "../json.ts";
 
 /** Refers to a stored secret. `ref` is random and never reused, so a new secret cannot overwrite the old one. */
 export interface KeptSecret {
@@ -74,7 +75,7 @@ class LayeredCredentials {
         meaning: "No other credential was used instead.",
       });
     }
-    const parsed = Kept.safeParse(parseJson(text));
+    const parsed = Kept.safeParse(tryParseJson(text));
     if (!parsed.success) {
       throw new Failure("auth", `The profile's credential in its ${kept.kept} is damaged.`, {
         meaning: "No other credential was used instead.",
@@ -138,7 +139,7 @@ class LayeredCredentials {
   async #whyNoKeychain(): Promise<string | undefined> {
     if (this.#options.keychain === "file") return "";
     const now = (this.#options.now ?? Date.now)();
-    const remembered = Absence.safeParse(parseJson(readPrivateFile(this.#absencePath) ?? ""));
+    const remembered = Absence.safeParse(tryParseJson(readPrivateFile(this.#absencePath) ?? ""));
     const age = remembered.success ? now - remembered.data.checked_at : Number.NaN;
     if (remembered.success && age >= 0 && age < rememberMs) return "";
     const answer = await this.#keychain.probe(`probe-${crypto.randomUUID()}`);

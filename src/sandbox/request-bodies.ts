@@ -39,7 +39,7 @@ export const AccessKeyRotation = z.strictObject({});
 /** Body of the exchange of a key's secret for a bearer token. @assumed the whole body (§5.3 rule 2 "not shown") */
 export const SecretExchange = z.strictObject({ secret: z.string().check(z.minLength(1), z.maxLength(1024)) });
 
-function mediaTypeOf(call: Call): string {
+export function mediaTypeOf(call: Call): string {
   return (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
 }
 

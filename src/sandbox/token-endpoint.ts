@@ -2,6 +2,7 @@ import { type Answer, type Call, headerOf, jsonAnswer } from "./call.ts";
 import { basicPair, hashOf, lifetimeOf, oauthToken } from "./credentials.ts";
 import { requireOAuth } from "./oauth-clients.ts";
 import { byId, type OAuthClientRecord, type Region } from "./state.ts";
+import { mediaTypeOf } from "./request-bodies.ts";
 
 // @assumed the whole exchange (§5.2 rule 7 "not shown"), and the address of the issuer's metadata (§5.2 rule 3): RFC 8414. An
 // audience that is not this service's is refused; the default is this service's.
@@ -29,8 +30,7 @@ class Refusal extends Error {
 }
 
 function formOf(call: Call): URLSearchParams {
-  const mediaType = (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
-  if (mediaType !== "application/x-www-form-urlencoded")
+  if (mediaTypeOf(call) !== "application/x-www-form-urlencoded")
     throw new Refusal("invalid_request", "The body must be sent as application/x-www-form-urlencoded.");
   const form = new URLSearchParams(call.body.toString("utf8"));
   const names = [...form.keys()];

@@ -5,9 +5,11 @@ import { armor, Decrypter, Encrypter } from "age-encryption";
 import * as z from "zod/mini";
 import { Failure, invalidValue } from "../errors.ts";
 import { fileFailure } from "../disk/error-words.ts";
-import { checkMode, parseJson } from "../disk/private-file.ts";
+import { checkMode } from "../disk/private-file.ts";
 import type { SecretDigests } from "../journal/keys.ts";
 import type { OneTimeSecret } from "./destination.ts";
+import { secretSchema } from "./kept.ts";
+import { tryParseJson } from "../json.ts";
 
 const Sealed = z.object({ entry: z.string(), text: z.string(), mac: z.string() });
 
@@ -16,14 +18,6 @@ export interface Seal {
   readonly entry: string;
   readonly digests: SecretDigests;
 }
-
-const Escrowed = z.object({
-  secret: z.string(),
-  kind: z.enum(["oauth_client", "access_key"]),
-  id: z.string(),
-  clientId: z.optional(z.string()),
-  receipt: z.string(),
-});
 
 /** @throws Failure `usage` for an invalid recipient; the message does not show an identity */
 export function checkRecipients(recipients: readonly string[]): void {
@@ -96,13 +90,13 @@ export async function decryptSecret(text: string, path: string | undefined, seal
 }
 
 function secretIn(opened: string, { entry, digests }: Seal): OneTimeSecret {
-  const sealed = Sealed.safeParse(parseJson(opened)).data;
+  const sealed = Sealed.safeParse(tryParseJson(opened)).data;
   if (sealed?.entry !== entry || !digests.fits(sealedText(entry, sealed.text), sealed.mac))
     throw new Failure("auth", `What is encrypted in the team's journal for ${entry} was not signed for this entry.`, {
       meaning: "Someone may have replaced it in the database. It was not delivered; the entry and the text stay.",
       hint: "Restore the table integ_escrow from a backup, or if an earlier key of the journal signed it, add that key at the end of INTEG_JOURNAL_KEY.",
     });
-  const read = Escrowed.safeParse(parseJson(sealed.text));
+  const read = secretSchema().safeParse(tryParseJson(sealed.text));
   if (read.success) return read.data;
   throw new Failure("failed", "What is encrypted in the team's journal is not a secret of integ.");
 }

@@ -7,19 +7,14 @@ import type { MachineId } from "../disk/machine-id.ts";
 import { Failure } from "../errors.ts";
 import { folderSynced, removeFile } from "../disk/write.ts";
 import { fileFailure, isMissing } from "../disk/error-words.ts";
-import {
-  checkPrivateFolder,
-  ensurePrivateFolder,
-  listFolder,
-  openPrivateFile,
-  parseJson,
-} from "../disk/private-file.ts";
+import { checkPrivateFolder, ensurePrivateFolder, listFolder, openPrivateFile } from "../disk/private-file.ts";
 import type { MayReplace, OneTimeSecret, SingleRecord } from "./destination.ts";
 import { contentOf, fillReserve, isCut, reserveFile, wipe } from "./delivered-secret.ts";
 import { shell, flags } from "../next-step.ts";
+import { tryParseJson } from "../json.ts";
 
 /** Created on demand: its creation takes longer than a request, and few commands read kept secrets. */
-const keptSchema = () =>
+export const secretSchema = () =>
   z.object({
     secret: z.string(),
     kind: z.enum(["oauth_client", "access_key"]),
@@ -33,7 +28,7 @@ const entryPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 /** A file that a power cut left without its final length counts only if its JSON is complete. */
 function holdsSecret(fd: number): boolean {
   const text = contentOf(fd);
-  return text !== "" && (isCut(fd) || parseJson(text) !== undefined);
+  return text !== "" && (isCut(fd) || tryParseJson(text) !== undefined);
 }
 
 /** The kept secrets of a state folder. `entry` is the id of a journal entry. */
@@ -83,7 +78,7 @@ export class Undelivered {
       throw new Failure("failed", `No secret is kept for ${entry}.`, {
         nextCommand: shell`integ journal list ${flags.all}`,
       });
-    const parsed = keptSchema().safeParse(parseJson(text));
+    const parsed = secretSchema().safeParse(tryParseJson(text));
     if (parsed.success) {
       const { clientId, ...rest } = parsed.data;
       return clientId === undefined ? rest : { ...rest, clientId };

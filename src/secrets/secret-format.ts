@@ -3,6 +3,7 @@ import type { Entry } from "../journal/entry.ts";
 import { flags } from "../next-step.ts";
 import { Failure, invalidValue } from "../errors.ts";
 import { type OneTimeSecret, type SecretFormat, type SecretOrigin, withoutLastNewline } from "./destination.ts";
+import { tryParseJson } from "../json.ts";
 
 export const secretFormats = ["raw", "line", "json", "json-string", "env"] as const satisfies readonly SecretFormat[];
 
@@ -124,20 +125,11 @@ export function secretFieldOf({ kind }: OneTimeSecret): "client_secret" | "secre
 }
 
 function objectOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return Object(JSON.parse(text)) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
+  return Object(tryParseJson(text)) as Record<string, unknown>;
 }
 
 function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return tryParseJson(text) !== undefined;
 }
 
 /** @param isCut the file was truncated to its text after a sync, which proves completeness even without an end mark */

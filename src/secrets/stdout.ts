@@ -6,6 +6,7 @@ import { Failure } from "../errors.ts";
 import { agentMode } from "../profiles/agent-mode.ts";
 import type { Environment } from "../profiles/resolution.ts";
 import type { RecordOf, SingleDestinationPlace } from "./destination.ts";
+import { tryParseJson } from "../json.ts";
 
 export interface OutputTools {
   readonly fd: number;
@@ -27,17 +28,9 @@ export function maskLines(secret: string, receipt: string): string {
 /** Formats print the secret unchanged, with JSON's or the receipt's escapes, or with doubled quotation marks. */
 function formsOf(secret: string, receipt: string): string[] {
   const strings = receipt.match(/"(?:[^"\\\u0000-\u001f]|\\.)*"/g) ?? [];
-  const unchanged = strings.filter((text) => unescaped(text) === secret).map((text) => text.slice(1, -1));
+  const unchanged = strings.filter((text) => tryParseJson(text) === secret).map((text) => text.slice(1, -1));
   const quoted = [JSON.stringify(secret).slice(1, -1), secret.replaceAll('"', '""'), secret.replaceAll("'", "''")];
   return [...new Set([secret, ...unchanged, ...quoted])];
-}
-
-function unescaped(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** An agent's transcript is stored elsewhere, so it must contain no secret. @throws Failure `usage` in agent mode */

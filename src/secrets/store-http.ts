@@ -3,6 +3,7 @@
 import { type ExchangeRequest, type Transport, parseTarget } from "../api/http/exchange.ts";
 import { parseRetryAfter } from "../api/call/retry.ts";
 import { Failure } from "../errors.ts";
+import { tryParseJson } from "../json.ts";
 
 export interface StoreResponse {
   readonly kind: "response";
@@ -79,7 +80,7 @@ export class StoreClient {
       return { kind: "lost", failure };
     }
     const text = exchange.body.toString("utf8");
-    const parsed = parsedJson(text);
+    const parsed = tryParseJson(text);
     // A success whose body is not JSON counts as lost.
     if (parsed === undefined && text !== "" && exchange.status < 300)
       return { kind: "lost", failure: new Failure("unreachable", `${name} gave a response that is not JSON.`) };
@@ -135,14 +136,6 @@ export function waitSeconds(headers: StoreResponse["headers"], nowMs: number): n
   const serverMs = Date.parse(headers.date ?? "");
   // The reset time is the server's, so its own clock is subtracted if the response has a date.
   return Math.max(0, Number(reset) - (Number.isNaN(serverMs) ? nowMs : serverMs) / 1000);
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export function fieldOf(value: unknown, ...names: readonly string[]): unknown {

@@ -10,6 +10,7 @@ import { type Environment, variable } from "../profiles/resolution.ts";
 import type { Found } from "./destination.ts";
 import { AddressedStore, type OpenStore, type Store, type StoreFacts } from "./store.ts";
 import { fieldOf, isTemporary, serverAddress, StoreClient, type StoreResponse, storeTries } from "./store-http.ts";
+import { isObject } from "../json.ts";
 
 const exampleAddress = "https://vault.example.com:8200";
 
@@ -300,10 +301,6 @@ function textOf(path: string, what: string, isNeeded = true): string {
 async function isSealed(client: StoreClient): Promise<boolean> {
   const response = await client.send({ method: "GET", path: "/v1/sys/seal-status" });
   return response.kind === "response" && fieldOf(response.body, "sealed") === true;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** True if a JSON number would lose digits in JavaScript. */

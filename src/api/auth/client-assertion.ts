@@ -1,8 +1,9 @@
 // Authenticates an OAuth client by an assertion instead of a secret (RFC 7521 §4.2, RFC 7523 §2.2).
 import { createPrivateKey, type KeyObject, webcrypto } from "node:crypto";
 import { Failure } from "../../errors.ts";
-import { isObject, parseJson } from "../json/json-text.ts";
+import { parseJson } from "../json/json-text.ts";
 import type { TokenEndpoint } from "./credential.ts";
+import { isObject } from "../../json.ts";
 
 type OAuth = typeof import("oauth4webapi");
 

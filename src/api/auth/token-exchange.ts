@@ -3,9 +3,10 @@ import { Failure, invalidValue } from "../../errors.ts";
 import type { Attempt } from "../call/attempt.ts";
 import { type Answer, jsonOf, toAttempt } from "../call/caller.ts";
 import type { Exchange, Transport } from "../http/exchange.ts";
-import { BrokenBody, isObject, type JsonObject, parseJson } from "../json/json-text.ts";
+import { BrokenBody, type JsonObject, parseJson } from "../json/json-text.ts";
 import type { Authenticated, AuthenticatedBy } from "./client-assertion.ts";
 import type { ClientProof, LegacyCredential, TokenEndpoint, TokenGrant } from "./credential.ts";
+import { isObject } from "../../json.ts";
 
 export interface Tokens {
   /**

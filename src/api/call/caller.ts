@@ -11,8 +11,9 @@ import {
   type Transport,
 } from "../http/exchange.ts";
 import { withoutSecrets } from "../http/redaction.ts";
-import { BrokenBody, isObject, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-text.ts";
+import { BrokenBody, type JsonBody, type JsonObject, parseJson, saysJson } from "../json/json-text.ts";
 import { parseRetryAfter } from "./retry.ts";
+import { isObject, tryParseJson } from "../../json.ts";
 
 /** The token endpoint issued no token, for another reason than a refused credential. */
 export class NoToken extends Failure {
@@ -229,12 +230,8 @@ function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | un
   const string = `"(?:[^"\\\\\\u0000-\\u001f]|\\\\.){1,${longestSecret}}"`;
   const found = new RegExp(`"${secretField}"\\s*:\\s*(${string})`).exec(text);
   if (!found) return undefined;
-  try {
-    const secret: unknown = JSON.parse(found[1]!);
-    return typeof secret === "string" ? { secret, text } : undefined;
-  } catch {
-    return undefined;
-  }
+  const secret = tryParseJson(found[1]!);
+  return typeof secret === "string" ? { secret, text } : undefined;
 }
 
 /** Longest texts copied from an error body, in UTF-16 units. */

@@ -307,10 +307,6 @@ export function saysJson(contentType: string | undefined): boolean {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export const quote = 0x22;
 export const comma = 0x2c;
 export const colon = 0x3a;

@@ -8,9 +8,10 @@ import { printList } from "../running/list-walk.ts";
 import { whereOf, read, readAnswer } from "../running/read.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
-import { isObject, JsonText } from "../../api/json/json-text.ts";
+import { JsonText } from "../../api/json/json-text.ts";
 import { visibleText } from "../../output/visible-text.ts";
 import { quotedWord } from "../../next-step.ts";
+import { isObject, tryParseJson } from "../../json.ts";
 
 export const command = defineVerb({
   configure: (command) =>
@@ -133,12 +134,7 @@ async function print(context: Context, { body }: RawAnswer, isRead: boolean): Pr
 }
 
 function kindOf(text: string): "text" | "object" | "rows" {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return "text";
-  }
+  const value = tryParseJson(text);
   if (!Array.isArray(value)) return isObject(value) ? "object" : "text";
   return value.every(isObject) ? "rows" : "text";
 }
@@ -255,12 +251,8 @@ function fieldOf(text: string, { flag }: { flag: "-f" | "-F" }): Field {
 
 /** A JSON string is treated as plain text: its quotation marks are part of the value. */
 function typedJson(value: string): string {
-  try {
-    const parsed: unknown = JSON.parse(value);
-    return typeof parsed === "string" ? JSON.stringify(value) : value;
-  } catch {
-    return JSON.stringify(value);
-  }
+  const parsed = tryParseJson(value);
+  return parsed === undefined || typeof parsed === "string" ? JSON.stringify(value) : value;
 }
 
 /** A name that ends in `[]` makes an array, even of one value. Any other name may occur only once. */

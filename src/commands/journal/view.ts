@@ -2,6 +2,7 @@ import { dueAt, type Entry, nextStep } from "../../journal/entry.ts";
 import type { NextCommand } from "../../next-step.ts";
 import type { ListView, ResourceView } from "../../output/formats/format.ts";
 import type { OneTimeSecret } from "../../secrets/destination.ts";
+import { tryParseJson } from "../../json.ts";
 
 const columns = [
   { path: "id", heading: "id" },
@@ -90,12 +91,7 @@ export async function receiptViewOf(kind: OneTimeSecret["kind"]): Promise<Resour
 /** Valid JSON stays text, because parsing it would round large integers. */
 function requestJson(text: string): string {
   if (text === "") return "null";
-  try {
-    JSON.parse(text);
-  } catch {
-    return JSON.stringify(text);
-  }
-  return text;
+  return tryParseJson(text) === undefined ? JSON.stringify(text) : text;
 }
 
 export interface EntryExtras {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import { type Finding, type RuleName, ruleNames, timeOf } from "./audit-rules.ts";
+import { isObject, tryParseJson } from "../../json.ts";
 
 export interface Waiver {
   readonly rule: RuleName;
@@ -53,13 +54,9 @@ function textOf(context: Context, path: string): string {
 export function readWaivers(text: string, at: { readonly path: string; readonly now: number }): Waiver[] {
   const refuse = (why: string): Failure =>
     new Failure("usage", `${at.path}: ${why}.`, { meaning: `It looks like ${example}` });
-  let file: unknown;
-  try {
-    file = JSON.parse(text);
-  } catch {
-    throw refuse("it is not valid JSON");
-  }
-  const list = typeof file === "object" && file !== null ? (file as { waivers?: unknown }).waivers : undefined;
+  const file = tryParseJson(text);
+  if (file === undefined) throw refuse("it is not valid JSON");
+  const list = isObject(file) ? file.waivers : undefined;
   if (!Array.isArray(list)) throw refuse('a list under "waivers" is missing');
   return list.map((item: unknown, index) => {
     const waiver = readWaiver(item, at.now);

@@ -1,8 +1,8 @@
-import { isObject } from "../../api/json/json-text.ts";
 import { Failure } from "../../errors.ts";
 import { columnsFor, printRows, read } from "../running/read.ts";
 import { defineVerb } from "../verb.ts";
 import { shell } from "../../next-step.ts";
+import { isObject } from "../../json.ts";
 
 export const command = defineVerb({
   isPaged: true,
