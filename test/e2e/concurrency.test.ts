@@ -1,10 +1,9 @@
 // Many processes use one journal.
-import { setTimeout as wait } from "node:timers/promises";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account, type ReceivedRequest } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
-import { ended, type Ended, Home, isOtherBinary } from "../support/program.ts";
+import { ended, type Ended, Home, isOtherBinary, until } from "../support/program.ts";
 import { homeOfTest, serviceOfFile } from "../support/service.ts";
 import { recordFigure } from "../support/figures.mjs";
 import { isMissing } from "../support/tools.mjs";
@@ -26,15 +25,6 @@ function words(scope: string, file: string, ...more: string[]): string[] {
 
 function journalOf(at: Home): ReadEntry[] {
   return readJournal(at.path("state", "journal.ndjson"));
-}
-
-/** The limit of a minute is for very slow machines. */
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let round = 0; round < 1200; round += 1) {
-    if (await isSo()) return;
-    await wait(50);
-  }
-  throw new Error(`waited in vain until ${what}`);
 }
 
 function countsByKey(requests: readonly ReceivedRequest[]): Map<string, number> {

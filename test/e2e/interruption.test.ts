@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
-import { ended, type Ended, Home } from "../support/program.ts";
+import { ended, type Ended, Home, until } from "../support/program.ts";
 import { relayOfFile } from "../support/recording-relay.ts";
 import { creationWords, homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
@@ -67,13 +67,6 @@ function entries(): ReadEntry[] {
 function hasRecorded(status: number): boolean {
   const path = home.path("state", "journal.ndjson");
   return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);
-}
-
-async function until(what: string, isTrue: () => boolean): Promise<void> {
-  for (let tries = 0; !isTrue(); tries += 1) {
-    if (tries > 1500) throw new Error(`waited in vain for ${what}`);
-    await new Promise((done) => setTimeout(done, 20));
-  }
 }
 
 async function isSecretValid(file = "a.secret"): Promise<boolean> {

@@ -2,9 +2,10 @@
 import { mkdirSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Authority, makeAuthority } from "../support/certificates.ts";
-import { type ConnectProxy, startConnectProxy, startTlsFront, type TlsFront } from "../support/connect-proxy.ts";
+import { type ConnectProxy, startConnectProxy } from "../support/connect-proxy.ts";
 import { type Ended, Home } from "../support/program.ts";
 import { type Service, creationWords, homeOfTest, startService } from "../support/service.ts";
+import { startTlsFront, type TlsFront } from "../support/tls-front.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let service: Service;
@@ -23,14 +24,14 @@ beforeAll(async () => {
   mkdirSync(place.path("ca"));
   authority = makeAuthority(place.path("ca"));
   service = await startService();
-  front = await startTlsFront(portOf(service.us.base_url), {
+  front = await startTlsFront(service.us.base_url, {
     ...authority.sign(["DNS:localhost"]),
     maxVersion: "TLSv1.2",
   });
   proxy = await startConnectProxy();
   trusting = {
     ...service.env,
-    INTEG_BASE_URL: `https://localhost:${front.port}`,
+    INTEG_BASE_URL: `https://localhost:${portOf(front.origin)}`,
     NODE_EXTRA_CA_CERTS: authority.path,
   };
 });
@@ -91,7 +92,7 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     expect([read.code, rows(read)], read.stderr).toEqual([0, 25]);
     const created = await at.integ(create(), { env });
     expect(created.code, created.stderr).toBe(0);
-    expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`localhost:${front.port}`]));
+    expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`localhost:${portOf(front.origin)}`]));
     expect(proxy.plain).toEqual([]);
     for (const { headers } of proxy.asked)
       expect(Object.keys(headers).filter((name) => !["host", "connection", "proxy-connection"].includes(name))).toEqual(
@@ -103,7 +104,7 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     ["https_proxy in lower case", () => ({ HTTPS_PROXY: "", https_proxy: `http://127.0.0.1:${proxy.port}` }), 1],
     ["HTTP_PROXY, which is for plain http", () => ({ HTTPS_PROXY: "", HTTP_PROXY: "http://127.0.0.1:9" }), 0],
     ["NO_PROXY with the host", () => ({ NO_PROXY: "example.com,localhost" }), 0],
-    ["NO_PROXY with the host and the port", () => ({ NO_PROXY: `localhost:${front.port}` }), 0],
+    ["NO_PROXY with the host and the port", () => ({ NO_PROXY: `localhost:${portOf(front.origin)}` }), 0],
     ["NO_PROXY with another port", () => ({ NO_PROXY: "localhost:1" }), 1],
     ["NO_PROXY with a domain that only ends alike", () => ({ NO_PROXY: "calhost" }), 1],
     ["NO_PROXY with a star", () => ({ NO_PROXY: "*" }), 0],

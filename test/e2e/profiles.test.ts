@@ -1,5 +1,5 @@
 // Accounts and their credentials: profiles, the environment, both regions, both forms of HTTP Basic.
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { Home, type Ended, program } from "../support/program.ts";
+import { anotherUser, Home, type Ended, program } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { homeOfTest, serviceOfFile } from "../support/service.ts";
 
@@ -377,7 +377,8 @@ function profileFile(changes: object): string {
 
 describe("a profiles.json that another user could have written", () => {
   /** Only root can change to another user. */
-  const uid = anotherUser();
+  const uid = anotherUser([...program, "--version"]);
+  if (uid === undefined) console.warn("skipped: a profiles.json of another user: only root can become one");
 
   it.skipIf(uid === undefined)("is refused if another user owns it: none of its commands runs", async () => {
     const at = home();
@@ -417,13 +418,6 @@ describe("a profiles.json that another user could have written", () => {
     }
   });
 });
-
-function anotherUser(): number | undefined {
-  const isReadable =
-    spawnSync(program[0], [...program.slice(1), "--version"], { uid: 65_534, gid: 65_534 }).status === 0;
-  if (!isReadable) console.warn("skipped: a profiles.json of another user: only root can become one");
-  return isReadable ? 65_534 : undefined;
-}
 
 /** @returns the words in front of a program that run the program as another user */
 function asUser(uid: number): string[] {

@@ -2,16 +2,16 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
+import { Team } from "../support/administrators.ts";
 import { recordFigure } from "../support/figures.mjs";
-import { PostgresServer, teamAccess } from "../support/postgres.ts";
+import { PostgresServer } from "../support/postgres.ts";
 import { type Ended, Home } from "../support/program.ts";
-import { homeOfTest, type Service, startService } from "../support/service.ts";
+import { type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
 let account: Account;
-let schemas = 0;
 
 const names = ["a", "b", "c", "d", "e"];
 const words = ["apply", "--yes", "--json", "-q"];
@@ -27,27 +27,6 @@ function policyText(scopes = "entity:read", profile?: string): string {
 
 const resultsIn = ({ stdout }: Ended): string[] =>
   stdout === "" ? [] : (JSON.parse(stdout) as { data: { result: string }[] }).data.map(({ result }) => result);
-
-async function journal(): Promise<Record<string, string>> {
-  const env = { INTEG_JOURNAL: server.address(`policy_${(schemas += 1)}`), ...teamAccess };
-  const home = homeOfTest(env);
-  expect((await home.integ(["journal", "init"])).code).toBe(0);
-  return env;
-}
-
-function homeOf(env: Record<string, string>): Home {
-  return homeOfTest(env);
-}
-
-async function administrator(env: Record<string, string>, name: string): Promise<Home> {
-  const home = homeOf(env);
-  const { base_url, organization_id, access_token_endpoint, api_key } = service.us;
-  const at = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--api-key-stdin"];
-  const exchange = ["--access-token-endpoint", access_token_endpoint, "--no-verify"];
-  const added = await home.integ(["profiles", "add", name, ...at, ...exchange], { input: api_key });
-  expect(added.code, added.stderr).toBe(0);
-  return home;
-}
 
 /** Each item must have one active client, whose secret is in one of the homes. @returns violations */
 async function faultsIn(homes: readonly Home[]): Promise<string[]> {
@@ -78,11 +57,8 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
   beforeEach(() => account.clear());
 
   it("eight simultaneous runs create and rotate each item once", { timeout: 300_000 }, async () => {
-    const home = homeOf({
-      ...service.env,
-      INTEG_TOKEN_ENDPOINT: service.us.token_endpoint,
-      ...(await journal()),
-    });
+    const team = await Team.of(server, service);
+    const home = team.home({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
     const creations = (await account.creations()).length;
     for (const [round, scopes] of ["entity:read", "entity:read, organization:read"].entries()) {
       writeFileSync(home.path("integ.yaml"), policyText(scopes));
@@ -103,9 +79,9 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
   it.each([[undefined], ["work"]])(
     "another administrator finishes the work of the first, the policy's profile %s",
     async (profile) => {
-      const env = await journal();
-      const ada = await administrator(env, "prod");
-      const eve = await administrator(env, "work");
+      const team = await Team.of(server, service);
+      const ada = await team.administrator();
+      const eve = await team.administrator({ name: "work" });
       writeFileSync(ada.path("integ.yaml"), policyText());
       writeFileSync(eve.path("integ.yaml"), policyText("entity:read", profile));
       await service.fault("POST /v1/oauth_clients times=5 drop=after");

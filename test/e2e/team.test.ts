@@ -4,14 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { generateIdentity, identityToRecipient } from "age-encryption";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
-import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { Team } from "../support/administrators.ts";
+import { PostgresServer, role } from "../support/postgres.ts";
 import { ended, Home } from "../support/program.ts";
 import { homeOfTest, type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
 
 let server: PostgresServer;
 let service: Service;
-let schemas = 0;
 
 interface Row {
   readonly id: string;
@@ -20,24 +20,6 @@ interface Row {
   readonly resource_id: string | null;
   readonly idempotency_key: string;
   readonly holder?: { readonly user: string; readonly host: string; readonly pid: number; readonly until: string };
-}
-
-async function administrator(schema: string, { name = "prod", key = service.us.api_key } = {}): Promise<Home> {
-  const home = homeOfTest({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
-  const { base_url, organization_id } = service.us;
-  const words = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id, "--api-key-stdin"];
-  const exchange = ["--access-token-endpoint", service.us.access_token_endpoint, "--no-verify"];
-  const added = await home.integ(["profiles", "add", name, ...words, ...exchange], { input: key });
-  expect(added.code, added.stderr).toBe(0);
-  return home;
-}
-
-async function team(): Promise<string> {
-  const schema = `team_${(schemas += 1)}`;
-  const home = new Home({ INTEG_JOURNAL: server.address(schema), ...teamAccess });
-  expect((await home.integ(["journal", "init"])).code).toBe(0);
-  home.remove();
-  return schema;
 }
 
 const create = (...more: string[]): string[] =>
@@ -80,7 +62,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     ["synchronous_commit = off", "warning", "synchronous_commit is off for this role"],
     ["default_transaction_read_only = on", "problem", "the server is read-only"],
   ])("doctor reports a server with %s as a %s", async (setting, status, words) => {
-    const ada = await administrator(await team());
+    const ada = await (await Team.of(server, service)).administrator();
     const journalIn = async () => {
       const { stdout } = await ada.integ(["doctor", "--json"]);
       const { data } = JSON.parse(stdout) as { data: { check: string; status: string; message: string }[] };
@@ -99,9 +81,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("another administrator finishes the first one's work, under a profile with another name and id", async () => {
-    const schema = await team();
-    const ada = await administrator(schema);
-    const eve = await administrator(schema, { name: "work", key: service.us.second_api_key });
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
+    const eve = await team.administrator({ name: "work", key: service.us.second_api_key });
     const before = await clientCount();
     await service.fault("POST /v1/oauth_clients drop=after times=1");
     const lost = await ada.integ(create("--retry-for", "0"));
@@ -117,9 +99,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("names the holder of an entry, waits for the holder, and takes the entry over on request", async () => {
-    const schema = await team();
-    const ada = await administrator(schema);
-    const eve = await administrator(schema);
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
+    const eve = await team.administrator();
     await service.fault("POST /v1/oauth_clients latency=25s times=1");
     const child = ada.start(create());
     onTestFinished(() => void child.kill("SIGKILL"));
@@ -146,8 +128,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("a process that was paused reports that another one replaced its client, and fails", async () => {
-    const schema = await team();
-    const [ada, eve] = [await administrator(schema), await administrator(schema)];
+    const team = await Team.of(server, service);
+    const [ada, eve] = [await team.administrator(), await team.administrator()];
     const [sent, made] = [await creations(), await clientCount()];
     await service.fault("POST /v1/oauth_clients latency=2s times=1");
     const child = ada.start(create().slice(0, -2));
@@ -172,12 +154,12 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     [{ INTEG_LEASE: "2h" }, 45],
     [{ INTEG_TIMEOUT: "5s" }, 20],
   ])("a lease with %j lasts %d s", async (env, seconds) => {
-    const schema = await team();
-    const ada = await administrator(schema);
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
     await service.fault("POST /v1/oauth_clients latency=5s times=1");
     const child = ada.start(create(), { env });
     onTestFinished(() => void child.kill("SIGKILL"));
-    const text = `SELECT extract(epoch FROM lease_until - held_since)::float8 AS lasts FROM ${schema}.integ_entries`;
+    const text = `SELECT extract(epoch FROM lease_until - held_since)::float8 AS lasts FROM ${team.schema}.integ_entries`;
     let lasts: unknown;
     for (let round = 0; lasts === undefined && round < 200; round += 1) {
       await sleep(50);
@@ -191,8 +173,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("adds a marker to key names, except on request or if the name is too long", async () => {
-    const schema = await team();
-    const ada = await administrator(schema, { key: service.us.access_key_secret });
+    const team = await Team.of(server, service);
+    const ada = await team.administrator({ key: service.us.access_key_secret });
     const name = async (...words: string[]): Promise<string> => {
       const { stdout, stderr, code } = await ada.integ(["keys", "create", "--expires-in", "1d", "--json", ...words]);
       expect(code, stderr).toBe(0);
@@ -204,9 +186,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("sends no request about a key's lost creation before its holder's lease ends", async () => {
-    const schema = await team();
-    const ada = await administrator(schema, { key: service.us.access_key_secret });
-    const eve = await administrator(schema, { key: service.us.access_key_secret });
+    const team = await Team.of(server, service);
+    const ada = await team.administrator({ key: service.us.access_key_secret });
+    const eve = await team.administrator({ key: service.us.access_key_secret });
     await service.fault("POST /api/v1/access-keys latency=20s times=1");
     const child = ada.start(["keys", "create", "--name", "k", "--secret-file", "s"], {
       env: { INTEG_TIMEOUT: "6s", INTEG_LEASE: "7s" },
@@ -231,18 +213,18 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("an encrypted secret can be claimed anywhere, only with an identity", async () => {
-    const schema = await team();
+    const team = await Team.of(server, service);
     const identity = await generateIdentity();
     const recipient = await identityToRecipient(identity);
-    const runner = await administrator(schema);
-    const eve = await administrator(schema);
+    const runner = await team.administrator();
+    const eve = await team.administrator();
     await runner.integ(["profiles", "edit", "prod", "--escrow", recipient]);
     const failed = await runner.integ([...create().slice(0, -2), "--secret-command", "exit 1"]);
     expect(failed.code, failed.stderr).toBe(12);
     runner.remove();
     const id = (await rows(eve))[0]?.id ?? "";
     const escrowed = async (): Promise<string> =>
-      JSON.stringify(await server.sql(`SELECT entry, ciphertext FROM ${schema}.integ_escrow`, role.name));
+      JSON.stringify(await server.sql(`SELECT entry, ciphertext FROM ${team.schema}.integ_escrow`, role.name));
     expect(await escrowed()).toContain("BEGIN AGE ENCRYPTED FILE");
     const locked = await eve.integ(["journal", "claim", id]);
     expect([locked.code, locked.stderr]).toEqual([12, expect.stringContaining("no identity is set here")]);
@@ -258,17 +240,17 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect(secret.length).toBeGreaterThan(10);
     expect(await rows(eve)).toMatchObject([{ state: "done" }]);
     expect(await escrowed()).toBe("[]");
-    const all = JSON.stringify(await server.sql(`SELECT * FROM ${schema}.integ_records`, role.name));
+    const all = JSON.stringify(await server.sql(`SELECT * FROM ${team.schema}.integ_records`, role.name));
     expect(all).not.toContain(secret);
   });
 
   it("a delivered secret is not kept, and an unrecoverable one is reported before anything is sent", async () => {
-    const schema = await team();
-    const ada = await administrator(schema);
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
     const recipient = await identityToRecipient(await generateIdentity());
     const created = await ada.integ(create("--escrow", recipient));
     expect(created.code, created.stderr).toBe(0);
-    expect(await server.sql(`SELECT entry FROM ${schema}.integ_escrow`, role.name)).toEqual([]);
+    expect(await server.sql(`SELECT entry FROM ${team.schema}.integ_escrow`, role.name)).toEqual([]);
     const before = await creations();
     const inCi = await ada.integ([...create().slice(0, -1), "t"], { env: { CI: "true" } });
     expect(inCi.stderr).toContain("INTEG_ESCROW=");
@@ -283,8 +265,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("without the team's key nothing changes and entries are untrusted; a command of the profile may print the key", async () => {
-    const schema = await team();
-    const ada = await administrator(schema);
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
     expect((await ada.integ(create())).code).toBe(0);
     const { INTEG_JOURNAL_KEY: key = "" } = ada.env;
     delete ada.env.INTEG_JOURNAL_KEY;
@@ -319,8 +301,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("recognizes its earlier deliveries after the move of this machine's journal", async () => {
-    const schema = await team();
-    const ada = await administrator(schema);
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
     const { INTEG_JOURNAL: address = "", INTEG_JOURNAL_KEY: key = "" } = ada.env;
     delete ada.env.INTEG_JOURNAL;
     delete ada.env.INTEG_JOURNAL_KEY;
@@ -336,8 +318,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("a profile names its journal, without a password", async () => {
-    const schema = await team();
-    const ada = await administrator(schema);
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
     const { INTEG_JOURNAL: address = "", ...env } = ada.env;
     delete ada.env.INTEG_JOURNAL;
     expect(env.PGPASSWORD).toBe(role.password);
@@ -348,7 +330,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     expect((await ada.integ(["profiles", "edit", "prod", "--journal", address])).code).toBe(0);
     expect((await ada.integ(["journal", "path"])).stdout).toBe(`${address}\n`);
     expect((await ada.integ(create())).code).toBe(0);
-    expect(await server.sql(`SELECT is_settled FROM ${schema}.integ_entries`, role.name)).toEqual([
+    expect(await server.sql(`SELECT is_settled FROM ${team.schema}.integ_entries`, role.name)).toEqual([
       { is_settled: true },
     ]);
     const elsewhere = await ada.integ(["journal", "path"], { env: { INTEG_JOURNAL: ada.path("j") } });
@@ -358,8 +340,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("a profile that gets a team's journal reports the entries that stay in this machine's; a later move imports them", async () => {
-    const address = server.address(await team());
-    const ada = await administrator("unused");
+    const team = await Team.of(server, service);
+    const address = server.address(team.schema);
+    const ada = await team.administrator();
     delete ada.env.INTEG_JOURNAL;
     const own = ada.path("state", "journal.ndjson");
     expect((await ada.integ(create())).code).toBe(0);
@@ -392,9 +375,9 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("moves from a file and back, and refuses changes through the old one", async () => {
-    const schema = await team();
-    const ada = await administrator(schema);
-    const address = server.address(schema);
+    const team = await Team.of(server, service);
+    const ada = await team.administrator();
+    const address = server.address(team.schema);
     const old = { INTEG_JOURNAL: ada.path("old.ndjson") };
     expect((await ada.integ([...create().slice(0, -1), "s1"], { env: old })).code).toBe(0);
     const kept = await ada.integ([...create().slice(0, -2), "--secret-command", "exit 1"], { env: old });
@@ -440,7 +423,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const repeated = await ada.integ(["journal", "move", "--to", address, "--json"], { env: old });
     expect([repeated.code, repeated.stdout]).toEqual([0, expect.stringContaining('"unchanged":2')]);
     // A journal without these entries cannot be moved into this journal: two journals would then be in use.
-    const other = { INTEG_JOURNAL: server.address(await team()) };
+    const other = { INTEG_JOURNAL: server.address((await Team.of(server, service)).schema) };
     const into = await ada.integ(["journal", "move", "--to", old.INTEG_JOURNAL], { env: other });
     expect([into.code, into.stderr]).toEqual([2, expect.stringContaining("does not have them all")]);
     expect((await ada.integ(create("--new"), { env: old })).code).toBe(2);
@@ -455,8 +438,8 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
   });
 
   it("a move keeps encrypted secrets; it is refused to a file, which cannot hold them", async () => {
-    const [one, other] = [await team(), await team()];
-    const ada = await administrator(one);
+    const [one, other] = [await Team.of(server, service), await Team.of(server, service)];
+    const ada = await one.administrator();
     const identity = await generateIdentity();
     const escrow = { INTEG_ESCROW: await identityToRecipient(identity) };
     const created = await ada.integ([...create().slice(0, -2), "--secret-command", "exit 1"], { env: escrow });
@@ -467,14 +450,14 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const toFile = await ada.integ(["journal", "move", "--to", ada.path("j.ndjson")]);
     expect([toFile.code, toFile.stderr]).toEqual([2, expect.stringContaining("a file cannot hold them")]);
     expect((await ada.integ(["journal", "verify"])).code).toBe(0);
-    const moved = await ada.integ(["journal", "move", "--to", server.address(other)]);
+    const moved = await ada.integ(["journal", "move", "--to", server.address(other.schema)]);
     expect(moved.code, moved.stderr).toBe(0);
-    expect(await server.sql(`SELECT entry FROM ${one}.integ_escrow`, role.name)).toEqual([]);
-    const eve = await administrator(other, { name: "eve" });
+    expect(await server.sql(`SELECT entry FROM ${one.schema}.integ_escrow`, role.name)).toEqual([]);
+    const eve = await other.administrator({ name: "eve" });
     writeFileSync(eve.path("identity"), identity, { mode: 0o600 });
     const opened = { env: { INTEG_ESCROW_IDENTITY: eve.path("identity") } };
     const claimed = await eve.integ(["journal", "claim", id, "--secret-file", "s"], opened);
     expect(claimed.code, claimed.stderr).toBe(0);
-    expect(await server.sql(`SELECT entry FROM ${other}.integ_escrow`, role.name)).toEqual([]);
+    expect(await server.sql(`SELECT entry FROM ${other.schema}.integ_escrow`, role.name)).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import type { Said } from "./record-steps.ts";
 const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
 /** How many values were compared with each schema. */
-export const seen = new Map<string, number>();
+const seen = new Map<string, number>();
 
 function faultOf(name: string, value: unknown): string | undefined {
   seen.set(name, (seen.get(name) ?? 0) + 1);

@@ -1,8 +1,7 @@
-// An HTTP CONNECT proxy that behaves as a test asks, and a TLS front for a plain service.
+// An HTTP CONNECT proxy that behaves as a test asks.
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Server as TcpServer, type Socket } from "node:net";
-import { createServer as createTlsFront, type TlsOptions } from "node:tls";
 import type { Duplex } from "node:stream";
 import type { Certificate } from "./certificates.ts";
 
@@ -10,7 +9,7 @@ import type { Certificate } from "./certificates.ts";
  * `tunnel` opens the tunnel, a number is the status of the response, `close` ends the connection without a response, `hang`
  * sends no response, and `cut` ends the tunnel at the first byte of a response.
  */
-export type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
+type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
 
 export interface ConnectProxy {
   readonly port: number;
@@ -73,26 +72,6 @@ function cutAtFirstResponse(near: Duplex, far: Socket): void {
     if (isRequestSent) far.destroy();
     else near.write(chunk);
   });
-}
-
-export interface TlsFront {
-  readonly port: number;
-  readonly handshakes: () => number;
-  close(): Promise<void>;
-}
-
-export async function startTlsFront(target: number, options: TlsOptions): Promise<TlsFront> {
-  let handshakes = 0;
-  const server = createTlsFront(options, (near) => {
-    handshakes += 1;
-    const far = connect(target, "127.0.0.1");
-    open.add(far);
-    near.on("error", () => far.destroy()).on("close", () => far.destroy());
-    far.on("error", () => near.destroy()).on("close", () => near.destroy());
-    near.pipe(far).pipe(near);
-  });
-  const open = trackOpen(server);
-  return { port: await listen(server), handshakes: () => handshakes, close: () => end(server, open) };
 }
 
 function trackOpen(server: TcpServer): Set<Socket> {

@@ -2,6 +2,6 @@
 import { keyRing } from "../../src/journal/keys.ts";
 import type { MachineId } from "../../src/disk/machine-id.ts";
 
-export const digests = keyRing({ read: () => ["a-journal-key-of-the-tests-0123456789"] }).digests;
+const digests = keyRing({ read: () => ["a-journal-key-of-the-tests-0123456789"] }).digests;
 export const machine: MachineId = { find: () => "machine-1", make: () => "machine-1", copy: () => "machine-1" };
 export const known = { digests, machine };

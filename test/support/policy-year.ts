@@ -11,7 +11,7 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 /** Replaces this process's clock, which only `set` then moves. */
-export class MovableClock {
+class MovableClock {
   #now: number;
   readonly #real = globalThis.Date;
   readonly #emit = Server.prototype.emit;

@@ -1,14 +1,28 @@
 // Runs the built program as a user does, with its own folders and a clean environment.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { checkOutput } from "./check-output.ts";
 import { runHere } from "./program-here.ts";
 import { recordSteps } from "./record-steps.ts";
 import { isFull } from "./sample.ts";
 import { teamJournal } from "./team-journal.ts";
 import { noteSteps } from "./typed-steps.ts";
+
+/** Waits at most a minute, because some machines are very slow. */
+export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await isTrue()); tries += 1) {
+    if (tries > 3000) throw new Error(`waited in vain: ${what}`);
+    await sleep(20);
+  }
+}
+
+/** @returns another user that can run this command, or undefined: only root can become another user */
+export function anotherUser([file, ...words]: readonly [string, ...string[]]): number | undefined {
+  return spawnSync(file, words, { uid: 65_534, gid: 65_534 }).status === 0 ? 65_534 : undefined;
+}
 
 export const root = resolve(import.meta.dirname, "../..");
 
@@ -19,7 +33,7 @@ export const program: readonly [file: string, ...words: string[]] = binary
   ? [binary]
   : [process.execPath, join(root, "bin", "integ.js")];
 
-export const shellProgram: string = program.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+const shellProgram: string = program.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
 
 /** @param what what another binary leaves untested, for a warning. @returns true if the test must be skipped */
 export function isOtherBinary(what: string): boolean {

@@ -18,7 +18,7 @@ export interface HostileResponse {
   readonly body: string;
 }
 
-export interface HeldResponses {
+interface HeldResponses {
   /** Resolves when the last of the requests has arrived and the service has responded. */
   readonly arrived: Promise<void>;
   letGo(): void;

@@ -22,7 +22,7 @@ export interface StoreResponse {
 }
 
 /** `lost before` ends the connection before the request has its effect, and `lost after` afterwards, without a response. */
-export type Fault = "lost before" | "lost after" | StoreResponse | (() => void);
+type Fault = "lost before" | "lost after" | StoreResponse | (() => void);
 
 interface Planned {
   readonly at: RegExp;

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer } from "node:tls";
+import { createServer, type TlsOptions } from "node:tls";
 import { makeAuthority } from "./certificates.ts";
 
 export interface TlsFront {
@@ -16,13 +16,14 @@ export interface TlsFront {
   close(): Promise<void>;
 }
 
-export async function startTlsFront(target: string): Promise<TlsFront> {
+/** @param options replace the front's own certificate */
+export async function startTlsFront(target: string, options: TlsOptions = {}): Promise<TlsFront> {
   const folder = mkdtempSync(join(tmpdir(), "integ-tls-"));
   const made = makeAuthority(folder);
   const authority = readFileSync(made.path, "utf8");
   const open = new Set<Socket>();
   let leadsTo = target;
-  const server = createServer(made.sign(["IP:127.0.0.1", "DNS:localhost"]), (near) => {
+  const server = createServer({ ...made.sign(["IP:127.0.0.1", "DNS:localhost"]), ...options }, (near) => {
     const far = connect(Number(new URL(leadsTo).port), "127.0.0.1");
     for (const socket of [near, far]) {
       open.add(socket);

@@ -10,7 +10,7 @@ interface Version {
   readonly isDeleted: boolean;
 }
 
-export interface Mount {
+interface Mount {
   readonly type: string;
   readonly options: Readonly<Record<string, string>> | null;
 }
