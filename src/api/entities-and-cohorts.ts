@@ -61,7 +61,7 @@ function requestPage(v1: Caller, path: string, request: ListRequest): Promise<At
   });
 }
 
-export interface EntityListRequest extends ListRequest {
+interface EntityListRequest extends ListRequest {
   /** §2.2 shows only the type `person`. */
   readonly type?: string;
 }

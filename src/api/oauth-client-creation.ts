@@ -47,7 +47,7 @@ function suggestedScopes(parts: readonly string[]): Advice {
 }
 
 /** @throws Failure `usage` unless the key is 1 to 255 visible ASCII characters (§4.2 rule 1) */
-export function checkIdempotencyKey(key: string): void {
+function checkIdempotencyKey(key: string): void {
   if (!/^[\x21-\x7e]{1,255}$/.test(key))
     throw invalidValue("idempotency key", undefined, {
       why: "it must be 1 to 255 visible ASCII characters without spaces",

@@ -3,7 +3,7 @@ import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
 /** These interfaces are the parts of commander's classes that integ uses. */
-export interface DeclaredOption {
+interface DeclaredOption {
   readonly short?: string | undefined;
   readonly long?: string | undefined;
   readonly flags: string;
@@ -18,7 +18,7 @@ export interface DeclaredOption {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-export interface DeclaredArgument {
+interface DeclaredArgument {
   name(): string;
   readonly description: string;
   readonly required: boolean;

@@ -4,7 +4,7 @@
 import { flags } from "../next-step.ts";
 
 /** `integ __complete` reads these names from this machine. */
-export const liveNames = [
+const liveNames = [
   "profiles",
   "entries",
   "unfinished",

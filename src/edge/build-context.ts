@@ -161,13 +161,13 @@ interface Parts {
   readonly printNote: (text: string) => void;
 }
 
-export interface ProfileParts extends Parts {
+interface ProfileParts extends Parts {
   readonly sandbox: EmbeddedSandbox;
   /** Returns undefined without a terminal. */
   readonly pick: (choices: readonly Choice[]) => Promise<string | undefined>;
 }
 
-export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote, pick }: ProfileParts): Profiles {
+function buildProfiles({ env, terminal, settings, sandbox, cut, printNote, pick }: ProfileParts): Profiles {
   const store = once(async () => {
     // A change may need the store after its response, so a load error must name the module.
     const { openProfileStore } = await import("../profiles/store.ts").catch(notLoaded);
@@ -223,14 +223,14 @@ export function buildProfiles({ env, terminal, settings, sandbox, cut, printNote
   };
 }
 
-export interface SecretParts extends Parts {
+interface SecretParts extends Parts {
   readonly profiles: Profiles;
   readonly journal: () => Promise<Journal>;
   readonly http: OpenHttp;
   readonly escrow: EscrowChoice;
 }
 
-export function buildSecrets(parts: SecretParts): Secrets {
+function buildSecrets(parts: SecretParts): Secrets {
   const { env, terminal, settings, profiles, journal, cut, printNote, http, escrow } = parts;
   const machine = machineIdIn(settings.stateDir);
   const stores = async () => ({ store: await profiles.store(), credentials: await profiles.credentials() });

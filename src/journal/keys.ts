@@ -6,7 +6,7 @@ import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
 /** `unknown`: unsigned, or signed with a key that this machine lacks; `wrong`: the HMAC does not match the key that it names. */
-export type Judgement = "valid" | "unknown" | "wrong";
+type Judgement = "valid" | "unknown" | "wrong";
 
 export interface Keys {
   /** @returns the first key's name and the HMAC; empty without a key */

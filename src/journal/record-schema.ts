@@ -8,7 +8,7 @@ const optional = z.optional(z.string());
 const flag = z.optional(z.boolean());
 const number = z.optional(z.number());
 
-export const ActorSchema = z.object({ user: text, host: text, run: optional });
+const ActorSchema = z.object({ user: text, host: text, run: optional });
 
 /** The token exchange that proves a new client. `sandbox://…` is the sandbox's own address. */
 const Proof = z.object({

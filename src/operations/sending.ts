@@ -256,7 +256,7 @@ export async function untilNotPending(
 }
 
 /** @param because the failure that ended the wait; an interruption keeps its exit code */
-export function stillPending(entry: Entry, because?: unknown): Failure {
+function stillPending(entry: Entry, because?: unknown): Failure {
   const failure = because instanceof Failure ? because : undefined;
   const isMissing = failure !== undefined && standsUntilChanged(failure);
   const stops = failure !== undefined && (saysNothingWasDone(failure) || isMissing) ? failure : undefined;

@@ -10,7 +10,7 @@ import { itemKey, itemOf, type ItemWorks, nameOf, type Work } from "./works.ts";
 
 export type PlanAction = "create" | "rotate" | "change_scopes" | "wait" | "revoke_old" | "adopt" | "redeliver" | "none";
 
-export type PlanStep =
+type PlanStep =
   | { readonly do: "nothing" }
   | { readonly do: "create" }
   | { readonly do: "adopt"; readonly credential: SeenCredential }
@@ -459,6 +459,6 @@ export function shortDuration(ms: number): string {
   return `${Math.max(0, Math.floor(ms / unit))}${suffix}`;
 }
 
-export function longDuration(ms: number): string {
+function longDuration(ms: number): string {
   return ms < 1000 ? "0 seconds" : roundedDuration(ms, true);
 }

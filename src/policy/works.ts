@@ -119,7 +119,7 @@ export function worksByName(entries: readonly Entry[], scope: WorkScope): Map<st
 }
 
 /** False if the entry belongs to no item, whatever other entries exist, so that `worksByName` can omit it. */
-export function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
+function mayBelongToItem(entry: Entry, scope: WorkScope): boolean {
   if (!isOf(entry, scope)) return false;
   const work = workIn(entry);
   return work !== undefined && (entry.policy ?? entry.replaces ?? work.old) != null;

@@ -89,7 +89,7 @@ export async function deliver(
 }
 
 /** Texts that would have an effect in a terminal, a spreadsheet or a log. */
-export const hostileTexts = [
+const hostileTexts = [
   "\u001b[31mred\u001b[0m\u001b[2J",
   "\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007",
   "\u001b]52;c;ZXZpbA==\u0007",
@@ -164,7 +164,7 @@ export function withContentFaults(answer: Answer, given: { effects: FaultEffects
   return body === good ? answer : { ...answer, body };
 }
 
-export interface MalformedBody {
+interface MalformedBody {
   readonly headers: Readonly<Record<string, string>>;
   readonly pieces: Iterable<Buffer | string>;
 }
@@ -191,7 +191,7 @@ function gzipBomb(): Buffer[] {
 }
 
 /** The HTTP message is complete for every kind; `truncated` cuts only the JSON. */
-export function malformedBody(kind: NonNullable<FaultEffects["body"]>, good: string): MalformedBody {
+function malformedBody(kind: NonNullable<FaultEffects["body"]>, good: string): MalformedBody {
   const json = { "Content-Type": "application/json" };
   const bodies: Record<typeof kind, () => MalformedBody> = {
     html: () => ({ headers: { "Content-Type": "text/html; charset=utf-8" }, pieces: [html] }),

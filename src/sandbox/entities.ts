@@ -67,7 +67,7 @@ export function listMembers(call: Call, caller: V1Caller): Answer {
 const defaultLimit = 25;
 const greatestLimit = 500;
 
-export interface Rows {
+interface Rows {
   /** The list and its filters in a canonical form, which page tokens are bound to. */
   readonly filters: string;
   readonly total: number;
@@ -115,7 +115,7 @@ function updated(row: string, now: number): string {
   return JSON.stringify({ ...entity, status, updated_at: timestamp(now) });
 }
 
-export function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }): Answer {
+function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }): Answer {
   const { rows } = given;
   const limit = Math.min(limitOf(call), rows.cap ?? greatestLimit);
   const binding = bindingOf(call, given);

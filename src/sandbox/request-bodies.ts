@@ -43,7 +43,7 @@ export function mediaTypeOf(call: Call): string {
   return (headerOf(call, "content-type") ?? "").split(";")[0]!.trim().toLowerCase();
 }
 
-export function requireMediaType(call: Call, mediaType: string): void {
+function requireMediaType(call: Call, mediaType: string): void {
   const encoding = headerOf(call, "content-encoding");
   if (mediaTypeOf(call) === mediaType && (encoding === undefined || encoding === "identity")) return;
   throw new Problem(415, "unsupported_media_type", `The body must be sent as ${mediaType}, without content encoding.`);

@@ -118,7 +118,7 @@ export interface Rate {
 }
 
 /** @assumed numeric limits (§8 "not shown"): high enough for a list at full speed; only a loop without other work reaches them */
-export const defaultRate: Rate = { capacity: 5_000, perSecond: 10_000 };
+const defaultRate: Rate = { capacity: 5_000, perSecond: 10_000 };
 
 const mostBuckets = 10_000;
 

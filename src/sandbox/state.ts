@@ -3,7 +3,7 @@ export type Region = (typeof regions)[number];
 
 export const clientStatuses = ["active", "pending", "revoked", "disabled", "expired"] as const;
 /** The statuses of §3.1. */
-export type ClientStatus = (typeof clientStatuses)[number];
+type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {
   readonly id: string;

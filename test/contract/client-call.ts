@@ -5,7 +5,7 @@ import type { Pair } from "../../src/api/call/request.ts";
 import type { Json, RequestStep } from "./case.ts";
 import { expand, filled } from "./matching.ts";
 
-export type Operation =
+type Operation =
   | "create client"
   | "get client"
   | "revoke client"

@@ -15,7 +15,7 @@ export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" 
   readonly place?: Place;
 }
 
-export interface Arranged {
+interface Arranged {
   readonly words: readonly string[];
   readonly old?: { readonly id: string };
   readonly delivered?: string;
@@ -45,7 +45,7 @@ class ClientDesk {
   }
 }
 
-export class ClientStage implements Stage {
+class ClientStage implements Stage {
   readonly at: Home;
   readonly account: Account;
   readonly arranged: Arranged;

@@ -104,7 +104,7 @@ export function endOf({ code, signal }: Ended): string {
   return `exit ${code ?? signal}`;
 }
 
-export function nameOfFault({ point, errno, forever }: Fault): string {
+function nameOfFault({ point, errno, forever }: Fault): string {
   return `${errno ?? "killed"} at ${nameOf(point)}${forever ? " and from then on" : ""}`;
 }
 
@@ -138,7 +138,7 @@ export function changingPoints(points: readonly Point[]): Point[] {
   );
 }
 
-export function endsOfEachKind(points: readonly Point[]): Point[] {
+function endsOfEachKind(points: readonly Point[]): Point[] {
   return points.filter(
     (point, index) =>
       points.findIndex(({ call }) => call === point.call) === index ||
@@ -147,7 +147,7 @@ export function endsOfEachKind(points: readonly Point[]): Point[] {
 }
 
 /** Chooses the same points each time, mostly changing calls. A small sample has only changing calls. */
-export function sampleOf(points: readonly Point[], count: number): Point[] {
+function sampleOf(points: readonly Point[], count: number): Point[] {
   const effect = pointsOfEffect(points);
   const changes = changingPoints(points);
   const others = effect.filter((point) => !changes.includes(point));

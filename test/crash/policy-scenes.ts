@@ -21,7 +21,7 @@ export const many = (count: number): string[] => Array.from({ length: count }, (
 export const widerScopes = "entity:read, organization:read";
 export const widerKeyScope = "*";
 /** Every key secret of the sandbox starts with this text. */
-export const keySecretStart = "sbx_us_aks_";
+const keySecretStart = "sbx_us_aks_";
 
 /** The clients alternate between two service accounts, because one account has slots for only 20 clients. */
 export function policyText({ us }: Pick<Service, "us">, policy: PolicyOptions): string {

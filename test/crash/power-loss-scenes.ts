@@ -15,7 +15,7 @@ import type { RewindableService } from "../support/rewindable-service.ts";
 import { rawFile } from "./secret-places.ts";
 
 /** A state after a power cut, whose name in messages is `where`. */
-export interface PowerLossCase {
+interface PowerLossCase {
   readonly findings: Findings;
   readonly where: string;
   /** The command's result, or undefined if the power was lost before its end. */

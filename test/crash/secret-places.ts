@@ -32,7 +32,7 @@ function ofFile(at: Home, name: string): string | undefined {
 }
 
 /** @param name a path relative to the home */
-export function rawFileNamed(name: string): Place {
+function rawFileNamed(name: string): Place {
   return {
     name: `the file ${name}`,
     words: ["--secret-file", name],

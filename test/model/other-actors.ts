@@ -75,7 +75,7 @@ function revoke(others: Others, becomes: "revoked" | "disabled"): boolean {
   return true;
 }
 
-export const turns: readonly Turn[] = [
+const turns: readonly Turn[] = [
   {
     name: "an editor adds a newline to a file",
     class: "benign",

@@ -8,7 +8,7 @@ import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** integ uses no proxy for plain http, which never leaves this machine. */
-export interface ProxySettings {
+interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
 }

@@ -289,7 +289,7 @@ export function parseJson(body: Buffer): JsonBody {
 }
 
 /** Parses JSON that a `Scanner` has checked, without its `__proto__` keys. */
-export function parseText(text: string): unknown {
+function parseText(text: string): unknown {
   // `__proto__` may be written with escapes.
   if (text.includes("__proto__") || text.includes("\\u")) return JSON.parse(text, withoutProto);
   return JSON.parse(text);
@@ -307,17 +307,17 @@ export function saysJson(contentType: string | undefined): boolean {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export const quote = 0x22;
-export const comma = 0x2c;
-export const colon = 0x3a;
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
 export const openBracket = 0x5b;
-export const closeBracket = 0x5d;
+const closeBracket = 0x5d;
 export const openBrace = 0x7b;
-export const closeBrace = 0x7d;
+const closeBrace = 0x7d;
 const backslash = 0x5c;
 
 /** JSON allows no other bytes up to 0x20 outside strings. */
-export function isSpace(byte: number | undefined): boolean {
+function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 

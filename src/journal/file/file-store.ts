@@ -262,7 +262,7 @@ export class FileStore implements Store {
   }
 }
 
-export function archivePath(journal: string): string {
+function archivePath(journal: string): string {
   return journal.endsWith("journal.ndjson")
     ? journal.replace(/journal\.ndjson$/, "archive.ndjson")
     : `${journal}.archive`;

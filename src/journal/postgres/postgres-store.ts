@@ -34,7 +34,7 @@ import { isHere, markIn, recordsIn, recordsText, TableTransaction } from "./tran
 const pageLength = 1000;
 const recordsAtOnce = 500;
 
-export class PostgresStore implements Store {
+class PostgresStore implements Store {
   readonly path: string;
   readonly escrow: EscrowStore;
   readonly #parts: PostgresParts;

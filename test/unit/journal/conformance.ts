@@ -13,7 +13,7 @@ import { ada, intent } from "./intent.ts";
 
 const eve: Actor = { user: "eve", host: "laptop", run: "https://ci.example.com/1" };
 
-export interface JournalStore {
+interface JournalStore {
   /** @param options.waitMs the wait for a running holder; short by default */
   open(options?: {
     readonly waitMs?: number;
