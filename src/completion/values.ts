@@ -4,16 +4,7 @@
 import { flags } from "../next-step.ts";
 
 /** `integ __complete` reads these names from this machine. */
-const liveNames = [
-  "profiles",
-  "entries",
-  "unfinished",
-  "claimable",
-  "clients",
-  "keys",
-  "accounts",
-  "items",
-] as const;
+const liveNames = ["profiles", "entries", "unfinished", "claimable", "clients", "keys", "accounts", "items"] as const;
 export type LiveNames = (typeof liveNames)[number];
 
 export type Completion =

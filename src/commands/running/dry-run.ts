@@ -18,7 +18,6 @@ export interface DryStep {
 export const placeholders = {
   key: "(a new random UUID)",
   mark: "-(a random mark)",
-  newId: "(id of the new one)",
 } as const;
 
 const columns: readonly Column[] = [
