@@ -4,16 +4,16 @@ import type { Rows } from "./json/unknown-list.ts";
 /** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
 const longestWorkMs = 10 * 60_000;
 /** @assumed `createdAt` is the time of the request by the service's clock (§4.4 "not shown"): a key created this long before or after is another key */
-const farAwayMs = 24 * 60 * 60_000;
+const longestDistanceMs = 24 * 60 * 60_000;
 /** @assumed the list shows a key this long after its creation at the latest, from any replica (§4.4 "not shown") */
 export const settleMs = 15_000;
 
-export interface Sought {
+export interface SearchCriteria {
   readonly request: AccessKeyRequest;
   /** True if the name ends with a random mark, so that only this entry's request can have created a key of that name. */
   readonly marked: boolean;
   /** Creation time of the entry, before its first request; milliseconds since 1970 by the service's clock. */
-  readonly madeAfter: number;
+  readonly createdAfter: number;
   /** Latest time at which a request was in progress; milliseconds since 1970 by the service's clock. */
   readonly sentUntil: number;
   /** False if the entry's times may be wrong by any amount; they then exclude no key. */
@@ -36,7 +36,7 @@ export type Search =
   /** `doubts` are reasons why absence proves nothing. Without doubts, no key was created. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
-export function findOrphan(rows: Rows, sought: Sought, now: number): Search {
+export function findOrphan(rows: Rows, sought: SearchCriteria, now: number): Search {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
   const namesakes = namesakesIn(rows, sought.request).filter((key) => !(key.id && sought.knownIds.has(key.id)));
   const fitting = sought.marked ? namesakes : namesakes.filter((key) => fits(key, sought));
@@ -51,9 +51,9 @@ export function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessK
   return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
-function fits(key: AccessKey, { request, madeAfter, sentUntil, skewMs, userId }: Sought): boolean {
+function fits(key: AccessKey, { request, createdAfter, sentUntil, skewMs, userId }: SearchCriteria): boolean {
   const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
-  if (created < madeAfter - skewMs || created > sentUntil + longestWorkMs + skewMs) return false;
+  if (created < createdAfter - skewMs || created > sentUntil + longestWorkMs + skewMs) return false;
   if (userId !== undefined && key.createdByUserId !== undefined && key.createdByUserId !== userId) return false;
   if (key.keyType !== undefined && key.keyType !== (request.keyType ?? "user_bound")) return false;
   if (key.scopes !== undefined && scopeSet(key.scopes) !== scopeSet(request.scopes ?? ["*"])) return false;
@@ -70,16 +70,19 @@ function isSameTime(a: string | null, b: string | null): boolean {
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;
 }
 
-function isTooFarAway({ createdAt = "" }: AccessKey, { madeAfter, sentUntil, isClockKnown }: Sought): boolean {
+function isTooDistant(
+  { createdAt = "" }: AccessKey,
+  { createdAfter, sentUntil, isClockKnown }: SearchCriteria,
+): boolean {
   if (!isClockKnown) return false;
   const created = Date.parse(createdAt);
-  return created < madeAfter - farAwayMs || created > sentUntil + farAwayMs;
+  return created < createdAfter - longestDistanceMs || created > sentUntil + longestDistanceMs;
 }
 
 interface ListedKeys {
   readonly keys: readonly AccessKey[];
   readonly namesakes: readonly AccessKey[];
-  readonly sought: Sought;
+  readonly sought: SearchCriteria;
   readonly now: number;
 }
 
@@ -91,7 +94,7 @@ function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: ListedKeys): str
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list does not contain the profile's own key, so others may be missing too");
   if (keys.some((key) => key.name === undefined)) doubts.push("some keys of the list have no name");
-  for (const key of namesakes.filter((one) => !isTooFarAway(one, sought)))
+  for (const key of namesakes.filter((one) => !isTooDistant(one, sought)))
     doubts.push(`the key ${key.id ?? "without id"} has that name, but differs in time, user, type, scopes or expiry`);
   if (!sought.isClockKnown && namesakes.length > 0)
     doubts.push("this machine's clock was wrong, or not compared with the service's, when the key was requested");

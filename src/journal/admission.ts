@@ -7,7 +7,7 @@ import {
   type EntryProgress,
   isSameRequest,
   nextStep,
-  type Moved,
+  type MoveMark,
   movedWords,
 } from "./entry.ts";
 import { shell, flags } from "../next-step.ts";
@@ -143,7 +143,7 @@ export function assertNoSecretLost(entries: readonly Entry[]): void {
   });
 }
 
-export function journalMovedFailure(path: string, moved: Moved): Failure {
+export function journalMovedFailure(path: string, moved: MoveMark): Failure {
   const { to, isUnfinished } = moved;
   return new Failure("usage", movedWords(moved, `the journal ${path}`), {
     meaning: "Nothing was sent and nothing changed: a change that is recorded here would be missing there.",

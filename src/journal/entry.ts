@@ -63,12 +63,12 @@ export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">
 }
 
 /** True if the service refused every request of the entry with 429, so that no request had an effect. */
-export function isPutOff({ state, attempts, detail }: Sent): boolean {
+export function wasRateLimited({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
 
 /** True if the user gave the idempotency key: another program may have created the client with it and have its secret. */
-export function mayBeMadeElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
+export function mayBeCreatedElsewhere({ operation, detail }: Pick<Entry, "operation" | "detail">): boolean {
   return operation === "oauth_client.create" && detail.own_key !== true;
 }
 
@@ -121,7 +121,7 @@ export function detailOf<O extends keyof NeededDetail>(
 export const clockSkewMs = 5 * 60_000;
 
 /** @returns milliseconds since 1970, by the service's clock if its offset is known */
-export function beganAt({ created_at, clock_offset_ms }: Entry): number {
+export function startedAt({ created_at, clock_offset_ms }: Entry): number {
   return Date.parse(created_at) + (clock_offset_ms ?? 0);
 }
 
@@ -221,7 +221,7 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
 }
 
 /** Such a creation was not sent yet, its response was lost, or its process ended before it recorded the id. */
-export function isUnnamed(entry: Entry): boolean {
+export function lacksResourceId(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
 
@@ -237,7 +237,7 @@ export function rotatedBy({ detail }: { readonly detail?: EntryDetail }): string
  * The lost client or key of a replaced entry is confirmed revoked before the new entry's request is sent.
  * @returns the id of the replaced entry if a request was sent
  */
-export function revokedFirst({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
+export function revokedEntry({ replaces, attempts }: Pick<Entry, "replaces" | "attempts">): string | null {
   return attempts > 0 ? replaces : null;
 }
 
@@ -247,12 +247,12 @@ export function isInPlace({ detail }: Pick<Entry, "detail">): boolean {
 }
 
 /** The mark in a journal whose entries were moved to another journal. */
-export interface Moved {
+export interface MoveMark {
   readonly to: string;
   /** True while the copy is in progress, when either journal may lack entries. */
   readonly isUnfinished: boolean;
 }
 
-export function movedWords({ to, isUnfinished }: Moved, journal = "this journal"): string {
+export function movedWords({ to, isUnfinished }: MoveMark, journal = "this journal"): string {
   return `The entries of ${journal} ${isUnfinished ? "are being" : "were"} moved to ${to}.`;
 }

@@ -5,7 +5,7 @@ import { shell } from "../next-step.ts";
 import type { Actor } from "./actor.ts";
 import * as admission from "./admission.ts";
 import type { Intent } from "./admission.ts";
-import { type Entry, type EntryProgress, keyName, type Moved } from "./entry.ts";
+import { type Entry, type EntryProgress, keyName, type MoveMark } from "./entry.ts";
 import type { Keys, SecretDigests } from "./keys.ts";
 import { type EntryFilter, findEntry, fits, idPattern, newEntryId, normalizeId } from "./lookup.ts";
 import type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
@@ -361,7 +361,7 @@ export class StoredJournal {
   async *recordsAsSeen(seen: readonly EntryRecords[]): AsyncIterable<EntryRecords> {
     const before = new Map(seen.map((entry) => [entry.id, entry]));
     for await (const entry of this.records()) {
-      if (!this.isSigned(entry)) assertAsSeen(entry, before.get(entry.id));
+      if (!this.isSigned(entry)) assertUnchanged(entry, before.get(entry.id));
       yield entry;
     }
   }
@@ -374,7 +374,7 @@ export class StoredJournal {
   }
 
   /** Sets the mark of a move; undefined removes it. @throws Failure if an entry is leased, or the mark names another journal */
-  async markMoved(moved: Moved | undefined): Promise<void> {
+  async markMoved(moved: MoveMark | undefined): Promise<void> {
     const { markMoved } = await import("./merge.ts");
     return this.#orFailure("update the journal", "The journal is as it was.", () => markMoved(this.#store, moved));
   }
@@ -407,7 +407,7 @@ export class StoredJournal {
     const work = async (tx: Transaction): Promise<void> => {
       const now = new Map((await tx.records(seen.map(({ id }) => id))).map((entry) => [entry.id, entry]));
       for (const entry of seen) {
-        assertAsSeen(entry, now.get(entry.id));
+        assertUnchanged(entry, now.get(entry.id));
         const signed = entry.records.map(({ content }) => ({ content, mac: this.#parts.keys.sign(content) }));
         await tx.sign(entry.id, signed);
       }
@@ -440,7 +440,7 @@ export class StoredJournal {
   }
 }
 
-function assertAsSeen({ id, records }: EntryRecords, other: EntryRecords | undefined): void {
+function assertUnchanged({ id, records }: EntryRecords, other: EntryRecords | undefined): void {
   if (historyHash(records) === historyHash(other?.records ?? [])) return;
   throw new Failure("conflict", `The entry ${id} is not as it was shown: the journal has changed since.`, {
     meaning: "Nothing was signed.",

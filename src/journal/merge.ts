@@ -2,7 +2,7 @@
 import { Failure } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import { journalMovedFailure } from "./admission.ts";
-import { type Entry, keyName, type Moved } from "./entry.ts";
+import { type Entry, keyName, type MoveMark } from "./entry.ts";
 import type { Keys } from "./keys.ts";
 import { entryIn, type EntryRecords } from "./record.ts";
 import type { NewRecord, Store, Transaction } from "./store.ts";
@@ -53,7 +53,7 @@ export async function mergeInto(
       const extended = changes.filter(({ added, existing }) => existing > 0 && added.length > 0);
       const leased = extended.length === 0 ? new Set<string>() : await tx.leased();
       const busy = extended.find(({ id }) => leased.has(id));
-      if (busy !== undefined) throw inUse(`entry ${busy.id} is in use, and the import has new records for it`);
+      if (busy !== undefined) throw inUseFailure(`entry ${busy.id} is in use, and the import has new records for it`);
       const signed = (record: NewRecord): NewRecord =>
         isMove || trusted?.has(record.entry.id) || keys.judge(record) === "valid"
           ? { ...record, mac: keys.sign(record.content) || record.mac }
@@ -83,14 +83,14 @@ async function changesFor(tx: Transaction, imported: readonly EntryRecords[]): P
       throw new Failure("usage", `The records of entry ${id} are invalid.`, { meaning: nothingImported });
     const existing = byId.get(id) ?? [];
     const differs = existing.findIndex(({ content }, at) => at < all.length && content !== all[at]?.content);
-    if (differs >= 0) throw contradiction(id, `record ${differs + 1} differs`);
+    if (differs >= 0) throw contradictionFailure(id, `record ${differs + 1} differs`);
     return { id, entry: all.at(-1)!.entry, added: all.slice(existing.length), existing: existing.length };
   });
 }
 
 const nothingImported = "Nothing was imported.";
 
-function contradiction(id: string, what: string): Failure {
+function contradictionFailure(id: string, what: string): Failure {
   return new Failure("conflict", `The entry ${id} contradicts the one in the journal: ${what}.`, {
     meaning: nothingImported,
     nextCommand: shell`integ journal show ${id}`,
@@ -106,22 +106,22 @@ async function assertUniqueKeys(tx: Transaction, changes: readonly Change[], see
     const name = keyName(entry);
     if (name === null) continue;
     const other = seen.get(name);
-    if (other !== undefined && other !== id) throw contradiction(id, `entry ${other} has its idempotency key`);
+    if (other !== undefined && other !== id) throw contradictionFailure(id, `entry ${other} has its idempotency key`);
     seen.set(name, id);
   }
 }
 
-export function markMoved(store: Store, moved: Moved | undefined): Promise<void> {
+export function markMoved(store: Store, moved: MoveMark | undefined): Promise<void> {
   return store.exclusive(async (tx) => {
     if (tx.moved !== undefined && moved !== undefined && tx.moved.to !== moved.to)
       throw journalMovedFailure(store.path, tx.moved);
     const leased = moved === undefined ? new Set<string>() : await tx.leased();
-    if (leased.size > 0) throw inUse(`entry ${[...leased].join(", ")} is in use`);
+    if (leased.size > 0) throw inUseFailure(`entry ${[...leased].join(", ")} is in use`);
     if (tx.moved !== undefined || moved !== undefined) await tx.mark(moved);
   });
 }
 
-function inUse(what: string): Failure {
+function inUseFailure(what: string): Failure {
   return new Failure("conflict", `The journal cannot be changed now: ${what}.`, {
     meaning: "The journal is as it was.",
     hint: "Wait until it is released, then run the command again.",

@@ -6,7 +6,7 @@
 // contains the whole entry, so that damage to a record loses a step, never an idempotency key.
 import { hash } from "node:crypto";
 import type { Actor } from "./actor.ts";
-import { type Entry, formatVersion, type Moved } from "./entry.ts";
+import { type Entry, formatVersion, type MoveMark } from "./entry.ts";
 import type { EntryDestination } from "./entry-destination.ts";
 import { intentKeys, type JournalRecord, nowKeys, RecordSchema } from "./record-schema.ts";
 import { tryParseJson } from "../json.ts";
@@ -64,7 +64,7 @@ export function sumIn(line: string): string {
 }
 
 export interface HeaderFacts {
-  readonly moved?: Moved | undefined;
+  readonly moved?: MoveMark | undefined;
   /** The highest id in the archive. */
   readonly archived?: string | undefined;
   /** Entries that lacked a record when the file was last rewritten. */

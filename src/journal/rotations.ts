@@ -32,7 +32,7 @@ export async function rotationFrom(journal: Entries, id: string): Promise<Entry 
 }
 
 /** In these states, an entry has changed no credential in use. */
-const withoutEffect: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
+const ineffectiveStates: ReadonlySet<Entry["state"]> = new Set(["refused", "replaced", "abandoned"]);
 
 /** Ignores creations without effect, and replacements of a creation that is unfinished or done. */
 export async function currentChild(journal: Pick<Journal, "select">, rotation: Entry): Promise<Entry | undefined> {
@@ -40,11 +40,11 @@ export async function currentChild(journal: Pick<Journal, "select">, rotation: E
   const children = await journal.select({ all: true, parent: rotation.id, operation });
   const counts = (id: string | null): boolean =>
     children.some((entry) => entry.id === id && (!isSettled(entry.state) || entry.state === "done"));
-  return children.find((entry) => !withoutEffect.has(entry.state) && !counts(entry.replaces));
+  return children.find((entry) => !ineffectiveStates.has(entry.state) && !counts(entry.replaces));
 }
 
 /** A team's journal records its holders; a journal in a file only has locks. */
-export async function isWorkedOn(journal: Journal, id: string): Promise<boolean> {
+export async function hasHolder(journal: Journal, id: string): Promise<boolean> {
   if (journal.isShared) return (await journal.holders()).has(id);
   const lease = await journal.tryLease(id);
   await lease?.release();
@@ -53,7 +53,7 @@ export async function isWorkedOn(journal: Journal, id: string): Promise<boolean>
 
 export async function activeEarlierRotation(journal: Journal, entry: Entry): Promise<Entry | undefined> {
   const earlier = (await rotationsOf(journal, entry)).filter(({ id, state }) => id < entry.id && !isSettled(state));
-  for (const other of earlier) if (await isWorkedOn(journal, other.id)) return other;
+  for (const other of earlier) if (await hasHolder(journal, other.id)) return other;
   return undefined;
 }
 
@@ -95,7 +95,7 @@ async function checkPrecedence(
   if (!fresh && isInPlace(own) && !isInPlace(other)) return other;
   if (fresh || isInPlace(own) !== isInPlace(other)) {
     // If no process works on the other rotation, the user may have started `own` to replace it.
-    if (!(await isWorkedOn(journal, other.id))) {
+    if (!(await hasHolder(journal, other.id))) {
       const [now] = await journal.select({ all: true, ids: [other.id] });
       return now && wasFaster(now) ? now : undefined;
     }
@@ -140,11 +140,11 @@ export async function laterRotation(
 
 /** With an unexpected receipt, a rotation in place may still have changed the secret; a replacement was not used. */
 function mayHaveChanged(later: Entry): boolean {
-  return !withoutEffect.has(later.state) && (later.state !== "unusable" || isInPlace(later));
+  return !ineffectiveStates.has(later.state) && (later.state !== "unusable" || isInPlace(later));
 }
 
 /** True if the rotation in place may have replaced the key's secret, because the service did not refuse all its requests. */
-export function outdates(later: Entry, key: string | null): boolean {
+export function mayHaveSuperseded(later: Entry, key: string | null): boolean {
   if (!isInPlace(later) || rotatedBy(later) !== key) return false;
   return mayHaveChanged(later) && (later.state !== "open" || mayHaveArrived(later));
 }

@@ -4,7 +4,7 @@ import { Failure, type FailureDetails, type FailureKind } from "../errors.ts";
 import { shell } from "../next-step.ts";
 import type { Actor } from "./actor.ts";
 import type { Intent } from "./admission.ts";
-import type { Entry, Moved } from "./entry.ts";
+import type { Entry, MoveMark } from "./entry.ts";
 import type { EntryFilter } from "./lookup.ts";
 import type { EntryRecords, Finding, Signed } from "./record.ts";
 
@@ -104,9 +104,9 @@ export interface LookupResult {
 
 /** An atomic and isolated change of many entries. */
 export interface Transaction {
-  readonly moved: Moved | undefined;
+  readonly moved: MoveMark | undefined;
   /** Sets the mark of a move; undefined removes it. */
-  mark(moved: Moved | undefined): Promise<void>;
+  mark(moved: MoveMark | undefined): Promise<void>;
   /** The records of these entries. A missing entry has no records, or is left out. */
   records(ids: readonly string[]): Promise<readonly EntryRecords[]>;
   /** Entries with these idempotency keys, as named by `keyName`. */
@@ -134,7 +134,7 @@ export interface Condition {
    * record.
    */
   readonly isEmptied: boolean;
-  readonly moved: Moved | undefined;
+  readonly moved: MoveMark | undefined;
 }
 
 export interface Store {

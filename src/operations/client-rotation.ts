@@ -7,7 +7,7 @@ import { rotationsOf } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import { client, creationIntent } from "./client.ts";
 import { overlapDifferences, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
-import { entryFailure, madeFor, recordAfterwards, tellOtherEndpoint, type Workbench } from "./workbench.ts";
+import { entryFailure, accountFields, recordOrWarn, noteOtherEndpoint, type Workbench } from "./workbench.ts";
 
 interface OldClient extends CreationRequest {
   readonly id: string;
@@ -35,7 +35,7 @@ export function rotateOAuthClient(bench: Workbench, request: ClientRotation, opt
 
 export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld }: ClientRotation): Intent {
   return {
-    ...madeFor(bench.account),
+    ...accountFields(bench.account),
     operation: "oauth_client.rotate",
     method: "POST",
     path: "/v1/oauth_clients",
@@ -60,7 +60,7 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
     intent: () => creationIntent(bench, JSON.parse(lease.entry.request_text) as OldClient, lease.entry),
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
       if (due === null) return false;
-      tellOtherEndpoint(bench, begun?.token_endpoint, due.token_endpoint);
+      noteOtherEndpoint(bench, begun?.token_endpoint, due.token_endpoint);
       await proveClient({ clientId, secret }, due);
       return true;
     },
@@ -78,7 +78,7 @@ export const endpointSetting = (profile: string): string =>
   profile === "env" ? "set INTEG_TOKEN_ENDPOINT" : shell`integ profiles edit ${profile} ${flags.tokenEndpoint} <url>`;
 
 async function notActive(bench: Workbench, lease: EntryLease, old: OldClient): Promise<Failure> {
-  await recordAfterwards(bench, lease, { state: "refused" });
+  await recordOrWarn(bench, lease, { state: "refused" });
   const done = (await rotationsOf(bench.journal, lease.entry)).filter(({ state }) => state === "done");
   const successor = done.find(({ resource_id }) => resource_id !== null)?.resource_id;
   const why = successor ? `it was rotated, and ${successor} followed` : "it cannot be rotated";

@@ -12,35 +12,41 @@ import {
 import { type Attempt, failureOf } from "../api/call/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure, withRequestId } from "../errors.ts";
-import { type Entry, isPutOff, revokedFirst, lastErrorOf, clockSkewMs } from "../journal/entry.ts";
+import { type Entry, wasRateLimited, revokedEntry, lastErrorOf, clockSkewMs } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import { type Advice, flags, shell } from "../next-step.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
-import { type AskedCreation, create, type CreationContract, type CreationWork, type Made } from "./creation.ts";
+import {
+  type NewCreationOptions,
+  create,
+  type CreationContract,
+  type CreationWork,
+  type CreationResult,
+} from "./creation.ts";
 import { clientCredential } from "./revocation.ts";
 import {
-  assertAsAsked,
-  assertNotElsewhere,
+  assertMatchesRequest,
+  assertNotKeptElsewhere,
   deliverSecret,
   destroyCopy,
   formerIds,
-  keepStray,
-  keptUnnamed,
-  releasing,
+  keepSalvaged,
+  undeliveredIfKept,
+  withRelease,
   reserveDestination,
-  seekSecret,
+  isSecretDelivered,
   settleDelivered,
   continueDelivery,
 } from "./secret-delivery.ts";
-import { endWithout, orEndWithout, recordAttempt, sendUntilKnown, untilNotPending } from "./sending.ts";
-import { entryFailure, isoTime, madeFor, recordAfterwards, type Workbench } from "./workbench.ts";
+import { recordFailure, recordingFailure, recordAttempt, sendUntilKnown, waitWhilePending } from "./sending.ts";
+import { entryFailure, isoTime, accountFields, recordOrWarn, type Workbench } from "./workbench.ts";
 
 export function creationIntent({ account }: Workbench, request: CreationRequest, owner?: Entry): Intent {
   // Requests with the same service account and the same set of scopes have the same intent.
   const fingerprint = [request.service_account_id, [...new Set(request.scopes)].sort()];
   return {
-    ...madeFor(owner ?? account),
+    ...accountFields(owner ?? account),
     operation: "oauth_client.create",
     method: "POST",
     path: "/v1/oauth_clients",
@@ -54,8 +60,8 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
 export async function createOAuthClient(
   bench: Workbench,
   request: CreationRequest,
-  asked: AskedCreation,
-): Promise<Made> {
+  asked: NewCreationOptions,
+): Promise<CreationResult> {
   checkCreation({ ...request, idempotencyKey: asked.key });
   const detail = { own_key: asked.key === undefined };
   return create(client, bench, { ...creationIntent(bench, request), detail }, asked);
@@ -66,13 +72,13 @@ export const client: CreationContract = {
   continueDelivery: async (work) => {
     const { state, resource_id } = work.lease.entry;
     // Without a client id, only the request itself can continue the entry.
-    if (resource_id === null) assertNotElsewhere(work.bench, work.lease.entry);
+    if (resource_id === null) assertNotKeptElsewhere(work.bench, work.lease.entry);
     else if (state === "undelivered" || state === "secret_lost") return continueDelivery(work);
     return undefined;
   },
   send: sendCreation,
-  again: (bench, lost) => creationIntent(bench, JSON.parse(lost.request_text) as CreationRequest, lost),
-  receiptNow: clientReceipt,
+  replacementIntent: (bench, lost) => creationIntent(bench, JSON.parse(lost.request_text) as CreationRequest, lost),
+  readReceipt: clientReceipt,
 };
 
 export async function clientReceipt(bench: Workbench, { resource_id }: Entry): Promise<string> {
@@ -80,9 +86,9 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
   return answer.kind === "answered" ? answer.body.toString() : JSON.stringify({ id: resource_id, client_secret: null });
 }
 
-const creating = { what: "create the OAuth client", change: true } as const;
+const creationContext = { what: "create the OAuth client", change: true } as const;
 
-interface Run extends CreationWork {
+interface CreationRun extends CreationWork {
   /** A receipt with one of these ids of earlier clients does not describe a new client. */
   readonly formerIds: readonly string[];
   /** The entry was finished before its key was typed again, so it needs no space, and keeps its state after a failure. */
@@ -90,47 +96,53 @@ interface Run extends CreationWork {
   readonly isDelivered: boolean;
 }
 
-async function sendCreation(work: CreationWork): Promise<Made> {
+async function sendCreation(work: CreationWork): Promise<CreationResult> {
   const { bench, lease } = work;
   const { state: initial } = lease.entry;
   const isOver = initial === "done" || initial === "replaced" || initial === "unusable";
   // A refusal keeps this state: the entry was settled or pending, or an earlier attempt may have created the client.
-  const before = (): Entry["state"] | undefined => {
+  const stateBefore = (): Entry["state"] | undefined => {
     const { state, attempts, detail } = lease.entry;
     if (isOver || (state === "pending" && attempts > 0)) return state;
     const mayExist = attempts > 0 && state !== "refused" && (state !== "open" || detail.in_flight === true);
     return mayExist ? "unknown" : undefined;
   };
-  return releasing(work, async () => {
+  return withRelease(work, async () => {
     try {
       const former = await formerIds(bench, lease.entry);
-      const isDelivered = await orEndWithout(bench, lease, { before: before() }, () => seekSecret(bench, lease));
-      const run: Run = { ...work, formerIds: former, isOver, isDelivered };
+      const isDelivered = await recordingFailure(bench, lease, { stateBefore: stateBefore() }, () =>
+        isSecretDelivered(bench, lease),
+      );
+      const run: CreationRun = { ...work, formerIds: former, isOver, isDelivered };
       return await sendUntilKnown(bench, lease, {
-        before,
-        ready: (stands, attempt) => makeReady(run, stands, attempt),
+        stateBefore,
+        prepare: (state, attempt) => prepareAttempt(run, state, attempt),
         send: () => send(bench, lease, { change: "create client" }),
-        read: (answer, stands) => follow(run, answer, stands),
-        again: "Trying again under the same key",
+        read: (answer, state) => applyAnswer(run, answer, state),
+        retryLabel: "Trying again under the same key",
       });
     } catch (error) {
-      throw error instanceof Failure ? await keptUnnamed(work, error) : error;
+      throw error instanceof Failure ? await undeliveredIfKept(work, error) : error;
     }
   });
 }
 
-async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: number): Promise<void> {
+async function prepareAttempt(
+  run: CreationRun,
+  stateBefore: Entry["state"] | undefined,
+  attempt: number,
+): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
   // A kept secret goes to every destination that can be reached.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
   // If the secret was delivered, or the entry was finished, the receipt has no secret and needs no space.
   const place = isDelivered || isOver ? undefined : await reserveDestination(bench, lease, { destination: to, isKept });
   await bench.secrets.reserve(lease.entry.id);
-  const now = await digestNow(run);
+  const now = await currentDigest(run);
   // To the service, a request of another account with the same key is another request (§4.2 rule 2).
-  const first = isPutOff(lease.entry) ? undefined : lease.entry.detail.sent_as;
-  const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: sentAround(bench, lease.entry) };
-  await recordAttempt(run, { state: before === undefined ? "open" : lease.entry.state, place, detail });
+  const first = wasRateLimited(lease.entry) ? undefined : lease.entry.detail.sent_as;
+  const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: attemptTimes(bench, lease.entry) };
+  await recordAttempt(run, { state: stateBefore === undefined ? "open" : lease.entry.state, place, detail });
   if (attempt === 1 && first !== undefined && first !== now)
     bench.tell.note(
       `Profile ${bench.account.profile} has another credential than at the first attempt of ${lease.entry.id}. The service continues the creation if both belong to one service account.`,
@@ -138,11 +150,13 @@ async function makeReady(run: Run, before: Entry["state"] | undefined, attempt: 
 }
 
 /** A request may create its client up to this long after it was sent. */
-const madeWithinMs = 30 * 60_000;
+const creationWindowMs = 30 * 60_000;
 
-function sentAround({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
+function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
   const now = clock.now();
-  return times.some((time) => Math.abs(now - Date.parse(time)) < madeWithinMs / 2) ? times : [...times, isoTime(now)];
+  return times.some((time) => Math.abs(now - Date.parse(time)) < creationWindowMs / 2)
+    ? times
+    : [...times, isoTime(now)];
 }
 
 /**
@@ -153,25 +167,25 @@ function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at 
   const { sent_around: times = [], attempted_at = [] } = detail;
   const madeAt = Date.parse(created_at) - (account.service.clockOffset() ?? 0);
   const isMadeBy = (sent: string): boolean =>
-    madeAt > Date.parse(sent) - clockSkewMs && madeAt < Date.parse(sent) + madeWithinMs;
+    madeAt > Date.parse(sent) - clockSkewMs && madeAt < Date.parse(sent) + creationWindowMs;
   if (Number.isNaN(madeAt) || times.some(isMadeBy)) return attempted_at;
   return [...new Set([...attempted_at, "a later copy of this journal"])];
 }
 
-async function digestNow({ bench, lease }: CreationWork): Promise<string> {
+async function currentDigest({ bench, lease }: CreationWork): Promise<string> {
   try {
     return await bench.account.credentialDigest(lease.entry.id);
   } catch (failure) {
     const none = { kind: "not_sent", reason: "unsendable", detail: "there is no credential" } as const;
-    throw failure instanceof Failure ? failureOf({ ...none, failure }, creating) : failure;
+    throw failure instanceof Failure ? failureOf({ ...none, failure }, creationContext) : failure;
   }
 }
 
-async function follow(
-  run: Run,
+async function applyAnswer(
+  run: CreationRun,
   answer: Attempt<OAuthClient>,
-  before: Entry["state"] | undefined,
-): Promise<{ end: Made } | Failure | undefined> {
+  stateBefore: Entry["state"] | undefined,
+): Promise<{ end: CreationResult } | Failure | undefined> {
   const { bench, lease, isOver } = run;
   const decision = decideCreation(answer);
   const requestId = answer.kind === "answered" ? answer.requestId : undefined;
@@ -184,28 +198,28 @@ async function follow(
         return { end: await withoutSecret(run, decision, requestId) };
       case "pending":
         await compare(run, decision.client);
-        return await untilCompleted(run, decision.client);
+        return await waitForCompletion(run, decision.client);
       case "unusable":
         throw await unusable(run, decision.client);
       case "key_reuse":
-        throw await endWithout(bench, lease, { before, failure: await keyReuse(run, answer) });
+        throw await recordFailure(bench, lease, { stateBefore, failure: await keyReuse(run, answer) });
       case "refused": {
-        const refusal = await endWithout(bench, lease, { before, failure: failureOf(answer, creating) });
-        throw await noSlot(run, refusal);
+        const refusal = await recordFailure(bench, lease, { stateBefore, failure: failureOf(answer, creationContext) });
+        throw await slotFailure(run, refusal);
       }
       default: {
         // The client may exist. A settled creation's secret was delivered before.
         const isUnknown = decision.kind === "unknown" && !isOver;
         if (isUnknown && decision.secret !== undefined) {
-          const { refusal } = await keepStray(run, decision.secret);
+          const { refusal } = await keepSalvaged(run, decision.secret);
           if (refusal !== undefined)
             bench.tell.warn(`An incomplete response contained a secret, and it could not be kept: ${refusal}`);
         }
-        const met = failureOf(answer, creating);
+        const met = failureOf(answer, creationContext);
         const state = isUnknown ? "unknown" : lease.entry.state;
-        const in_flight = isUnknown || (!isOver && before === "unknown");
+        const in_flight = isUnknown || (!isOver && stateBefore === "unknown");
         const detail = { ...lease.entry.detail, in_flight };
-        await recordAfterwards(bench, lease, { state, last_error: lastErrorOf(met), detail });
+        await recordOrWarn(bench, lease, { state, last_error: lastErrorOf(met), detail });
         return met;
       }
     }
@@ -215,56 +229,63 @@ async function follow(
 }
 
 /** Reads a pending client until its status changes. The next receipt may contain its secret (§4.2). */
-async function untilCompleted(run: Run, { id }: OAuthClient): Promise<undefined> {
+async function waitForCompletion(run: CreationRun, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
-  await recordAfterwards(bench, lease, { state: "pending", resource_id: id, last_error: null, detail });
-  const settled = await untilNotPending(bench, { entry: lease.entry, id, waitMs: run.waitMs ?? 0 });
+  await recordOrWarn(bench, lease, { state: "pending", resource_id: id, last_error: null, detail });
+  const settled = await waitWhilePending(bench, { entry: lease.entry, id, waitMs: run.waitMs ?? 0 });
   if (settled.status !== "active") throw await unusable(run, settled);
 }
 
 /** The service knows the idempotency key with another request (§4.2). */
-async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure> {
+async function keyReuse(run: CreationRun, answer: Attempt<OAuthClient>): Promise<Failure> {
   const { bench, lease, key } = run;
-  const isOther = lease.entry.detail.sent_as !== (await digestNow(run));
-  if (!isOther && key !== undefined) return failureOf(answer, creating);
+  const isOther = lease.entry.detail.sent_as !== (await currentDigest(run));
+  if (!isOther && key !== undefined) return failureOf(answer, creationContext);
   const hint: Advice = isOther
     ? `Give profile ${bench.account.profile} the credential of the first attempt again, or another one of the same service account: the credential changed since.`
     : "Check that the credential belongs to the service account that first sent this request, in the same region.";
-  return failureOf(answer, { ...creating, step: { hint } });
+  return failureOf(answer, { ...creationContext, step: { hint } });
 }
 
 type Decision<K extends CreationDecision["kind"]> = Extract<CreationDecision, { kind: K }>;
 
-async function deliver(run: Run, { client: made, secret, text }: Decision<"store_secret">): Promise<Made> {
+async function deliver(
+  run: CreationRun,
+  { client: made, secret, text }: Decision<"store_secret">,
+): Promise<CreationResult> {
   const { id, client_id } = made;
   const mine: OneTimeSecret = { secret, kind: "oauth_client", id, clientId: client_id ?? undefined, receipt: text };
   await deliverSecret(run, mine, { learned: learnedOf(run, made) });
   return { kind: "delivered", entry: run.lease.entry, receipt: text, secret: mine };
 }
 
-function learnedOf(run: Run, made: OAuthClient) {
+function learnedOf(run: CreationRun, made: OAuthClient) {
   const { id, client_id } = made;
   const detail = { ...run.lease.entry.detail, client_id, differs: differencesOf(run, made), in_flight: false };
   return { resource_id: id, last_error: null, detail };
 }
 
-function differencesOf({ lease: { entry }, formerIds: notIds }: Run, made: OAuthClient): string | undefined {
+function differencesOf({ lease: { entry }, formerIds: notIds }: CreationRun, made: OAuthClient): string | undefined {
   return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });
 }
 
 /** @throws Failure `unusable` if the receipt differs from the request: the client may be another person's */
-async function compare(run: Run, made: OAuthClient): Promise<void> {
+async function compare(run: CreationRun, made: OAuthClient): Promise<void> {
   const { bench, lease, isOver } = run;
   const differs = differencesOf(run, made);
   if (differs === undefined) return;
   const change = { state: "unusable", resource_id: made.id, detail: { ...lease.entry.detail, differs } } as const;
-  if (!isOver) await recordAfterwards(bench, lease, { ...change, last_error: null });
-  assertAsAsked({ ...lease.entry, ...change });
+  if (!isOver) await recordOrWarn(bench, lease, { ...change, last_error: null });
+  assertMatchesRequest({ ...lease.entry, ...change });
 }
 
 /** The secret of an `active` client without one in its receipt (§4.2) was delivered, is kept here, or is lost. */
-async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Made> {
+async function withoutSecret(
+  run: CreationRun,
+  decision: Decision<"secret_lost">,
+  requestId?: string,
+): Promise<CreationResult> {
   const { bench, lease, isOver, isDelivered } = run;
   const { text: receipt } = decision;
   if (isOver) return { kind: "delivered_before", entry: lease.entry, receipt };
@@ -273,15 +294,15 @@ async function withoutSecret(run: Run, decision: Decision<"secret_lost">, reques
   const found = isDelivered ? {} : await continueDelivery({ ...run, learned });
   if (found !== undefined) return { kind: "delivered_before", entry: lease.entry, receipt, ...found };
   const detail = { ...learned.detail, attempted_at: placesOfSecret(bench, lease.entry, decision.client) };
-  await recordAfterwards(bench, lease, { ...learned, state: "secret_lost", detail });
+  await recordOrWarn(bench, lease, { ...learned, state: "secret_lost", detail });
   return { kind: "secret_lost", entry: lease.entry, receipt, requestId };
 }
 
 /** The secret of an unusable client (§4.2) is destroyed if the client's status is documented, because it is useless. */
-async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
+async function unusable(run: CreationRun, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
-    await recordAfterwards(bench, lease, { state: "unusable", resource_id: made.id, last_error: null });
+    await recordOrWarn(bench, lease, { state: "unusable", resource_id: made.id, last_error: null });
   if (!isUndocumented(made)) await destroyCopy(bench, lease.entry, { shown: made.status });
   return entryFailure(lease.entry, "unusable", `The client ${made.id} is ${made.status}: it must not be used.`, {
     meaning: "The same idempotency key always returns this client.",
@@ -291,7 +312,7 @@ async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
 }
 
 /** If the service account has the maximum number of clients (§8), a person can revoke one of those in the message. */
-async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
+async function slotFailure(run: CreationRun, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
   // Another code is about the idempotency key (§7), and a named parameter is the cause itself.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
@@ -309,16 +330,16 @@ async function noSlot(run: Run, refusal: Failure): Promise<Failure> {
 }
 
 /** The number of clients to read is limited, because most clients of a long journal may be revoked. */
-const mostAsked = 3 * maxClients;
+const maxReads = 3 * maxClients;
 
-async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {
+async function holdersOf({ bench, lease, formerIds: keep }: CreationRun, serviceAccount: string) {
   const { base_url, operation } = lease.entry;
   const asked = new Set<string>();
   const replaced = new Set<string | null>();
   const holders: { readonly id: string; readonly status: string }[] = [];
   for await (const other of bench.journal.each({ all: true, serviceAccount, operation })) {
     const { resource_id: id, state } = other;
-    replaced.add(revokedFirst(other));
+    replaced.add(revokedEntry(other));
     const isCandidate =
       id !== null && !keep.includes(id) && state !== "replaced" && !replaced.has(other.id) && !asked.has(id);
     if (!isCandidate || other.base_url !== base_url) continue;
@@ -326,7 +347,7 @@ async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount:
     const answer = await bench.account.service.oauthClients.get(id);
     const { status } = answer.kind === "answered" ? answer.value : { status: "not confirmed" };
     if (status !== "revoked") holders.push({ id, status });
-    if (holders.length === maxClients || asked.size === mostAsked) break;
+    if (holders.length === maxClients || asked.size === maxReads) break;
   }
   return holders.sort((a, b) => Number(a.status === "active") - Number(b.status === "active"));
 }

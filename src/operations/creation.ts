@@ -2,14 +2,22 @@
 // searches for the key of a lost request, and replaces a lost secret with consent (§4.2). client.ts and key.ts contain
 // the differences.
 import { Failure, onFailure, withReason, saysNothingWasDone } from "../errors.ts";
-import { type Entry, isGuess, isPutOff, isSameRequest, isSettled, mayHaveArrived, nextStep } from "../journal/entry.ts";
+import {
+  type Entry,
+  isGuess,
+  wasRateLimited,
+  isSameRequest,
+  isSettled,
+  mayHaveArrived,
+  nextStep,
+} from "../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../journal/journal.ts";
 import { flags } from "../next-step.ts";
 import { type Destination, isPartlyDelivered, type OneTimeSecret, placesOf } from "../secrets/destination.ts";
-import { assertPartMayGo, assertTrusted } from "./acts/overwrite.ts";
+import { assertStepAllowed, assertTrusted } from "./acts/overwrite.ts";
 import { next } from "./next.ts";
 import {
-  assertAsAsked,
+  assertMatchesRequest,
   completeDelivery,
   reserveDestination,
   releaseReserved,
@@ -20,15 +28,15 @@ import {
   undelivered,
 } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
-import { admitTo, assertQuiet } from "./sending.ts";
-import { entryFailure, holding, isoTime, recordAfterwards, recoveryIn, type Workbench } from "./workbench.ts";
+import { admitWithDestination, assertNoneInFlight } from "./sending.ts";
+import { entryFailure, withLease, isoTime, recordOrWarn, recoveryIn, type Workbench } from "./workbench.ts";
 
 export interface CreationOptions {
   readonly destinationOf: (entry: Entry) => Destination | Promise<Destination>;
   /** Asks once for each lost secret. Without consent, integ does not revoke the client or key. */
   readonly mayReplace?: ((entry: Entry) => Promise<boolean>) | undefined;
   /** The client or key that a person named with `--revoke`. */
-  readonly revokes?: string | undefined;
+  readonly namedRevocation?: string | undefined;
   /** The wait in ms for a pending client, or for a key to appear in the list. The default is 0. */
   readonly waitMs?: number;
   /** The idempotency key of this command. With it, integ requests the receipt even of a finished entry. */
@@ -38,7 +46,7 @@ export interface CreationOptions {
 
 export interface CreationWork extends SecretWork, CreationOptions {}
 
-export interface Made {
+export interface CreationResult {
   /** With `delivered_before`, an earlier process delivered the secret; with `nothing_made`, no client or key exists. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
@@ -51,16 +59,16 @@ export interface Made {
 export interface CreationContract extends Credential {
   /** Resumes the delivery of an earlier process. @returns undefined if the secret is not found */
   continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
-  send(work: CreationWork): Promise<Made>;
+  send(work: CreationWork): Promise<CreationResult>;
   /** Searches for the key that a request without an idempotency key created. @returns undefined if its secret is lost */
-  look?(work: CreationWork): Promise<Made | undefined>;
+  searchKey?(work: CreationWork): Promise<CreationResult | undefined>;
   /** @throws Failure if the key is in use: its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
-  again(bench: Workbench, lost: Entry): Intent;
-  receiptNow?(bench: Workbench, entry: Entry): Promise<string>;
+  replacementIntent(bench: Workbench, lost: Entry): Intent;
+  readReceipt?(bench: Workbench, entry: Entry): Promise<string>;
 }
 
-export interface AskedCreation extends Omit<CreationOptions, "destinationOf"> {
+export interface NewCreationOptions extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
   /** `--new`: an unfinished creation of the same request is not resumed. */
   readonly fresh?: boolean | undefined;
@@ -70,31 +78,35 @@ export async function create(
   contract: CreationContract,
   bench: Workbench,
   intent: Intent,
-  asked: AskedCreation,
-): Promise<Made> {
-  const { destination, fresh, key } = asked;
+  options: NewCreationOptions,
+): Promise<CreationResult> {
+  const { destination, fresh, key } = options;
   const since = isoTime(bench.clock.now());
   // A command that is repeated after the delivery needs no space at the destination.
-  const isThere = async (resumed: EntryLease): Promise<boolean> =>
+  const isDelivered = async (resumed: EntryLease): Promise<boolean> =>
     (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry);
-  const { kind, lease, alongside = [] } = await admitTo(bench, intent, { destination, fresh, key, isThere });
-  return holding(lease, async () => {
+  const {
+    kind,
+    lease,
+    alongside = [],
+  } = await admitWithDestination(bench, intent, { destination, fresh, key, isDelivered });
+  return withLease(lease, async () => {
     for (const { entry, holder } of alongside)
       bench.tell.warn(
         `${holder.user} on ${holder.host} (process ${holder.pid}) has been creating the same one since ${holder.since} (journal entry ${entry}). This command creates another.`,
       );
     if (kind === "resumed")
-      bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${howResumed(lease.entry)}`);
-    const made = await finishCreation(contract, { ...asked, bench, lease, destinationOf: () => destination });
+      bench.tell.note(`Resuming the unfinished creation ${lease.entry.id}${resumptionWords(lease.entry)}`);
+    const made = await finishCreation(contract, { ...options, bench, lease, destinationOf: () => destination });
     // In a team's journal, the entries after a resumed one may have ended long ago.
-    if (kind === "new" || !bench.journal.isShared) await tellSimultaneous(bench, lease.entry, since);
+    if (kind === "new" || !bench.journal.isShared) await warnOfSimultaneous(bench, lease.entry, since);
     return made;
   });
 }
 
-function howResumed(entry: Entry): string {
+function resumptionWords(entry: Entry): string {
   if (entry.idempotency_key !== null) return `, under its own key (${flags.new} starts another).`;
-  if (!mayHaveArrived(entry)) return `: ${whyUnfinished(entry)}.`;
+  if (!mayHaveArrived(entry)) return `: ${unfinishedReason(entry)}.`;
   const message = "The same key was requested before, and it is not known whether it was created.";
   throw entryFailure(entry, "outcome_unknown", message, {
     meaning: `Nothing was sent now. Recover that creation first; ${flags.new} creates another key anyway.`,
@@ -102,25 +114,25 @@ function howResumed(entry: Entry): string {
   });
 }
 
-export function whyUnfinished(entry: Entry): string {
-  return isPutOff(entry) ? "the service refused it as too early" : "it was never sent";
+export function unfinishedReason(entry: Entry): string {
+  return wasRateLimited(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
 /** @throws Failure `secret_lost` without consent to a replacement */
 export async function finishCreation(
   contract: CreationContract,
-  asked: Omit<CreationWork, "destination">,
-): Promise<Made> {
-  const { bench, lease } = asked;
+  options: Omit<CreationWork, "destination">,
+): Promise<CreationResult> {
+  const { bench, lease } = options;
   const wasSent = lease.entry.attempts > 0;
   const replacements = wasSent ? await bench.journal.select({ all: true, replaces: lease.entry.id }) : [];
   const started = replacements.find((entry) => !hasFailed(entry));
-  const work = { ...asked, destination: await asked.destinationOf(started ?? lease.entry) };
-  let end: Made | undefined;
+  const work = { ...options, destination: await options.destinationOf(started ?? lease.entry) };
+  let end: CreationResult | undefined;
   const wasLost = lease.entry.state === "secret_lost";
-  if (asked.key === undefined) {
-    assertAsAsked(lease.entry);
-    if (lease.entry.idempotency_key === null) assertQuiet(lease);
+  if (options.key === undefined) {
+    assertMatchesRequest(lease.entry);
+    if (lease.entry.idempotency_key === null) assertNoneInFlight(lease);
     const isUnsent = started?.attempts === 0 && lease.entry.detail.revoking !== true;
     const found =
       wasSent && (started === undefined || isUnsent) ? await resumeDelivery(contract, work, started) : undefined;
@@ -130,9 +142,9 @@ export async function finishCreation(
     const step = end === undefined ? next(lease.entry) : "replace";
     // Another process ended the entry while this one waited for the lease.
     if (step === "end" && lease.entry.state !== "done") return { kind: "nothing_made", entry: lease.entry };
-    if (step === "end") return deliveredBefore(contract, bench, lease.entry);
+    if (step === "end") return earlierDelivery(contract, bench, lease.entry);
     if (step === "replace") return replaceLost(contract, { work, end, started, wasLost });
-    end = step === "look" ? await contract.look?.(work) : await contract.send(work);
+    end = step === "look" ? await contract.searchKey?.(work) : await contract.send(work);
   }
   return end;
 }
@@ -145,31 +157,31 @@ async function resumeDelivery(contract: CreationContract, work: CreationWork, st
   } finally {
     if (started !== undefined && lease.entry.state !== "secret_lost") {
       const why = `the secret of ${lease.entry.id} was found`;
-      await holding(await bench.journal.lease(started.id), (unneeded) => refuseReplacement(bench, unneeded, why));
+      await withLease(await bench.journal.lease(started.id), (unneeded) => refuseReplacement(bench, unneeded, why));
     }
   }
 }
 
-async function deliveredBefore(contract: CreationContract, bench: Workbench, entry: Entry): Promise<Made> {
-  return { kind: "delivered_before", entry, receipt: await contract.receiptNow?.(bench, entry) };
+async function earlierDelivery(contract: CreationContract, bench: Workbench, entry: Entry): Promise<CreationResult> {
+  return { kind: "delivered_before", entry, receipt: await contract.readReceipt?.(bench, entry) };
 }
 
-interface Lost {
+interface LostSecret {
   readonly work: CreationWork;
-  readonly end: Made | undefined;
+  readonly end: CreationResult | undefined;
   readonly started: Entry | undefined;
   /** An earlier process recorded the loss, so someone may have revoked the client or key since. */
   readonly wasLost: boolean;
 }
 
 /** A replacement that an earlier run started already has consent. */
-async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made> {
+async function replaceLost(contract: CreationContract, lost: LostSecret): Promise<CreationResult> {
   const { work, end, started, wasLost } = lost;
   const { bench, lease } = work;
   if (started !== undefined) await assertTrusted(bench, [started.id]);
   else {
     if (wasLost || contract.noun === "key") await assertNotRevoked(contract, work);
-    const isNamed = work.revokes !== undefined && work.revokes === lease.entry.resource_id;
+    const isNamed = work.namedRevocation !== undefined && work.namedRevocation === lease.entry.resource_id;
     if (isNamed && isGuess(lease.entry))
       await lease.record({ detail: { ...lease.entry.detail, orphan_certain: true } });
     if (isGuess(lease.entry) || !(isNamed || (await work.mayReplace?.(lease.entry))))
@@ -190,14 +202,14 @@ async function replaceLost(contract: CreationContract, lost: Lost): Promise<Made
   }
 }
 
-async function replaceNow(contract: CreationContract, { work, started }: Lost): Promise<Made> {
+async function replaceNow(contract: CreationContract, { work, started }: LostSecret): Promise<CreationResult> {
   const { bench, lease, destination } = work;
   const { id: replaces, parent } = lease.entry;
   const replacement = started
     ? await bench.journal.lease(started.id)
-    : await admitPart(bench, destination, { ...contract.again(bench, lease.entry), parent, replaces });
+    : await admitStep(bench, destination, { ...contract.replacementIntent(bench, lease.entry), parent, replaces });
   const settle = (): Promise<boolean> =>
-    recordAfterwards(bench, lease, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
+    recordOrWarn(bench, lease, { state: "replaced", replaced_by: replacement.entry.id, last_error: null });
   try {
     // Another process ended the replacement while this one waited for its lease.
     if (hasFailed(replacement.entry)) return await finishCreation(contract, work);
@@ -207,7 +219,7 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
       if (!isOver && attempts === 0 && !(await completeDelivery(bench, replacement)))
         // If the destination cannot be prepared, nothing is revoked and the replacement is refused.
         await reserveDestination(bench, replacement, { destination }).catch(async (error: unknown) => {
-          await recordAfterwards(bench, replacement, { state: "refused" });
+          await recordOrWarn(bench, replacement, { state: "refused" });
           throw error;
         });
       await revokeBefore(contract, work);
@@ -220,7 +232,7 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
     if (settlesFirst || isOver) await settle();
     if (state === "undelivered")
       throw undelivered(replacement.entry, "an earlier run could not deliver it.", bench.secrets);
-    if (isOver) return await deliveredBefore(contract, bench, await lastReplacement(bench.journal, replacement.entry));
+    if (isOver) return await earlierDelivery(contract, bench, await lastReplacement(bench.journal, replacement.entry));
     // This run replaces once: if the secret is lost again, only a replacement that an earlier run started is replaced.
     const mayReplace = started && work.mayReplace;
     const again = { ...work, lease: replacement, key: undefined, mayReplace, destinationOf: () => destination };
@@ -236,9 +248,9 @@ async function replaceNow(contract: CreationContract, { work, started }: Lost): 
   }
 }
 
-export async function admitPart(bench: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
+export async function admitStep(bench: Workbench, destination: Destination, intent: Intent): Promise<EntryLease> {
   const place = { ...(await destination.check()) };
-  await assertPartMayGo(bench, intent, placesOf(place));
+  await assertStepAllowed(bench, intent, placesOf(place));
   return (await bench.journal.admit({ ...intent, destination: place }, { fresh: true })).lease;
 }
 
@@ -247,9 +259,9 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
   const status = await contract.statusOf(bench, id).catch(unlessHidden);
-  const how = contract.endOf(status);
+  const how = contract.endWordsOf(status);
   if (how === undefined) return;
-  await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
+  await recordOrWarn(bench, lease, { state: "unusable", last_error: null });
   const what = `The ${contract.noun} ${id}, whose secret is lost, ${how}, and integ did not revoke it.`;
   throw entryFailure(lease.entry, "unusable", what, {
     meaning: "Nothing was sent, and integ creates no replacement. If you still need one, create it.",
@@ -281,7 +293,7 @@ export async function refuseReplacement(bench: Workbench, lease: EntryLease, why
   bench.tell.note(`Nothing was sent for ${id}: ${why}.`);
 }
 
-async function tellSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
+async function warnOfSimultaneous(bench: Workbench, own: Entry, since: string): Promise<void> {
   // Only one process continues a policy item.
   if (own.policy !== undefined) return;
   const { journal } = bench;

@@ -8,43 +8,43 @@ import { Failure, withReason } from "../errors.ts";
 import { type Entry, mayHaveArrived, rotatedBy, attemptedPlaces } from "../journal/entry.ts";
 import type { Admission, EntryLease, Intent } from "../journal/journal.ts";
 import { laterRotation, activeEarlierRotation, settledRotations } from "../journal/rotations.ts";
-import { assertQuiet } from "./sending.ts";
+import { assertNoneInFlight } from "./sending.ts";
 import {
   destroyCopy,
   type SecretWork,
   secretLost,
   releaseReserved,
-  releasing,
+  withRelease,
   continueDelivery,
 } from "./secret-delivery.ts";
 import {
   entryFailure,
-  holding,
-  madeFor,
+  withLease,
+  accountFields,
   outcomeUnknown,
-  recordAfterwards,
+  recordOrWarn,
   recoveryStep,
   type Workbench,
 } from "./workbench.ts";
 import { next } from "./next.ts";
 import { assertFirstOfTwo, oneUseless, type RotationOptions } from "./rotation.ts";
 import { proveSecret, sendForSecret, type SendOptions, takeSecret } from "./key.ts";
-import { whyUnfinished } from "./creation.ts";
+import { unfinishedReason } from "./creation.ts";
 import { flags, shortFlags } from "../next-step.ts";
 
-export interface KeyRotated {
+export interface KeyRotationResult {
   readonly entry: Entry;
   /** The API's object with the new secret; absent if an earlier process received it. */
   readonly receipt?: string;
 }
 
-const unknownWords =
+const unknownMeaning =
   "The new secret did not arrive, and the old secret may have stopped working. integ did not replace the old secret.";
-const againWords = "The command below rotates the key again: its current secret may stop working.";
+const repeatMeaning = "The command below rotates the key again: its current secret may stop working.";
 
 /** Read before the question: its answer does not cover a rotation that another process finishes meanwhile. */
 export function earlierRotations({ journal, account }: Workbench, id: string): Promise<ReadonlySet<string>> {
-  return settledRotations(journal, { ...madeFor(account), operation: "access_key.rotate", detail: { key_id: id } });
+  return settledRotations(journal, { ...accountFields(account), operation: "access_key.rotate", detail: { key_id: id } });
 }
 
 interface InPlaceOptions extends Pick<RotationOptions, "destination" | "fresh"> {
@@ -55,9 +55,9 @@ export async function rotateAccessKey(
   bench: Workbench,
   { id, updateProfile }: { readonly id: string; readonly updateProfile: boolean },
   { destination, fresh, ...options }: InPlaceOptions,
-): Promise<KeyRotated> {
+): Promise<KeyRotationResult> {
   const intent: Intent = {
-    ...madeFor(bench.account),
+    ...accountFields(bench.account),
     operation: "access_key.rotate",
     method: "POST",
     path: `/api/v1/access-keys/${segment(id, "key id")}/rotate`,
@@ -69,15 +69,15 @@ export async function rotateAccessKey(
   };
   const settledBefore = options.settledBefore ?? (await earlierRotations(bench, id));
   const { kind, lease } = await admitInPlace(bench, intent, fresh);
-  return holding(lease, async () => {
+  return withLease(lease, async () => {
     if (kind === "new") await assertFirstOfTwo(bench, lease, { wasActive: false, settledBefore, fresh });
     if (kind === "resumed" && mayHaveArrived(lease.entry))
       throw entryFailure(lease.entry, "outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
-        meaning: `Nothing was sent now. ${unknownWords} ${againWords}`,
+        meaning: `Nothing was sent now. ${unknownMeaning} ${repeatMeaning}`,
         ...recoveryStep(lease.entry.id, [flags.replaceLostSecret]),
       });
     if (kind === "resumed")
-      bench.tell.note(`Resuming the unfinished rotation ${lease.entry.id}: ${whyUnfinished(lease.entry)}.`);
+      bench.tell.note(`Resuming the unfinished rotation ${lease.entry.id}: ${unfinishedReason(lease.entry)}.`);
     return rotateNow({ bench, lease, destination });
   });
 }
@@ -88,12 +88,12 @@ async function admitInPlace(bench: Workbench, intent: Intent, fresh: boolean | u
     const { kind, lease } = admission;
     const later = kind === "new" ? undefined : await laterRotation(bench.journal, lease.entry, bench.secrets);
     if (later === undefined) return admission;
-    await holding(lease, () => endBefore(bench, lease, later));
+    await withLease(lease, () => endSuperseded(bench, lease, later));
   }
 }
 
 /** A later rotation in place of the same key makes the secret of this one useless. */
-export async function endBefore(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
+export async function endSuperseded(bench: Workbench, lease: EntryLease, later: Entry): Promise<void> {
   const { id } = lease.entry;
   await lease.record({ state: "replaced", replaced_by: later.id, last_error: null });
   await destroyCopy(bench, lease.entry, { rotatedAgain: later });
@@ -101,7 +101,7 @@ export async function endBefore(bench: Workbench, lease: EntryLease, later: Entr
   bench.tell.note(`Nothing was sent for ${id}: ${later.id} rotated the key ${rotatedBy(later)} after it.`);
 }
 
-async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Promise<KeyRotated> {
+async function rotateNow(work: SecretWork, stateBefore?: SendOptions["stateBefore"]): Promise<KeyRotationResult> {
   const { bench, lease } = work;
   const id = lease.entry.detail.key_id ?? "";
   const other = await activeEarlierRotation(bench.journal, lease.entry);
@@ -112,9 +112,9 @@ async function rotateNow(work: SecretWork, before?: SendOptions["before"]): Prom
       ...recoveryStep(lease.entry.id),
     });
   await lease.record({ resource_id: id });
-  return releasing(work, async () => {
-    const about = { what: "rotate the access key", change: "rotate key", ifUnknown: unknownWords } as const;
-    const answer = await sendForSecret(work, { ...about, id, before });
+  return withRelease(work, async () => {
+    const about = { what: "rotate the access key", change: "rotate key", unknownMeaning } as const;
+    const answer = await sendForSecret(work, { ...about, id, stateBefore });
     const { value } = answer;
     const key = { ...value.key, id: value.key.id ?? id };
     const differs = rotatedKeyDifferences(key);
@@ -169,21 +169,21 @@ export async function recoverKeyRotation(
   bench: Workbench,
   lease: EntryLease,
   { destination, mayReplace, claimedBy }: Pick<RotationOptions, "destination" | "mayReplace" | "claimedBy">,
-): Promise<KeyRotated> {
-  assertQuiet(lease);
+): Promise<KeyRotationResult> {
+  assertNoneInFlight(lease);
   const work = { bench, lease, destination, claimedBy };
   if (await continueDelivery({ ...work, prove: ownProof(bench, lease.entry) })) return { entry: lease.entry };
   if (next(lease.entry) === "send") return rotateNow(work);
   const isLost = lease.entry.state === "secret_lost";
   if (!(await mayReplace?.(lease.entry)))
-    throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await whatIsKnown(bench, lease);
+    throw isLost ? secretLost(lease.entry, { here: bench.secrets.place }) : await unknownOutcomeFailure(bench, lease);
   await destination.check();
   bench.tell.note(`Rotating ${lease.entry.resource_id ?? ""} again: its current secret may stop working.`);
   return rotateNow(work, isLost ? "secret_lost" : "unknown");
 }
 
 /** The service can show whether the profile's own key still works; another key's secret is not here. */
-async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure> {
+async function unknownOutcomeFailure(bench: Workbench, lease: EntryLease): Promise<Failure> {
   const { entry } = lease;
   const others = attemptedPlaces(bench.secrets, entry.detail).filter((one) => one !== bench.secrets.place);
   const places = `It was requested in ${others.join(", ")} too, and a new secret may be kept there`;
@@ -193,15 +193,15 @@ async function whatIsKnown(bench: Workbench, lease: EntryLease): Promise<Failure
     const step = recoveryStep(entry.id, [flags.replaceLostSecret]);
     return outcomeUnknown(entry, because, { meaning: `${meaning}${elsewhere}`, ...step });
   };
-  if (bench.account.keyId !== entry.resource_id) return unknown(`${unknownWords} ${againWords}`);
+  if (bench.account.keyId !== entry.resource_id) return unknown(`${unknownMeaning} ${repeatMeaning}`);
   const answer = await bench.account.service.accessKeys.list();
   if (answer.kind === "answered")
     return unknown(
       "The profile's secret was accepted just now. It is not known whether the rotation created a new one. Rotate the key again to be sure.",
     );
-  if (!isCredentialRefused(answer)) return unknown(`${unknownWords} ${againWords}`);
+  if (!isCredentialRefused(answer)) return unknown(`${unknownMeaning} ${repeatMeaning}`);
   if (others.length > 0) return unknown("The service refused the profile's own secret.");
-  await recordAfterwards(bench, lease, { state: "secret_lost", last_error: null });
+  await recordOrWarn(bench, lease, { state: "secret_lost", last_error: null });
   const message = `The service refused the profile's own secret: if the rotation of ${entry.resource_id} is the cause, its new secret is lost.`;
   return entryFailure(entry, "secret_lost", message, {
     meaning: "This profile is locked out. Use another profile that may administer keys to give it a new secret.",

@@ -8,7 +8,7 @@ import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts"
 import { requestIn } from "./orphan.ts";
 import { type Overlap, overlapDifferences, proven, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
 import { lastUseOf } from "./revocation.ts";
-import { madeFor, recordAfterwards, recoveryStep, type Workbench } from "./workbench.ts";
+import { accountFields, recordOrWarn, recoveryStep, type Workbench } from "./workbench.ts";
 
 export interface KeyReplacementRequest extends Overlap {
   readonly oldId: string;
@@ -31,7 +31,7 @@ export function replaceAccessKey(bench: Workbench, request: KeyReplacementReques
 export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRequest): Intent {
   const { oldId, boundTo = null, creation, overlapMs, unusedMs, updateProfile } = request;
   return {
-    ...madeFor(bench.account),
+    ...accountFields(bench.account),
     operation: "access_key.rotate",
     method: "POST",
     path: "/api/v1/access-keys",
@@ -82,7 +82,7 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
     oldId,
     intent: () => {
       const creation = { request: requestIn(lease.entry), marked: marked === true };
-      return keyCreationIntent(bench, creation, { begun: lease.entry });
+      return keyCreationIntent(bench, creation, { lost: lease.entry });
     },
     proveFirst: update_profile === true ? strictProof(bench, lease) : undefined,
     lastUse: () => lastUseOf(bench, oldId),
@@ -107,7 +107,7 @@ function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => P
     const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
     if (!(await proveSecret(bench, lease.entry, secret))) throw new Failure("auth", message);
     // A journal that fails now must not stop the delivery of the secret.
-    await recordAfterwards(bench, lease, proven(bench, lease.entry, "token exchange"));
+    await recordOrWarn(bench, lease, proven(bench, lease.entry, "token exchange"));
   };
 }
 

@@ -13,19 +13,25 @@ import {
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { differencesIn } from "../api/oauth-client-creation.ts";
 import type { Failure } from "../errors.ts";
-import { type Entry, isUnnamed, wasClaimed, lastErrorOf } from "../journal/entry.ts";
+import { type Entry, lacksResourceId, wasClaimed, lastErrorOf } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
-import { type AskedCreation, create, type CreationContract, type CreationWork, type Made } from "./creation.ts";
-import { assertUnused, nameDelivered, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
+import {
+  type NewCreationOptions,
+  create,
+  type CreationContract,
+  type CreationWork,
+  type CreationResult,
+} from "./creation.ts";
+import { assertUnused, identifyDeliveredKey, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
 import { readUntilAnswered, recordAttempt, sendUntilKnown } from "./sending.ts";
 import {
-  assertAsAsked,
+  assertMatchesRequest,
   deliverSecret,
   formerIds,
-  keepStray,
+  keepSalvaged,
   learnedOfKept,
   learnedOfKey,
   reserveDestination,
@@ -33,17 +39,17 @@ import {
   secretLost,
   undelivered,
   releaseReserved,
-  releasing,
+  withRelease,
   continueDelivery,
 } from "./secret-delivery.ts";
 import {
   entryFailure,
   isoTime,
   lifetimeDifference,
-  madeFor,
+  accountFields,
   outcomeUnknown,
-  recordAfterwards,
-  tellOtherEndpoint,
+  recordOrWarn,
+  noteOtherEndpoint,
   type Workbench,
 } from "./workbench.ts";
 
@@ -58,7 +64,7 @@ export interface KeyCreation {
 export function keyCreationIntent(
   bench: Workbench,
   creation: KeyCreation,
-  { mark = creation.marked ? newMark() : "", begun }: { readonly mark?: string; readonly begun?: Entry } = {},
+  { mark = creation.marked ? newMark() : "", lost }: { readonly mark?: string; readonly lost?: Entry } = {},
 ): Intent {
   const { request, marked } = creation;
   const sent = { ...request, name: markedName(request.name, mark) };
@@ -66,7 +72,7 @@ export function keyCreationIntent(
   const expiry = creation.expiry ?? request.expiresAt ?? null;
   const { keyId } = bench.account;
   return {
-    ...madeFor(begun ?? bench.account),
+    ...accountFields(lost ?? bench.account),
     operation: "access_key.create",
     method: "POST",
     path: "/api/v1/access-keys",
@@ -77,7 +83,11 @@ export function keyCreationIntent(
   };
 }
 
-export async function createAccessKey(bench: Workbench, creation: KeyCreation, asked: AskedCreation): Promise<Made> {
+export async function createAccessKey(
+  bench: Workbench,
+  creation: KeyCreation,
+  asked: NewCreationOptions,
+): Promise<CreationResult> {
   checkAccessKey(creation.request, bench.clock.now());
   return create(key, bench, keyCreationIntent(bench, creation), asked);
 }
@@ -86,40 +96,41 @@ export const key: CreationContract = {
   ...keyCredential,
   continueDelivery: resumeDelivery,
   send: sendKeyCreation,
-  look: async (work) => {
+  searchKey: async (work) => {
     const end = await settleSearch(work, await searchOrphan(work));
     if (end !== undefined) return end;
     const found = await resumeDelivery(work);
     return found && { kind: "delivered_before", entry: work.lease.entry, ...found };
   },
   assertUnused,
-  again: (bench, lost) => {
+  replacementIntent: (bench, lost) => {
     const request = requestIn(lost);
     checkAccessKey(request, bench.clock.now());
     const { base_name, marked, expiry } = lost.detail;
     const creation = { request: { ...request, name: base_name ?? request.name }, marked: marked === true };
-    return keyCreationIntent(bench, { ...creation, expiry: expiry ?? undefined }, { begun: lost });
+    return keyCreationIntent(bench, { ...creation, expiry: expiry ?? undefined }, { lost: lost });
   },
 };
 
 /** If neither the entry nor the kept copy names the key, the list is searched for it. */
 async function resumeDelivery(work: CreationWork) {
   const found = wasClaimed(work.lease.entry) ? {} : await continueDelivery(work);
-  if (found !== undefined && isUnnamed(work.lease.entry)) await nameDelivered(work, await searchOrphan(work));
+  if (found !== undefined && lacksResourceId(work.lease.entry))
+    await identifyDeliveredKey(work, await searchOrphan(work));
   return found;
 }
 
 /** The caller has checked that no earlier request of the entry arrived. */
-async function sendKeyCreation(work: CreationWork): Promise<Made> {
+async function sendKeyCreation(work: CreationWork): Promise<CreationResult> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
-  return releasing(work, async () => {
+  return withRelease(work, async () => {
     // Read before the request, because an error after it would prevent the delivery of the secret.
     const former = [...(await formerIds(bench, lease.entry)), bench.account.keyId];
     const answer = await sendForSecret(work, {
       what: "create the access key",
       change: "create key",
-      ifUnknown: "The key may or may not exist, and its secret is not here.",
+      unknownMeaning: "The key may or may not exist, and its secret is not here.",
     });
     const { key: made } = answer.value;
     const request = requestIn(lease.entry);
@@ -135,49 +146,49 @@ export interface SendOptions {
   readonly what: string;
   readonly change: "create key" | "rotate key";
   readonly id?: string;
-  readonly ifUnknown: string;
+  readonly unknownMeaning: string;
   /** The entry's state after an earlier request, which a refusal of this request does not change. */
-  readonly before?: "unknown" | "secret_lost" | undefined;
+  readonly stateBefore?: "unknown" | "secret_lost" | undefined;
 }
 
 /** Sends the request until the service responds or the response is lost. The caller releases the reserved space. */
 export function sendForSecret(work: SecretWork, options: SendOptions): Promise<Answered<SecretAnswer>> {
   const { bench, lease, destination } = work;
   return sendUntilKnown(bench, lease, {
-    before: () => options.before,
-    ready: async (before = "open") => {
+    stateBefore: () => options.stateBefore,
+    prepare: async (state = "open") => {
       const place = await reserveDestination(bench, lease, { destination });
       await bench.secrets.reserve(lease.entry.id);
       const sent_at = isoTime(bench.clock.now());
-      await recordAttempt(work, { state: before, place, detail: { in_flight: true, sent_at } });
+      await recordAttempt(work, { state, place, detail: { in_flight: true, sent_at } });
     },
     send: () => send(bench, lease, options),
     read: async (answer) => {
       if (answer.kind === "answered") return { end: answer };
-      if (answer.kind === "unknown") throw await answerLost(work, answer, options);
-      await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
+      if (answer.kind === "unknown") throw await recordLostAnswer(work, answer, options);
+      await recordOrWarn(bench, lease, { detail: { ...lease.entry.detail, in_flight: false } });
       return failureOf(answer, { what: options.what, change: true });
     },
-    again: "Nothing was changed. Trying again",
+    retryLabel: "Nothing was changed. Trying again",
   });
 }
 
 /** A broken response may contain the only copy of the secret, which is kept. */
-async function answerLost(
+async function recordLostAnswer(
   { bench, lease }: SecretWork,
   answer: Extract<Attempt<SecretAnswer>, { kind: "unknown" }>,
-  { what, ifUnknown }: SendOptions,
+  { what, unknownMeaning }: SendOptions,
 ): Promise<Failure> {
   const failure = failureOf(answer, { what, change: true });
-  await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(failure) });
+  await recordOrWarn(bench, lease, { state: "unknown", last_error: lastErrorOf(failure) });
   if (!answer.salvage)
-    return outcomeUnknown(lease.entry, failure, { meaning: `${ifUnknown} It is not sent again automatically.` });
-  const { id, refusal } = await keepStray({ bench, lease }, answer.salvage);
+    return outcomeUnknown(lease.entry, failure, { meaning: `${unknownMeaning} It is not sent again automatically.` });
+  const { id, refusal } = await keepSalvaged({ bench, lease }, answer.salvage);
   if (refusal !== undefined) {
     const message = `An invalid response contained a secret, and it could not be kept: ${refusal}`;
     return entryFailure(lease.entry, "outcome_unknown", message);
   }
-  await recordAfterwards(bench, lease, { ...(await learnedOfKept(bench, lease.entry, id)), state: "undelivered" });
+  await recordOrWarn(bench, lease, { ...(await learnedOfKept(bench, lease.entry, id)), state: "undelivered" });
   return undelivered(lease.entry, "the response that contained it was incomplete or invalid.", bench.secrets);
 }
 
@@ -192,15 +203,15 @@ export async function takeSecret(
   if (secret === undefined) {
     // A key that differs from the request must not be revoked, so its secret is not recorded as lost.
     const state = detail.differs === undefined ? "secret_lost" : "unusable";
-    await recordAfterwards(bench, lease, { ...learned, state });
+    await recordOrWarn(bench, lease, { ...learned, state });
     await releaseReserved(bench, lease.entry, work.destination);
-    assertAsAsked(lease.entry);
+    assertMatchesRequest(lease.entry);
     throw secretLost(lease.entry, { requestId });
   }
   const receipt = keyReceipt({ text: body.toString(), key, secret });
-  const mine = { secret, kind: "access_key", id: key.id ?? "", receipt } as const;
-  await deliverSecret(work, mine, { learned, requestId });
-  return mine;
+  const issued = { secret, kind: "access_key", id: key.id ?? "", receipt } as const;
+  await deliverSecret(work, issued, { learned, requestId });
+  return issued;
 }
 
 /** Proves a key's secret by its exchange for a bearer token (§5.3). @returns false if the profile has no exchange */
@@ -210,7 +221,7 @@ export async function proveSecret(bench: Workbench, rotation: Entry, secret: str
   const { keyExchange: way } = account;
   if (way === null) return false;
   const recorded = rotation.detail.exchange;
-  if (way.kind === "endpoint" && recorded?.kind === "endpoint") tellOtherEndpoint(bench, recorded.url, way.url);
+  if (way.kind === "endpoint" && recorded?.kind === "endpoint") noteOtherEndpoint(bench, recorded.url, way.url);
   let impossible = false;
   const exchange = async (): Promise<Attempt<unknown>> => {
     const attempt = await account.exchangeKey(secret, way);

@@ -1,7 +1,7 @@
 // Computes the next step of an entry from its record and from facts that the caller has observed. It reads nothing, so
 // that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
 import { Failure, isInterruption, saysNothingWasDone } from "../errors.ts";
-import { type Entry, isInPlace, isPutOff, isSettled, mayHaveArrived } from "../journal/entry.ts";
+import { type Entry, isInPlace, wasRateLimited, isSettled, mayHaveArrived } from "../journal/entry.ts";
 import { entryFailure } from "./workbench.ts";
 
 export type Step =
@@ -41,21 +41,21 @@ export function proofIn({ proven }: Entry["detail"]): Proof | undefined {
 /** The entry of a rotation records this if the service refused the new secret. */
 export const refusedProof = "refused";
 
-type Known = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
+type NextInput = Pick<Entry, "operation" | "state" | "attempts" | "detail" | "idempotency_key">;
 
-export function next(entry: Known, facts: Facts = {}): Step {
+export function next(entry: NextInput, facts: Facts = {}): Step {
   const { operation, state } = entry;
   if (isSettled(state)) return "end";
   if (facts.isOverrun === true) return "give way";
   if (operation === "oauth_client.revoke" || operation === "access_key.revoke") return "send";
-  if (operation.endsWith(".rotate") && !isInPlace(entry)) return ofRotation(entry, facts);
+  if (operation.endsWith(".rotate") && !isInPlace(entry)) return nextOfRotation(entry, facts);
   if (state === "undelivered") return "deliver";
   if (state === "secret_lost") return "replace";
   if (entry.idempotency_key !== null || !mayHaveArrived(entry)) return "send";
   return isInPlace(entry) ? "replace" : "look";
 }
 
-function ofRotation({ detail }: Known, { child, isDue = false, isOldRevoked = false }: Facts): Step {
+function nextOfRotation({ detail }: NextInput, { child, isDue = false, isOldRevoked = false }: Facts): Step {
   if (child?.state !== "done") return "make the new one";
   if (detail.keep_old === true) return "end";
   if (isOldRevoked) return "end";
@@ -68,7 +68,7 @@ function ofRotation({ detail }: Known, { child, isDue = false, isOldRevoked = fa
 export function withEntryOutcome(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
   // A request that was refused as too early leaves the entry open, and its outcome is known.
-  const isTooEarly = isPutOff(entry) || failure.kind === "rate_limited";
+  const isTooEarly = wasRateLimited(entry) || failure.kind === "rate_limited";
   const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
   const isLost = state === "secret_lost" && saysNothingWasDone(failure);
   const kind = state === "unknown" || isLeft ? "outcome_unknown" : isLost ? state : failure.kind;

@@ -1,6 +1,6 @@
 // Searches the list for the key of a creation whose outcome is unknown. The rules are in api/orphan-key.ts.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/access-keys.ts";
-import { findOrphan, namesakesIn, type Search, settleMs, type Sought } from "../api/orphan-key.ts";
+import { findOrphan, namesakesIn, type Search, settleMs, type SearchCriteria } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
 import { Failure } from "../errors.ts";
 import {
@@ -9,15 +9,15 @@ import {
   wasClaimed,
   otherPlaces,
   attemptedPlaces,
-  beganAt,
+  startedAt,
   clockSkewMs,
 } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import type { CreationWork, Made } from "./creation.ts";
-import { learnedOfKept, seenAtAll, settleDelivered } from "./secret-delivery.ts";
+import type { CreationWork, CreationResult } from "./creation.ts";
+import { learnedOfKept, deliveryEvidence, settleDelivered } from "./secret-delivery.ts";
 import { readUntilAnswered, wait } from "./sending.ts";
-import { entryFailure, outcomeUnknown, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
-import { isWorkedOn } from "../journal/rotations.ts";
+import { entryFailure, outcomeUnknown, recordOrWarn, serviceTime, type Workbench } from "./workbench.ts";
+import { hasHolder } from "../journal/rotations.ts";
 import { type Advice, type NextStep, shell } from "../next-step.ts";
 
 export function requestIn({ request_text }: Entry): AccessKeyRequest {
@@ -35,7 +35,7 @@ async function creationsOfSameName({ journal }: Workbench, entry: Entry): Promis
 /** Searches a second time later if the request is too recent for a missing key to be evidence. */
 export async function searchOrphan({ bench, lease: { entry }, waitMs = 0 }: CreationWork): Promise<Search> {
   const rows = await listedKeys(bench);
-  const sought = await soughtFor(bench, entry, rows);
+  const sought = await searchCriteria(bench, entry, rows);
   const first = findOrphan(rows, sought, serviceTime(bench));
   const settledAt = sought.sentUntil + settleMs;
   const waitFor = settledAt - serviceTime(bench);
@@ -52,7 +52,7 @@ function listedKeys(bench: Workbench): Promise<Rows> {
   return readUntilAnswered(bench, () => account.service.accessKeys.list(), { what: "list access keys", where });
 }
 
-async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<Sought> {
+async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promise<SearchCriteria> {
   const request = requestIn(entry);
   const { clock_offset_ms: offset } = entry;
   // The first response showed that this machine's clock agrees with the service's.
@@ -60,20 +60,20 @@ async function soughtFor(bench: Workbench, entry: Entry, rows: Rows): Promise<So
   return {
     request,
     marked: entry.detail.marked === true,
-    madeAfter: beganAt(entry),
+    createdAfter: startedAt(entry),
     // If the clock may be wrong, the request may be very recent.
     sentUntil: isClockKnown ? lastSentAt(entry) : Math.max(lastSentAt(entry), serviceTime(bench)),
     isClockKnown,
     skewMs: clockSkewMs,
-    userId: await creatorKnown(bench, entry),
-    knownIds: await knownAmong(bench, entry, namesakesIn(rows, request)),
+    userId: await knownCreator(bench, entry),
+    knownIds: await idsOfOtherEntries(bench, entry, namesakesIn(rows, request)),
     ownId: bench.account.keyId,
   };
 }
 
 const maxCreations = 100;
 
-async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }: Entry): Promise<string | undefined> {
+async function knownCreator({ journal }: Workbench, { id, base_url, profile_id }: Entry): Promise<string | undefined> {
   const creations = { all: true, operation: "access_key.create", limit: maxCreations } as const;
   for await (const other of journal.each(creations)) {
     const isOurs = other.id !== id && other.base_url === base_url && other.profile_id === profile_id;
@@ -83,7 +83,7 @@ async function creatorKnown({ journal }: Workbench, { id, base_url, profile_id }
 }
 
 /** @returns ids of keys that belong to other entries; the parent rotation of a creation has the same new key */
-async function knownAmong(
+async function idsOfOtherEntries(
   { journal, secrets }: Workbench,
   { id, parent, base_url }: Entry,
   keys: readonly AccessKey[],
@@ -110,18 +110,25 @@ function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: 
   return last + (clock_offset_ms ?? 0);
 }
 
-export async function settleSearch({ bench, lease }: CreationWork, search: Search): Promise<Made | undefined> {
+export async function settleSearch(
+  { bench, lease }: CreationWork,
+  search: Search,
+): Promise<CreationResult | undefined> {
   const { entry } = lease;
   switch (search.kind) {
     case "several":
-      throw cannotTell(entry, `${search.keys.length} keys match the request: ${search.keys.map(named).join("; ")}.`, {
-        meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
-        hint: "Revoke the one that is not in use with integ keys revoke, then stop tracking this change.",
-      });
+      throw ambiguousFailure(
+        entry,
+        `${search.keys.length} keys match the request: ${search.keys.map(keyLabel).join("; ")}.`,
+        {
+          meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
+          hint: "Revoke the one that is not in use with integ keys revoke, then stop tracking this change.",
+        },
+      );
     case "used": {
-      const message = `The key ${named(search.key)} matches the request, and it has been used: its secret is in use.`;
+      const message = `The key ${keyLabel(search.key)} matches the request, and it has been used: its secret is in use.`;
       const meaning = "Nothing was revoked. If its secret reached you, the work is done.";
-      throw cannotTell(entry, message, { meaning });
+      throw ambiguousFailure(entry, message, { meaning });
     }
     case "none":
       return settleNoneFound(bench, lease, search.doubts);
@@ -131,21 +138,21 @@ export async function settleSearch({ bench, lease }: CreationWork, search: Searc
 }
 
 /** @throws Failure unless a key with the mark of this creation is found, because only the mark is certain evidence */
-export async function nameDelivered({ bench, lease }: CreationWork, search: Search): Promise<void> {
+export async function identifyDeliveredKey({ bench, lease }: CreationWork, search: Search): Promise<void> {
   const { entry } = lease;
   const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;
   if (key?.id !== undefined && entry.detail.marked === true)
     return settleDelivered({ bench, lease }, await learnedOfKept(bench, entry, key.id));
   if (search.kind === "none" && search.doubts.length === 0) {
-    await recordAfterwards(bench, lease, { state: "unusable", last_error: null });
+    await recordOrWarn(bench, lease, { state: "unusable", last_error: null });
     throw entryFailure(entry, "unusable", `The key of ${entry.id} was delivered, and is not in the list any more.`, {
       meaning: "Nothing was sent, and integ creates no replacement. If you still need one, create it.",
     });
   }
   const keys = search.kind === "several" ? search.keys : key === undefined ? [] : [key];
-  const fits = keys.length === 0 ? "none in the list fits" : `these fit: ${keys.map(named).join("; ")}`;
+  const fits = keys.length === 0 ? "none in the list fits" : `these fit: ${keys.map(keyLabel).join("; ")}`;
   const message = `The secret of ${entry.id} was delivered, and it is not certain which key it opens: ${fits}.`;
-  throw cannotTell(entry, message, {
+  throw ambiguousFailure(entry, message, {
     meaning: "Nothing was sent or revoked, and no second key is created.",
     hint: "Revoke a key that no one uses with integ keys revoke. If the delivered secret works, the work is done: stop tracking it.",
   });
@@ -163,7 +170,7 @@ async function settleOrphanFound(
   await lease.record({ state: "secret_lost", resource_id: key.id, last_error: null, detail });
   const found = certain
     ? `Found the key ${key.id}: its name has the mark of this creation.`
-    : `Found the key ${named(key)}: the only unused key with that name from that time.`;
+    : `Found the key ${keyLabel(key)}: the only unused key with that name from that time.`;
   bench.tell.note(found);
 }
 
@@ -172,13 +179,13 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   const { journal, secrets } = bench;
   const others = await creationsOfSameName(bench, entry);
   const mayBeOf = (id: string, why: string, hint: Advice): Failure =>
-    cannotTell(entry, `The key ${named(key)} matches the request, and may be of ${id} instead.`, {
+    ambiguousFailure(entry, `The key ${keyLabel(key)} matches the request, and may be of ${id} instead.`, {
       meaning: `Nothing was revoked: ${why}.`,
       hint,
       nextCommand: undefined,
     });
   for (const { id } of others)
-    if (await isWorkedOn(journal, id))
+    if (await hasHolder(journal, id))
       throw mayBeOf(id, `a running process works on ${id}`, "Run the command again when that has ended.");
   // Another process may have finished since the list was read, and recorded this key in its entry.
   const made = await journal.select({ all: true, resource: key.id, operation: entry.operation });
@@ -187,7 +194,7 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   // An entry that names no key, and whose secret was delivered, may have created this key.
   const unknown = "Revoke the key with integ keys revoke if no one uses it.";
   for (const one of others)
-    if (wasClaimed(one) || (await seenAtAll(bench, one)) !== undefined)
+    if (wasClaimed(one) || (await deliveryEvidence(bench, one)) !== undefined)
       throw mayBeOf(one.id, `the secret of ${one.id} was delivered, and its key is not known`, unknown);
   const elsewhere = others.find((one) => otherPlaces(one, secrets.place).length > 0 && !secrets.isKept(one.id));
   if (elsewhere === undefined) return;
@@ -196,13 +203,21 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   throw mayBeOf(elsewhere.id, why, "Run integ journal recover there.");
 }
 
-async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<Made> {
+async function settleNoneFound(
+  bench: Workbench,
+  lease: EntryLease,
+  doubts: readonly string[],
+): Promise<CreationResult> {
   const { id, detail } = lease.entry;
   if (doubts.length > 0)
-    throw cannotTell(lease.entry, `No key of this creation was found, but that is not certain: ${doubts.join("; ")}.`, {
-      meaning: "Nothing was sent or revoked. Try again later, or stop tracking the entry if you know the outcome.",
-      nextCommand: shell`integ journal recover ${id}`,
-    });
+    throw ambiguousFailure(
+      lease.entry,
+      `No key of this creation was found, but that is not certain: ${doubts.join("; ")}.`,
+      {
+        meaning: "Nothing was sent or revoked. Try again later, or stop tracking the entry if you know the outcome.",
+        nextCommand: shell`integ journal recover ${id}`,
+      },
+    );
   await lease.record({ state: "refused", detail: { ...detail, in_flight: false } });
   bench.tell.note(
     "No key of that name is in the list: none was created. To create it, run the command that requested it again.",
@@ -210,12 +225,12 @@ async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: read
   return { kind: "nothing_made", entry: lease.entry };
 }
 
-function named({ id = "without id", name, createdAt }: AccessKey): string {
+function keyLabel({ id = "without id", name, createdAt }: AccessKey): string {
   return `${id} ("${name ?? ""}", created ${createdAt ?? "at an unknown time"})`;
 }
 
 /** The default next step stops tracking the entry, because a person must decide. */
-function cannotTell(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
+function ambiguousFailure(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
   const more = { nextCommand: shell`integ journal forget ${entry.id}`, ...step, recovers: undefined };
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }
@@ -225,7 +240,7 @@ export async function assertUnused(bench: Workbench, lost: Entry): Promise<void>
   const { rows } = await listedKeys(bench);
   const key = rows.map((row) => readAccessKey(row.value)).find((found) => found.id === lost.resource_id);
   if (typeof key?.lastUsedAt !== "string") return;
-  const message = `The key ${named(key)} was used at ${key.lastUsedAt}: its secret is in use.`;
+  const message = `The key ${keyLabel(key)} was used at ${key.lastUsedAt}: its secret is in use.`;
   throw entryFailure(lost, "secret_lost", message, {
     meaning: "Nothing was revoked. If its secret reached you, the work is done.",
     nextCommand: shell`integ journal forget ${lost.id}`,

@@ -10,7 +10,7 @@ import { untrusted } from "./acts/overwrite.ts";
 import { client } from "./client.ts";
 import { clientRotation } from "./client-rotation.ts";
 import { type CreationOptions, finishCreation, refuseReplacement } from "./creation.ts";
-import { endBefore, recoverKeyRotation } from "./in-place.ts";
+import { endSuperseded, recoverKeyRotation } from "./in-place.ts";
 import { key } from "./key.ts";
 import { keyRotation } from "./key-rotation.ts";
 import { withEntryOutcome } from "./next.ts";
@@ -164,7 +164,7 @@ async function endIfUnneeded(bench: Workbench, lease: EntryLease): Promise<boole
   const { entry } = lease;
   const { id, replaces, attempts } = entry;
   const later = isInPlace(entry) ? await laterRotation(bench.journal, entry, bench.secrets) : undefined;
-  if (later !== undefined) await endBefore(bench, lease, later);
+  if (later !== undefined) await endSuperseded(bench, lease, later);
   if (later !== undefined || replaces === null || attempts > 0) return later !== undefined;
   const [lost] = await bench.journal.select({ all: true, ids: [replaces] });
   const by = lost?.replaced_by ?? id;

@@ -8,15 +8,15 @@ import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure, onFailure } from "../errors.ts";
 import { mayHaveArrived } from "../journal/entry.ts";
 import type { EntryLease, Intent } from "../journal/journal.ts";
-import { revoke, type Revoking } from "./acts/revoke.ts";
-import { endWithout, readUntilAnswered } from "./sending.ts";
-import { holding, madeFor, recordAfterwards, serviceTime, type Workbench } from "./workbench.ts";
+import { revoke, type RevocationOptions } from "./acts/revoke.ts";
+import { recordFailure, readUntilAnswered } from "./sending.ts";
+import { withLease, accountFields, recordOrWarn, serviceTime, type Workbench } from "./workbench.ts";
 
-export interface Revoked {
+export interface RevocationResult {
   /** JSON text: the API's own object if it shows the status, else the known fields. */
   readonly receipt: string;
   /** False if the service accepted the revocation, but neither its response nor its list shows the status. */
-  readonly seen: boolean;
+  readonly isConfirmed: boolean;
 }
 
 export interface Credential {
@@ -24,8 +24,8 @@ export interface Credential {
   /** The current status; undefined if the service does not show it. @throws Failure of the read */
   statusOf(bench: Workbench, id: string): Promise<string | undefined>;
   /** Words for a status that ends the credential, such as `is revoked`; undefined if it may still work. */
-  endOf(status: string | undefined): string | undefined;
-  revoke(bench: Workbench, id: string, about: Revoking): Promise<Revoked>;
+  endWordsOf(status: string | undefined): string | undefined;
+  revoke(bench: Workbench, id: string, about: RevocationOptions): Promise<RevocationResult>;
 }
 
 export function revocationIntent({ account }: Workbench, noun: Credential["noun"], id: string): Intent {
@@ -34,7 +34,7 @@ export function revocationIntent({ account }: Workbench, noun: Credential["noun"
       ? (["oauth_client.revoke", "/v1/oauth_clients", {}] as const)
       : (["access_key.revoke", "/api/v1/access-keys", { key_id: id }] as const);
   return {
-    ...madeFor(account),
+    ...accountFields(account),
     operation,
     method: "DELETE",
     path: `${path}/${segment(id, `${noun} id`)}`,
@@ -45,13 +45,13 @@ export function revocationIntent({ account }: Workbench, noun: Credential["noun"
   };
 }
 
-export async function revokeNamed(bench: Workbench, noun: Credential["noun"], id: string): Promise<Revoked> {
+export async function revokeNamed(bench: Workbench, noun: Credential["noun"], id: string): Promise<RevocationResult> {
   const { lease } = await bench.journal.admit(revocationIntent(bench, noun, id));
-  return holding(lease, () => finishRevocation(bench, lease));
+  return withLease(lease, () => finishRevocation(bench, lease));
 }
 
 /** The entry becomes `done`, or after a failure `unknown`, `open` (429) or `refused`. */
-export async function finishRevocation(bench: Workbench, lease: EntryLease): Promise<Revoked> {
+export async function finishRevocation(bench: Workbench, lease: EntryLease): Promise<RevocationResult> {
   const { operation, request_text } = lease.entry;
   // Before the first attempt, only the request names the client or key.
   const { id } = JSON.parse(request_text) as { id: string };
@@ -59,36 +59,37 @@ export async function finishRevocation(bench: Workbench, lease: EntryLease): Pro
   const wasUnknown = mayHaveArrived(lease.entry);
   try {
     const end = await credential.revoke(bench, id, { grounds: { kind: "named" }, lease });
-    await recordAfterwards(bench, lease, { state: "done", last_error: null });
+    await recordOrWarn(bench, lease, { state: "done", last_error: null });
     return end;
   } catch (failure) {
     if (!(failure instanceof Failure)) throw failure;
     const { state, detail } = lease.entry;
     // After an attempt that may have arrived, a refusal can be that attempt's effect, so it does not settle the entry.
     const isUnknown = wasUnknown || state === "unknown" || failure.kind === "outcome_unknown";
-    const before = isUnknown ? "unknown" : detail.put_off_until !== undefined ? "open" : undefined;
-    throw await endWithout(bench, lease, { before, failure });
+    const stateBefore = isUnknown ? "unknown" : detail.put_off_until !== undefined ? "open" : undefined;
+    throw await recordFailure(bench, lease, { stateBefore, failure });
   }
 }
 
-const getting = { what: "get the OAuth client" };
+const readContext = { what: "get the OAuth client" };
 
 export const clientCredential: Credential = {
   noun: "client",
   statusOf: async (bench, id) =>
-    (await readUntilAnswered(bench, () => bench.account.service.oauthClients.get(id), getting)).status,
-  endOf: (status) => (status === undefined || status === "active" || status === "pending" ? undefined : `is ${status}`),
+    (await readUntilAnswered(bench, () => bench.account.service.oauthClients.get(id), readContext)).status,
+  endWordsOf: (status) =>
+    status === undefined || status === "active" || status === "pending" ? undefined : `is ${status}`,
   revoke: (bench, id, about) => revoke(bench, { ...about, change: "revoke client", id, read: readRevokedClient }),
 };
 
-async function readRevokedClient(answer: Attempt<OAuthClient>): Promise<Revoked | Failure> {
+async function readRevokedClient(answer: Attempt<OAuthClient>): Promise<RevocationResult | Failure> {
   if (answer.kind !== "answered") return failureOf(answer, { what: "revoke the OAuth client", change: true });
   const { status } = answer.value;
-  if (status === "revoked") return { receipt: answer.body.toString(), seen: true };
+  if (status === "revoked") return { receipt: answer.body.toString(), isConfirmed: true };
   return new Failure("outcome_unknown", `The service responded with "${status}" to the revocation, not "revoked".`);
 }
 
-const ends: ReadonlyMap<string | undefined, string> = new Map([
+const endWords: ReadonlyMap<string | undefined, string> = new Map([
   ["revoked", "is revoked"],
   ["absent", "is missing from the list of keys"],
   ["expired", "has expired"],
@@ -97,8 +98,8 @@ const ends: ReadonlyMap<string | undefined, string> = new Map([
 export const keyCredential: Credential = {
   noun: "key",
   statusOf: (bench, id) => statusInList(bench, id).catch(unlessHidden),
-  endOf: (status) => ends.get(status),
-  revoke: untilKeyRevoked,
+  endWordsOf: (status) => endWords.get(status),
+  revoke: revokeKey,
 };
 
 /**
@@ -106,17 +107,20 @@ export const keyCredential: Credential = {
  * @assumed §4.4 and §3.2 do not show the operation: repeating it is safe (RFC 9110 §9.2.2), and 404 and 409 after an attempt that
  * may have arrived can mean that it succeeded; then the list decides.
  */
-function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise<Revoked> {
+function revokeKey(bench: Workbench, id: string, about: RevocationOptions): Promise<RevocationResult> {
   const { grounds, lease, service = bench.account.service } = about;
   const { detail } = lease.entry;
   const listed = (): Promise<string | undefined> => statusInList(bench, id, service).catch(onFailure(() => undefined));
   const wasSent = grounds.kind === "secret_lost" || detail.revoking === true || mayHaveArrived(lease.entry);
-  const read = async (answer: Attempt<AccessKey>, earlier: readonly Attempt<unknown>[]): Promise<Revoked | Failure> => {
-    if (answer.kind === "answered") return confirmed(answer, { id, listed });
+  const read = async (
+    answer: Attempt<AccessKey>,
+    earlier: readonly Attempt<unknown>[],
+  ): Promise<RevocationResult | Failure> => {
+    if (answer.kind === "answered") return confirmRevocation(answer, { id, listed });
     const mayBeOver =
       answer.kind === "refused" &&
       (answer.status === 409 || (answer.status === 404 && (wasSent || earlier.some(({ kind }) => kind === "unknown"))));
-    if (mayBeOver && isRevoked(await listed())) return seenRevoked(id);
+    if (mayBeOver && isRevoked(await listed())) return revokedResult(id);
     return failureOf(answer, { what: "revoke the access key", change: true });
   };
   return revoke(bench, { change: "revoke key", id, service, read, grounds, lease });
@@ -124,23 +128,23 @@ function untilKeyRevoked(bench: Workbench, id: string, about: Revoking): Promise
 
 const isRevoked = (status: string | undefined): boolean => status === "revoked" || status === "absent";
 
-function seenRevoked(id: string): Revoked {
-  return { receipt: JSON.stringify({ id, status: "revoked" }), seen: true };
+function revokedResult(id: string): RevocationResult {
+  return { receipt: JSON.stringify({ id, status: "revoked" }), isConfirmed: true };
 }
 
 /** Only a success that shows this key as revoked is trusted; otherwise the list decides. */
-async function confirmed(
+async function confirmRevocation(
   answer: Answered<AccessKey>,
   { id, listed }: { readonly id: string; readonly listed: () => Promise<string | undefined> },
-): Promise<Revoked> {
+): Promise<RevocationResult> {
   const { id: shown = id, status } = answer.value;
-  if (shown === id && status === "revoked") return { receipt: answer.body.toString(), seen: true };
+  if (shown === id && status === "revoked") return { receipt: answer.body.toString(), isConfirmed: true };
   const now = await listed();
-  if (isRevoked(now)) return seenRevoked(id);
+  if (isRevoked(now)) return revokedResult(id);
   if (shown !== id)
     throw new Failure("outcome_unknown", `The service responded to the revocation with another key (${shown}).`);
   const still = now ?? status;
-  if (still === undefined) return { receipt: JSON.stringify({ id }), seen: false };
+  if (still === undefined) return { receipt: JSON.stringify({ id }), isConfirmed: false };
   const message = `The service accepted the revocation, and the key's status is still "${still}".`;
   throw new Failure("outcome_unknown", message);
 }
@@ -162,8 +166,8 @@ async function statusInList(bench: Workbench, id: string, service?: Service): Pr
 
 /** `isWhole` is true if the list is complete and not empty. */
 async function keyInList(bench: Workbench, id: string, service = bench.account.service) {
-  const briefly = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
-  const list = await readUntilAnswered(briefly, () => service.accessKeys.list(), { what: "list access keys" });
+  const limits = { clock: bench.clock, retryForMs: Math.min(bench.retryForMs, 10_000) };
+  const list = await readUntilAnswered(limits, () => service.accessKeys.list(), { what: "list access keys" });
   const { readAccessKey } = await import("../api/access-keys.ts");
   const keys = list.rows.map((row) => readAccessKey(row.value));
   return { key: keys.find((found) => found.id === id), isWhole: !list.saysMore && keys.length > 0 };

@@ -22,17 +22,23 @@ import {
   type OneTimeSecret,
   placesOf,
 } from "../secrets/destination.ts";
-import { type AskedCreation, admitPart, type CreationContract, finishCreation, type Made } from "./creation.ts";
+import {
+  type NewCreationOptions,
+  admitStep,
+  type CreationContract,
+  finishCreation,
+  type CreationResult,
+} from "./creation.ts";
 import { next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { assertTrusted, isSameHere, seenAt } from "./acts/overwrite.ts";
-import { revokes, type Successor } from "./acts/revoke.ts";
-import { assertAsAsked, releaseReserved, rereadSecret, type SecretDelivery } from "./secret-delivery.ts";
-import { admitTo, wait } from "./sending.ts";
+import { revocationCommand, type Successor } from "./acts/revoke.ts";
+import { assertMatchesRequest, releaseReserved, rereadSecret, type SecretDelivery } from "./secret-delivery.ts";
+import { admitWithDestination, wait } from "./sending.ts";
 import {
   entryFailure,
-  holding,
+  withLease,
   isoTime,
-  recordAfterwards,
+  recordOrWarn,
   recoveryAfter,
   recoveryStep,
   serviceTime,
@@ -46,7 +52,7 @@ export function isWaitedFor(overlapMs: number): boolean {
   return overlapMs <= longestWaitMs;
 }
 
-export interface RotationOptions extends Omit<AskedCreation, "key"> {
+export interface RotationOptions extends Omit<NewCreationOptions, "key"> {
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
   /** `leave` continues an overlap, and `end` ends it now. By default the command waits for a short overlap. */
   readonly overlap?: "leave" | "end";
@@ -97,9 +103,9 @@ export async function rotate(bench: Workbench, asked: AskedRotation, options: Ro
   const { intent, refuseOld } = asked;
   const { destination, fresh } = options;
   const settledBefore = await settledRotations(bench.journal, intent);
-  const isThere = async ({ entry }: EntryLease) => (await currentChild(bench.journal, entry))?.state === "done";
-  const { kind, lease, place } = await admitTo(bench, intent, { destination, fresh, isThere });
-  return holding(lease, async () => {
+  const isDelivered = async ({ entry }: EntryLease) => (await currentChild(bench.journal, entry))?.state === "done";
+  const { kind, lease, place } = await admitWithDestination(bench, intent, { destination, fresh, isDelivered });
+  return withLease(lease, async () => {
     if (kind === "resumed") {
       const what = intent.operation === "access_key.rotate" ? "replacement" : "rotation";
       bench.tell.note(`Resuming the unfinished ${what} ${lease.entry.id}.`);
@@ -123,7 +129,7 @@ export async function assertFirstOfTwo(
   const { entry } = lease;
   const first = await precedingRotation(bench.journal, entry, { ...about, clock: bench.clock });
   if (first === undefined) return;
-  await recordAfterwards(bench, lease, { state: "refused" });
+  await recordOrWarn(bench, lease, { state: "refused" });
   const noun = nounOf(entry);
   const old = `the ${noun} ${rotatedBy(entry)}`;
   const isOver = isSettled(first.state);
@@ -203,7 +209,7 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
     const dueAt = await untilOver({ ...rotation, options: { ...rotation.options, overlap } }, made);
     const rotated = { oldId, newId: id, receipt: made.secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
-    await recordAfterwards(bench, lease, { state: "done", last_error: null });
+    await recordOrWarn(bench, lease, { state: "done", last_error: null });
     await releaseReserved(bench, made.entry);
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
@@ -211,13 +217,13 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
   }
 }
 
-const idOf = ({ entry: { resource_id } }: Made): string => resource_id ?? "";
+const idOf = ({ entry: { resource_id } }: CreationResult): string => resource_id ?? "";
 
 /** @returns the due time if the overlap continues after this command */
-async function untilOver(rotation: Rotation, made: Made): Promise<string | undefined> {
+async function untilOver(rotation: Rotation, made: CreationResult): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
-    made.receipt === undefined ? undefined : bench.tell.made?.(made.receipt, due);
+    made.receipt === undefined ? undefined : bench.tell.showReceipt?.(made.receipt, due);
   const isOldRevoked = await untilProven(rotation, made).catch(async (error: unknown) => {
     await show();
     throw error;
@@ -256,7 +262,7 @@ function stepAfterProof({ bench, lease, options }: Rotation, isOldRevoked = fals
   return next(lease.entry, { child: { state: "done" }, isDue, isOldRevoked });
 }
 
-async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
+async function untilProven(rotation: Rotation, made: CreationResult): Promise<boolean> {
   const { bench, lease, creation, oldId } = rotation;
   const { state, detail } = lease.entry;
   const isOldRevoked = async (): Promise<boolean> => (await creation.statusOf(bench, oldId)) === "revoked";
@@ -273,7 +279,7 @@ async function untilProven(rotation: Rotation, made: Made): Promise<boolean> {
   return isOldRevoked();
 }
 
-async function makeNewOne(rotation: Rotation): Promise<Made> {
+async function makeNewOne(rotation: Rotation): Promise<CreationResult> {
   const { bench, lease, creation, options, proveFirst: prove } = rotation;
   const { destination } = options;
   const { noun } = creation;
@@ -281,9 +287,9 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
     const found = await currentChild(bench.journal, lease.entry);
     if (found !== undefined) await assertTrusted(bench, [found.id]);
     if (found?.state === "done")
-      return { kind: "delivered_before", entry: found, receipt: await creation.receiptNow?.(bench, found) };
+      return { kind: "delivered_before", entry: found, receipt: await creation.readReceipt?.(bench, found) };
     if (found?.state === "unusable") {
-      assertAsAsked(found);
+      assertMatchesRequest(found);
       // A credential that the service once called unusable is not used (§4.2), whatever the service shows later.
       const message = `The service called the new ${noun} ${found.resource_id} unusable: the old ${noun} is not revoked.`;
       const meaning = `This rotation ends here, and the old ${noun} stays as it is.`;
@@ -291,13 +297,13 @@ async function makeNewOne(rotation: Rotation): Promise<Made> {
     }
     const child = found
       ? await bench.journal.lease(found.id)
-      : await admitPart(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
+      : await admitStep(bench, destination, { ...rotation.intent(), parent: lease.entry.id });
     try {
       const work = { ...options, bench, lease: child, prove, destinationOf: () => destination };
       const made = await finishCreation(creation, work);
       const { entry, receipt } = made;
       if (made.kind !== "nothing_made")
-        return { ...made, receipt: receipt ?? (await creation.receiptNow?.(bench, entry)) };
+        return { ...made, receipt: receipt ?? (await creation.readReceipt?.(bench, entry)) };
     } catch (error) {
       if (!(error instanceof Failure) || (error.kind !== "undelivered" && error.kind !== "conflict")) throw error;
       const meaning = `${error.details.meaning ?? ""} The old ${noun} was not revoked.`.trim();
@@ -320,7 +326,7 @@ function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): 
 }
 
 /** Consent cannot replace a proof that the service refused. */
-async function prove(rotation: Rotation, made: Made): Promise<void> {
+async function prove(rotation: Rotation, made: CreationResult): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
   const { noun } = creation;
@@ -347,7 +353,7 @@ async function prove(rotation: Rotation, made: Made): Promise<void> {
       const message = withReason(`The new ${noun} ${id} could not be proven`, tried);
       throw new Failure(kind, message, { ...tried.details, meaning });
     }
-    await recordAfterwards(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
+    await recordOrWarn(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   }
   if (lease.entry.detail.proven === refusedProof) throw refused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
@@ -369,7 +375,7 @@ function refused({ creation, oldId }: Rotation, id: string, error: Failure | und
   return new Failure("pending", error === undefined ? `${message}.` : withReason(message, error), {
     cause: error,
     problem: error?.details.problem,
-    meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for all programs, revoke the old ${noun} yourself: ${revokes(noun, oldId)}`,
+    meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for all programs, revoke the old ${noun} yourself: ${revocationCommand(noun, oldId)}`,
   });
 }
 
@@ -379,7 +385,7 @@ export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<En
 }
 
 /** A proof shows only its own moment: the new credential may have been revoked or disabled since. */
-async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
+async function successorOf(rotation: Rotation, made: CreationResult): Promise<Successor> {
   const { detail } = rotation.lease.entry;
   // A token exchange shows that the new one is active; a person's consent does not.
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
@@ -388,7 +394,7 @@ async function successorOf(rotation: Rotation, made: Made): Promise<Successor> {
   const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
   if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current);
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
-  return { id: idOf(current), proof: proofIn(detail), missing, gone: await goneFrom(rotation, child, isFresh) };
+  return { id: idOf(current), proof: proofIn(detail), missing, lostFrom: await goneFrom(rotation, child, isFresh) };
 }
 
 /** @throws Failure `pending` if the secret did not go to the profile whose credential it replaces */
@@ -456,7 +462,9 @@ async function workingOne(rotation: Rotation, child: Entry): Promise<Entry> {
   throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
     meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. ${meaning}`,
     ...(after
-      ? { hint: `Revoke the old ${noun} yourself if no program uses it any more: ${revokes(noun, oldId)}` as const }
+      ? {
+          hint: `Revoke the old ${noun} yourself if no program uses it any more: ${revocationCommand(noun, oldId)}` as const,
+        }
       : { nextCommand: again }),
   });
 }
@@ -470,7 +478,7 @@ function replacesEverywhere(later: Entry, earlier: Entry): boolean {
 }
 
 /** The rotation gets the state of its creation. @param made the new credential, if its secret was delivered */
-async function unfinished({ bench, lease, creation }: Rotation, error: unknown, made?: Made): Promise<never> {
+async function unfinished({ bench, lease, creation }: Rotation, error: unknown, made?: CreationResult): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
   // If the journal cannot be read, the outcome of the work does not change.
@@ -482,7 +490,7 @@ async function unfinished({ bench, lease, creation }: Rotation, error: unknown, 
   const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
   const isEnded = made !== undefined && error.kind === "unusable";
   const state = isEnded ? "unusable" : isDelivered ? asItStands : childState;
-  await recordAfterwards(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
+  await recordOrWarn(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;
   // The advice of the failed step has priority, such as a key that a person must find in the list.

@@ -10,9 +10,9 @@ import {
   type EntryProgress,
   isGuess,
   isSettled,
-  isUnnamed,
+  lacksResourceId,
   kindOf,
-  mayBeMadeElsewhere,
+  mayBeCreatedElsewhere,
   nextStep,
   nounOf,
   rotatedBy,
@@ -21,7 +21,7 @@ import {
   otherPlaces,
 } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import { guessed } from "./acts/revoke.ts";
+import { uncertainKeyFailure } from "./acts/revoke.ts";
 import { type DestroyEvidence, destroy } from "./acts/destroy.ts";
 import { AtDestination, isAt, overwrite, type Overwriting, prepareOverwrite } from "./acts/overwrite.ts";
 import {
@@ -38,9 +38,9 @@ import {
 import {
   type DeliveryBench,
   entryFailure,
-  holding,
+  withLease,
   outcomeUnknown,
-  recordAfterwards,
+  recordOrWarn,
   type Tell,
   type Workbench,
 } from "./workbench.ts";
@@ -80,15 +80,15 @@ export async function reserveDestination(
 ): Promise<DestinationRecord> {
   const before = lease.entry.destination;
   const wanted = await destination.check({ before, isKept });
-  const [left, come] = [filesOf(before), filesOf(wanted)];
-  const given = left.filter((file) => !come.some((other) => isSamePlace(file, other)));
-  for (const file of given) await bench.secrets.removeReserve(file, lease.entry.id, { isKept });
-  const isMoved = given.length > 0 || come.some((file) => !left.some((other) => isSamePlace(file, other)));
+  const [oldFiles, newFiles] = [filesOf(before), filesOf(wanted)];
+  const abandoned = oldFiles.filter((file) => !newFiles.some((other) => isSamePlace(file, other)));
+  for (const file of abandoned) await bench.secrets.removeReserve(file, lease.entry.id, { isKept });
+  const isMoved = abandoned.length > 0 || newFiles.some((file) => !oldFiles.some((other) => isSamePlace(file, other)));
   if (isMoved) await lease.record({ destination: { ...wanted } });
   try {
     return await prepareOverwrite(bench, lease, destination, { before, isKept });
   } catch (error) {
-    if (isMoved && before !== null && come.length === 0) await lease.record({ destination: before });
+    if (isMoved && before !== null && newFiles.length === 0) await lease.record({ destination: before });
     throw error;
   }
 }
@@ -112,9 +112,9 @@ export async function deliverSecret(
     await delivery.prove?.(secret.secret);
     evidence = await bench.clock.finishing(() => overwrite(bench, lease, destination, secret));
   } catch (error) {
-    const refusal = isKept || isEscrowed ? undefined : await whyNotKept(bench, lease.entry.id, secret);
+    const refusal = isKept || isEscrowed ? undefined : await keepFailureReason(bench, lease.entry.id, secret);
     const state = refusal === undefined ? "undelivered" : "secret_lost";
-    await recordAfterwards(bench, lease, { ...learned, state });
+    await recordOrWarn(bench, lease, { ...learned, state });
     const { entry } = lease;
     if (refusal === undefined) throw withRequestId(undelivered(entry, error, bench.secrets), requestId);
     const message = `The secret could neither be delivered (${reasonOf(error)}) nor kept (${refusal}).`;
@@ -156,7 +156,7 @@ async function tryKeep({ bench, lease }: SecretDelivery, secret: OneTimeSecret):
 }
 
 /** @returns why the secret cannot be kept; undefined if the copy is complete, even if its sync failed */
-async function whyNotKept({ secrets }: DeliveryBench, entry: string, secret: OneTimeSecret) {
+async function keepFailureReason({ secrets }: DeliveryBench, entry: string, secret: OneTimeSecret) {
   try {
     await secrets.keep(entry, secret);
     return undefined;
@@ -175,12 +175,12 @@ export async function settleDelivered(
   if (isClaimed) await resumeParent(bench, lease.entry);
   const { detail = lease.entry.detail } = learned;
   const settled = detail.differs === undefined ? "done" : "unusable";
-  const state = isUnnamed({ ...lease.entry, ...learned }) ? "unknown" : settled;
+  const state = lacksResourceId({ ...lease.entry, ...learned }) ? "unknown" : settled;
   const claimed = isClaimed ? { detail: { ...detail, secret_claimed: true } } : {};
-  const isRecorded = await recordAfterwards(bench, lease, { ...learned, ...claimed, state, last_error: null });
+  const isRecorded = await recordOrWarn(bench, lease, { ...learned, ...claimed, state, last_error: null });
   if (isRecorded) await destroyCopy(bench, lease.entry, isClaimed ? { typed: "claim" } : evidence);
   else await assertNotTakenOver(bench, lease);
-  if (!isClaimed) assertAsAsked(lease.entry);
+  if (!isClaimed) assertMatchesRequest(lease.entry);
 }
 
 /** The parent rotation is recorded before the claim, because after a crash it must not wait for another claim. */
@@ -188,8 +188,7 @@ async function resumeParent(bench: DeliveryBench, { parent }: Entry): Promise<vo
   const rotation = parent === null ? undefined : await bench.journal.find(parent).catch(() => undefined);
   if (rotation?.state !== "undelivered") return;
   const lease = await bench.journal.tryLease(rotation.id);
-  if (lease !== null)
-    await holding(lease, () => recordAfterwards(bench, lease, { state: "pending", last_error: null }));
+  if (lease !== null) await withLease(lease, () => recordOrWarn(bench, lease, { state: "pending", last_error: null }));
 }
 
 /** @throws Failure `outcome_unknown` if another process took over the entry and did not find the secret */
@@ -203,7 +202,7 @@ async function assertNotTakenOver({ journal }: DeliveryBench, { entry }: EntryLe
 }
 
 /** @throws Failure `unusable` if the entry's receipt differed from its request */
-export function assertAsAsked(entry: Entry): void {
+export function assertMatchesRequest(entry: Entry): void {
   const { detail, state, resource_id } = entry;
   if (detail.differs === undefined || state !== "unusable") return;
   const noun = nounOf(entry);
@@ -215,11 +214,11 @@ export function assertAsAsked(entry: Entry): void {
 }
 
 /** The delivery was recorded before, so that a crash leaves an unneeded copy rather than none. */
-export async function destroyCopy(bench: Destroying, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
+export async function destroyCopy(bench: DestroyBench, entry: Entry, evidence?: DestroyEvidence): Promise<void> {
   const { id } = entry;
   try {
     if (!(isSettled(entry.state) || wasClaimed(entry)) || !bench.secrets.isKept(entry.id)) return;
-    const shown = evidence ?? (await seenAtAll(bench, entry));
+    const shown = evidence ?? (await deliveryEvidence(bench, entry));
     if (shown !== undefined && (await destroy(bench, entry, shown))) return;
     bench.tell.warn(
       `The copy of the secret of ${id} stays on this machine: nothing shows now that the secret is at its destination. To take it out: integ journal claim ${id}. To destroy it: integ journal forget ${id}`,
@@ -229,9 +228,9 @@ export async function destroyCopy(bench: Destroying, entry: Entry, evidence?: De
   }
 }
 
-type Destroying = Overwriting & { readonly tell: Pick<Tell, "warn"> };
+type DestroyBench = Overwriting & { readonly tell: Pick<Tell, "warn"> };
 
-export async function seenAtAll(bench: Overwriting, entry: Entry): Promise<AtDestination | undefined> {
+export async function deliveryEvidence(bench: Overwriting, entry: Entry): Promise<AtDestination | undefined> {
   if (entry.destination === null) return undefined;
   const missing = new Failure("failed", "It is not there.");
   return AtDestination.after(entry.id, async () => {
@@ -272,7 +271,7 @@ export function secretLost(
   entry: Entry,
   { requestId, here }: { readonly requestId?: string | undefined; readonly here?: string } = {},
 ): Failure {
-  if (isGuess(entry)) return withRequestId(guessed(entry), requestId);
+  if (isGuess(entry)) return withRequestId(uncertainKeyFailure(entry), requestId);
   const { id, operation, resource_id } = entry;
   const noun = nounOf(entry);
   const others = here === undefined ? [] : otherPlaces(entry, here);
@@ -280,7 +279,7 @@ export function secretLost(
     operation === "access_key.rotate" ? "rotate the key again." : `revoke this ${noun} and create another.`;
   let message = `The ${noun} ${resource_id ?? ""} exists, and its one-time secret is lost.`;
   let meaning = `The API never shows a secret twice. To fix it: ${wayOut}`;
-  if (mayBeMadeElsewhere(entry)) {
+  if (mayBeCreatedElsewhere(entry)) {
     message = `The client ${resource_id ?? ""} exists, and its secret is not here.`;
     meaning = `Its idempotency key was given by hand: if it was created elsewhere with the same key, its secret may be in use. ${flags.yes} alone does not revoke it.`;
   } else if (others.length > 0) {
@@ -296,7 +295,7 @@ export function learnedOfKey(entry: Entry, id: string, detail: Entry["detail"] =
 }
 
 /** A broken response may contain the only copy of the secret. @returns its likely id, and why it was not kept */
-export async function keepStray(
+export async function keepSalvaged(
   { bench, lease }: Omit<SecretDelivery, "destination">,
   { secret, text }: Salvage,
 ): Promise<{ readonly id: string; readonly refusal?: string }> {
@@ -315,7 +314,7 @@ export async function keepStray(
 }
 
 /** After `secret_lost` the reserved space stays, because it may have the whole secret. */
-export async function releasing<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
+export async function withRelease<T>(delivery: SecretDelivery, work: () => Promise<T>): Promise<T> {
   const { bench, lease, destination } = delivery;
   let mayHaveSecret = false;
   try {
@@ -366,12 +365,12 @@ export interface ContinuedDelivery {
   readonly secret?: OneTimeSecret;
 }
 
-interface Resumed extends SecretDelivery {
+interface DeliveryToContinue extends SecretDelivery {
   readonly learned?: Partial<EntryProgress>;
 }
 
 /** @returns undefined if the secret is neither delivered nor kept. @throws Failure `undelivered` if it must be claimed */
-export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery | undefined> {
+export async function continueDelivery(work: DeliveryToContinue): Promise<ContinuedDelivery | undefined> {
   const { bench, lease, destination } = work;
   const { id, state } = lease.entry;
   const learnedFrom = async (kept?: OneTimeSecret): Promise<Partial<EntryProgress>> =>
@@ -380,21 +379,24 @@ export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery
   const learnedFromCopy = async () =>
     learnedFrom(bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined);
   try {
-    if (isForPlace(work) && (await completeDelivery(bench, lease).catch((error: unknown) => mayBeThere(work, error)))) {
+    if (
+      isForRecordedPlace(work) &&
+      (await completeDelivery(bench, lease).catch((error: unknown) => throwUnknownOutcome(work, error)))
+    ) {
       await settleDelivered(work, await learnedFromCopy());
       return {};
     }
     // A copy is removed only after `done` is recorded. If it is missing, its folder was removed with the secret.
-    assertNotElsewhere(bench, lease.entry);
+    assertNotKeptElsewhere(bench, lease.entry);
     await keepDelivered(bench, lease);
     if (!bench.secrets.isKept(id)) {
       if (state === "undelivered") await lease.record({ state: "secret_lost" });
       return undefined;
     }
-    const why = whyClaimed(work);
+    const why = claimReason(work);
     if (why !== undefined) {
       if (state !== "undelivered" || work.learned !== undefined)
-        await recordAfterwards(bench, lease, { ...(await learnedFromCopy()), state: "undelivered" });
+        await recordOrWarn(bench, lease, { ...(await learnedFromCopy()), state: "undelivered" });
       throw undelivered(lease.entry, why, bench.secrets);
     }
     const kept = await bench.secrets.readKept(id);
@@ -412,40 +414,40 @@ export async function continueDelivery(work: Resumed): Promise<ContinuedDelivery
 }
 
 /** False if a person claims the secret for another destination: it must go there, even if the recorded destination has it. */
-function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
+function isForRecordedPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
   const before = entry.destination;
   if (claimedBy !== "person" || before === null || before.kind === "several") return true;
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
 /** The client exists. If its destination cannot be checked, the secret may be there, so the outcome is unknown. */
-async function mayBeThere({ bench, lease, learned }: Resumed, error: unknown): Promise<never> {
+async function throwUnknownOutcome({ bench, lease, learned }: DeliveryToContinue, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
-  await recordAfterwards(bench, lease, { ...learned, state: "unknown" });
+  await recordOrWarn(bench, lease, { ...learned, state: "unknown" });
   throw outcomeUnknown(lease.entry, error);
 }
 
 /** @returns why a kept secret needs a claim, as the end of a sentence; undefined if it needs none */
-function whyClaimed({ lease: { entry }, destination, claimedBy, learned }: Resumed): string | undefined {
+function claimReason({ lease: { entry }, destination, claimedBy, learned }: DeliveryToContinue): string | undefined {
   if (claimedBy !== undefined) return undefined;
   const { state, destination: at } = entry;
   const isLeft = learned === undefined && (state === "undelivered" || state === "secret_lost");
   if (kindOf(entry) === "oauth_client") {
-    const goesOn = !isLeft && (at?.kind === "several" || at?.kind === "store");
-    return goesOn ? undefined : "an earlier run could not deliver it.";
+    const continues = !isLeft && (at?.kind === "several" || at?.kind === "store");
+    return continues ? undefined : "an earlier run could not deliver it.";
   }
   if (state === "undelivered") return at?.kind === "profile" ? undefined : "it is kept until you claim it.";
   return destination.isStdout ? "an earlier run ended before it could confirm the delivery." : undefined;
 }
 
 /** @throws Failure `undelivered` if the secret is kept in another state folder, and therefore is not lost */
-export function assertNotElsewhere({ secrets }: Pick<DeliveryBench, "secrets">, entry: Entry): void {
-  const elsewhere = keptElsewhere(entry, secrets);
+export function assertNotKeptElsewhere({ secrets }: Pick<DeliveryBench, "secrets">, entry: Entry): void {
+  const elsewhere = keptElsewhereFailure(entry, secrets);
   if (elsewhere !== undefined) throw elsewhere;
 }
 
 /** A secret may be kept on another machine, in another folder, or in a state folder that was replaced. */
-function keptElsewhere(entry: Entry, secrets: SecretKeeping): Failure | undefined {
+function keptElsewhereFailure(entry: Entry, secrets: SecretKeeping): Failure | undefined {
   const { kept_at, attempted_at = [] } = entry.detail;
   if (entry.state !== "undelivered" || kept_at === undefined || secrets.isKept(entry.id)) return undefined;
   const replaced = attemptedPlaces(secrets, entry.detail).find((one) => !attempted_at.includes(one));
@@ -461,21 +463,21 @@ function keptElsewhere(entry: Entry, secrets: SecretKeeping): Failure | undefine
 }
 
 /** A kept secret makes an unknown outcome `undelivered`, although no receipt shows its client. */
-export async function keptUnnamed({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
+export async function undeliveredIfKept({ bench, lease }: SecretDelivery, failure: Failure): Promise<Failure> {
   if (failure.kind !== "outcome_unknown") return failure;
   try {
     if (!bench.secrets.isKept(lease.entry.id)) return failure;
   } catch {
     return failure; // Recovery checks again.
   }
-  await recordAfterwards(bench, lease, { state: "undelivered" });
+  await recordOrWarn(bench, lease, { state: "undelivered" });
   const { hint, nextCommand, meaning } = undelivered(lease.entry, failure, bench.secrets).details;
   const message = `The secret arrived and is kept, but the command could not continue: ${failure.message}`;
   return new Failure("undelivered", message, { ...failure.details, meaning, hint, nextCommand, recovers: undefined });
 }
 
 /** Keeps a copy if only some of several destinations have the secret. @returns true if all of them have it */
-export async function seekSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
+export async function isSecretDelivered(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);
   return false;

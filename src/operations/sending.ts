@@ -2,27 +2,34 @@
 // repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { mayRetryChange, nextDelay, retryRead } from "../api/call/retry.ts";
-import { type Entry, isPutOff, mayHaveArrived, nextStep, lastErrorOf, attemptedPlaces } from "../journal/entry.ts";
+import {
+  type Entry,
+  wasRateLimited,
+  mayHaveArrived,
+  nextStep,
+  lastErrorOf,
+  attemptedPlaces,
+} from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
   entryFailure,
   outcomeUnknown,
   prerequisite,
-  recordAfterwards,
+  recordOrWarn,
   recoveryAfter,
   recoveryIn,
   recoveryStep,
-  standsUntilChanged,
+  isPermanentFailure,
   type Workbench,
 } from "./workbench.ts";
 import { Failure, onFailure, isInterruption, saysNothingWasDone } from "../errors.ts";
 import { type Advice, flags } from "../next-step.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 
-interface Admitting extends AdmissionChoice {
+interface AdmissionOptions extends AdmissionChoice {
   readonly destination: Destination;
-  readonly isThere: (lease: EntryLease) => Promise<boolean>;
+  readonly isDelivered: (lease: EntryLease) => Promise<boolean>;
 }
 
 /**
@@ -31,10 +38,10 @@ interface Admitting extends AdmissionChoice {
  * delivery that a running process continues.
  * @returns no `place` for resumed work, which needs no destination
  */
-export async function admitTo(
+export async function admitWithDestination(
   { journal, secrets }: Workbench,
   intent: Intent,
-  { destination, isThere, ...choice }: Admitting,
+  { destination, isDelivered, ...choice }: AdmissionOptions,
 ): Promise<Admission & { readonly place?: DestinationRecord }> {
   // Without a machine id in the record, every machine would take the path for its own.
   secrets.machine.make();
@@ -46,7 +53,7 @@ export async function admitTo(
     if (earlier === undefined) throw refusal;
     let found = false;
     try {
-      found = await isThere(earlier.lease);
+      found = await isDelivered(earlier.lease);
     } finally {
       if (!found) await earlier.lease.release();
     }
@@ -97,41 +104,41 @@ export function delayBeforeNext(
 
 type State = Entry["state"] | undefined;
 
-export interface Sending<A, R> {
+export interface SendSteps<A, R> {
   /** The entry's state if the next request changes nothing; undefined if no earlier request can have changed any. */
-  readonly before: () => State;
-  readonly ready: (before: State, attempt: number) => Promise<void>;
+  readonly stateBefore: () => State;
+  readonly prepare: (stateBefore: State, attempt: number) => Promise<void>;
   readonly send: () => Promise<Attempt<A>>;
   /** @returns the end, a failure if the same request may be sent later, or undefined to send it now */
-  readonly read: (answer: Attempt<A>, before: State) => Promise<{ readonly end: R } | Failure | undefined>;
-  readonly again: string;
+  readonly read: (answer: Attempt<A>, stateBefore: State) => Promise<{ readonly end: R } | Failure | undefined>;
+  readonly retryLabel: string;
 }
 
 /** Repeats the request within `retryForMs`. @throws Failure that fits the entry's state */
 export async function sendUntilKnown<A, R>(
   bench: Workbench,
   lease: EntryLease,
-  { before, ready, send, read, again }: Sending<A, R>,
+  { stateBefore, prepare, send, read, retryLabel }: SendSteps<A, R>,
 ): Promise<R> {
-  const first = before();
-  if (first === undefined) await untilDue(bench, lease.entry);
-  else await orEndWithout(bench, lease, { before: first }, () => untilDue(bench, lease.entry));
+  const first = stateBefore();
+  if (first === undefined) await waitUntilDue(bench, lease.entry);
+  else await recordingFailure(bench, lease, { stateBefore: first }, () => waitUntilDue(bench, lease.entry));
   const startedAt = bench.clock.elapsed();
   for (let attempt = 1; ; attempt++) {
-    const stood = before();
-    await orEndWithout(bench, lease, { before: stood }, async () => {
+    const state = stateBefore();
+    await recordingFailure(bench, lease, { stateBefore: state }, async () => {
       assertMayContinue(bench);
-      await ready(stood, attempt);
+      await prepare(state, attempt);
     });
     const answer = await send();
-    const met = await read(answer, stood);
-    if (met === undefined) continue;
-    if (!(met instanceof Failure)) return met.end;
+    const outcome = await read(answer, state);
+    if (outcome === undefined) continue;
+    if (!(outcome instanceof Failure)) return outcome.end;
     const delay = delayBeforeNext(bench, answer, { attempt, startedAt });
-    await orEndWithout(bench, lease, { before: before(), met }, async () => {
+    await recordingFailure(bench, lease, { stateBefore: stateBefore(), requestFailure: outcome }, async () => {
       if (bench.clock.interruption.aborted) throw bench.clock.interruption.reason;
-      if (delay === null) throw met;
-      await wait(bench, delay, `${met.message} ${again}`);
+      if (delay === null) throw outcome;
+      await wait(bench, delay, `${outcome.message} ${retryLabel}`);
     });
   }
 }
@@ -141,37 +148,38 @@ export function assertMayContinue({ clock, disk }: Workbench): void {
   disk.assertHealthy();
 }
 
-interface Standing {
+interface EarlierState {
   /** The entry's state after an earlier request that may have changed something. */
-  readonly before: State;
-  readonly met?: Failure;
+  readonly stateBefore: State;
+  /** The service's refusal of the request, if another failure prevents the retry. */
+  readonly requestFailure?: Failure;
 }
 
-export async function orEndWithout<T>(
+export async function recordingFailure<T>(
   bench: Workbench,
   lease: EntryLease,
-  standing: Standing,
+  standing: EarlierState,
   step: () => Promise<T>,
 ): Promise<T> {
   try {
     return await step();
   } catch (error) {
-    throw error instanceof Failure ? await endWithout(bench, lease, { ...standing, failure: error }) : error;
+    throw error instanceof Failure ? await recordFailure(bench, lease, { ...standing, failure: error }) : error;
   }
 }
 
 /** The last request certainly changed nothing. @returns the failure that fits the entry's state */
-export async function endWithout(
+export async function recordFailure(
   bench: Workbench,
   lease: EntryLease,
-  { before, failure, met = failure }: Standing & { readonly failure: Failure },
+  { stateBefore, failure, requestFailure = failure }: EarlierState & { readonly failure: Failure },
 ): Promise<Failure> {
-  const state = before ?? (isTooEarly(met) ? "open" : "refused");
-  const last_error = lastErrorOf(state === "open" ? met : failure);
+  const state = stateBefore ?? (isRateLimitRefusal(requestFailure) ? "open" : "refused");
+  const last_error = lastErrorOf(state === "open" ? requestFailure : failure);
   const detail = { ...lease.entry.detail, in_flight: state === "unknown" };
-  await recordAfterwards(bench, lease, { state, last_error, detail });
+  await recordOrWarn(bench, lease, { state, last_error, detail });
   if (state === "unknown") return outcomeUnknown(lease.entry, failure);
-  if (state === "pending") return stillPending(lease.entry, failure);
+  if (state === "pending") return pendingFailure(lease.entry, failure);
   return entryFailure(lease.entry, failure.kind, failure.message, failure.details);
 }
 
@@ -185,13 +193,13 @@ export async function wait(bench: Workbench, ms: number, label: string): Promise
 }
 
 /** True if the service refused the request with 429: nothing was changed, and the entry keeps the request. */
-export function isTooEarly({ kind, details }: Failure): boolean {
+export function isRateLimitRefusal({ kind, details }: Failure): boolean {
   // A 429 of a token endpoint leaves the request unsent.
   return kind === "rate_limited" && details.unsent !== true;
 }
 
 /** @throws Failure `rate_limited` if the wait that the service asked for is longer than `--retry-for` */
-export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
+export async function waitUntilDue(bench: Workbench, entry: Entry): Promise<void> {
   const { clock, account, retryForMs } = bench;
   const until = entry.detail.put_off_until;
   // A clock that was set back does not show how long to wait.
@@ -206,7 +214,7 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
   if (leftMs > retryForMs)
     throw entryFailure(entry, "rate_limited", `The service asked to wait until ${until}.`, {
       unsent: true,
-      meaning: isPutOff(entry)
+      meaning: wasRateLimited(entry)
         ? "Nothing was sent now, and nothing was changed before. The request and its key are saved."
         : "Nothing was sent now.",
       ...step,
@@ -219,7 +227,7 @@ export async function untilDue(bench: Workbench, entry: Entry): Promise<void> {
 const longestWaitMs = 24 * 60 * 60_000;
 
 /** @throws Failure `outcome_unknown` while a process that lost its lease may still send the request */
-export function assertQuiet({ entry, quietUntil }: EntryLease): void {
+export function assertNoneInFlight({ entry, quietUntil }: EntryLease): void {
   if (quietUntil === undefined || !mayHaveArrived(entry)) return;
   const message = `Another process may still be sending the request of ${entry.id}, until ${quietUntil} at the latest.`;
   throw entryFailure(entry, "outcome_unknown", message, {
@@ -233,7 +241,7 @@ export function assertQuiet({ entry, quietUntil }: EntryLease): void {
  * @assumed §3.1 does not show how `pending` ends: the client is read again and again, and any other status is the end
  * @throws Failure `pending` once `waitMs` is over
  */
-export async function untilNotPending(
+export async function waitWhilePending(
   bench: Workbench,
   { entry, id, waitMs }: { readonly entry: Entry; readonly id: string; readonly waitMs: number },
 ): Promise<OAuthClient> {
@@ -245,9 +253,9 @@ export async function untilNotPending(
       const answer = await account.service.oauthClients.get(id);
       if (answer.kind === "answered" && answer.value.status !== "pending") return answer.value;
       const pauseMs = Math.min(10_000, 500 * 2 ** round) * (0.5 + clock.random() / 2);
-      if (clock.elapsed() + pauseMs > deadline) throw stillPending(entry);
+      if (clock.elapsed() + pauseMs > deadline) throw pendingFailure(entry);
       done ??= tell.waiting(`Client ${id} is pending. If it stays so, integ stops waiting`, deadline - clock.elapsed());
-      const interrupted = onFailure(() => Promise.reject(stillPending(entry, clock.interruption.reason)));
+      const interrupted = onFailure(() => Promise.reject(pendingFailure(entry, clock.interruption.reason)));
       await clock.sleep(pauseMs).catch(interrupted);
     }
   } finally {
@@ -256,9 +264,9 @@ export async function untilNotPending(
 }
 
 /** @param because the failure that ended the wait; an interruption keeps its exit code */
-function stillPending(entry: Entry, because?: unknown): Failure {
+function pendingFailure(entry: Entry, because?: unknown): Failure {
   const failure = because instanceof Failure ? because : undefined;
-  const isMissing = failure !== undefined && standsUntilChanged(failure);
+  const isMissing = failure !== undefined && isPermanentFailure(failure);
   const stops = failure !== undefined && (saysNothingWasDone(failure) || isMissing) ? failure : undefined;
   const next = isMissing ? recoveryAfter(failure, entry.id) : { nextCommand: nextStep(entry) ?? undefined };
   const kind = failure !== undefined && isInterruption(failure) ? failure.kind : "pending";

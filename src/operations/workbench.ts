@@ -3,7 +3,7 @@ import type { Service } from "../api/connect.ts";
 import type { Attempt } from "../api/call/attempt.ts";
 import type { ReadClock } from "../api/call/retry.ts";
 import { Failure, type FailureDetails, type FailureKind, reasonOf } from "../errors.ts";
-import { beganAt, clockSkewMs } from "../journal/entry.ts";
+import { startedAt, clockSkewMs } from "../journal/entry.ts";
 import type { ClientProof, Entry, EntryProgress, KeyExchange } from "../journal/entry.ts";
 import type { DiskHealth } from "../disk/disk-health.ts";
 import type { EntryLease, Journal } from "../journal/journal.ts";
@@ -38,7 +38,7 @@ export interface Tell {
   note(text: string): void;
   warn(text: string): void;
   /** Shows a rotation's receipt before any wait. @param dueAt when the old credential will be revoked, if there is an overlap */
-  made?(receipt: string, dueAt?: string): Promise<void>;
+  showReceipt?(receipt: string, dueAt?: string): Promise<void>;
   waiting(label: string, ms: number): () => void;
   busy(label: string): () => void;
 }
@@ -71,7 +71,7 @@ export interface Workbench extends DeliveryBench {
 }
 
 /** A step of larger work has the account of the entry that it belongs to. */
-export function madeFor(account: Account | Entry) {
+export function accountFields(account: Account | Entry) {
   if ("base_url" in account) {
     const { profile, profile_id, principal, organization_id, region, base_url, service_version } = account;
     return { profile, profile_id, principal, organization_id, region, base_url, service_version };
@@ -91,10 +91,10 @@ export function isoTime(ms: number): string {
   return new Date(Math.min(ms, 8.64e15)).toISOString();
 }
 
-export function tellOtherEndpoint({ account, tell }: Workbench, begun: string | undefined, now: string): void {
-  if (begun === undefined || begun === now) return;
+export function noteOtherEndpoint({ account, tell }: Workbench, recorded: string | undefined, now: string): void {
+  if (recorded === undefined || recorded === now) return;
   tell.note(
-    `Profile ${account.profile} gets tokens from ${now} now, and got them from ${begun} when this began: ${now} is used.`,
+    `Profile ${account.profile} gets tokens from ${now} now, and got them from ${recorded} when this began: ${now} is used.`,
   );
 }
 
@@ -107,12 +107,12 @@ export function lifetimeDifference(entry: Entry, expiresAt: string | undefined):
   const [, asked] = /^in (\d+) ms$/.exec(entry.detail.expiry ?? "") ?? [];
   const offset = entry.clock_offset_ms ?? 0;
   if (asked === undefined || expiresAt === undefined || Math.abs(offset) <= clockSkewMs) return undefined;
-  const laterMs = Date.parse(expiresAt) - beganAt(entry) - Number(asked);
+  const laterMs = Date.parse(expiresAt) - startedAt(entry) - Number(asked);
   if (Math.abs(laterMs) <= clockSkewMs) return undefined;
   return `its lifetime is ${roundedDuration(Math.abs(laterMs))} ${laterMs > 0 ? "longer" : "shorter"} than requested, because the clock of this machine is ${offset < 0 ? "ahead of" : "behind"} the service's`;
 }
 
-export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) => Promise<T>): Promise<T> {
+export async function withLease<T>(lease: EntryLease, work: (lease: EntryLease) => Promise<T>): Promise<T> {
   try {
     return await work(lease);
   } finally {
@@ -121,7 +121,7 @@ export async function holding<T>(lease: EntryLease, work: (lease: EntryLease) =>
 }
 
 /** A failure is only a warning, so that the result still reaches the user. @returns true if the result was recorded */
-export async function recordAfterwards(
+export async function recordOrWarn(
   bench: DeliveryBench,
   lease: EntryLease,
   change: Partial<EntryProgress>,
@@ -185,7 +185,7 @@ export function outcomeUnknown(entry: Entry, because: Failure, more: FailureDeta
     ...because.details,
     // An earlier attempt was sent, even if `because` is about an unsent one.
     unsent: false,
-    meaning: `${whatUnknownMeans(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
+    meaning: `${unknownOutcomeMeaning(entry)}${because.details.hint === undefined ? prerequisite(because) : ""}`,
     ...(recoveryIn(because.details) ?? recoveryAfter(because, entry.id)),
     ...more,
   });
@@ -196,9 +196,9 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
   const { hint, nextCommand } = because.details;
   if (typeof nextCommand === "object" && nextCommand.add?.includes(flags.force))
     return { ...recoveryStep(entry, [flags.force]), hint };
-  const isStanding = standsUntilChanged(because);
-  const first = isStanding && typeof nextCommand === "string" ? nextCommand : undefined;
-  const isNeeded = isStanding || prerequisite(because) !== "";
+  const isPermanent = isPermanentFailure(because);
+  const first = isPermanent && typeof nextCommand === "string" ? nextCommand : undefined;
+  const isNeeded = isPermanent || prerequisite(because) !== "";
   if (!isNeeded || (hint === undefined && first === undefined)) return recoveryStep(entry);
   const run = `integ journal recover ${entry}`;
   const words: Advice = hint === undefined ? `Run ${run} afterwards.` : `${hint} Then run ${run}.`;
@@ -206,13 +206,13 @@ export function recoveryAfter(because: Failure, entry: string): RecoveryStep {
 }
 
 /** True if the failure repeats until a person removes its cause: a refusal, an untrusted entry, or a missing credential. */
-export function standsUntilChanged({ kind, details: { problem, unsent, nextCommand } }: Failure): boolean {
+export function isPermanentFailure({ kind, details: { problem, unsent, nextCommand } }: Failure): boolean {
   const isUntrusted = typeof nextCommand === "string" && nextCommand.startsWith("integ journal trust ");
   if (kind === "auth" && (unsent === true || isUntrusted)) return true;
   return problem !== undefined && (kind === "auth" || kind === "not_found" || kind === "conflict");
 }
 
-function whatUnknownMeans({ operation, idempotency_key, attempts }: Entry): string {
+function unknownOutcomeMeaning({ operation, idempotency_key, attempts }: Entry): string {
   if (idempotency_key !== null)
     return "The client may or may not exist. The request and its idempotency key are saved, so retrying cannot create a second one.";
   if (!operation.endsWith(".revoke"))

@@ -1,6 +1,6 @@
 // Finds the work that the journal records for each item of a policy, and the client or key that resulted.
 import { randomBytes } from "node:crypto";
-import { type Entry, type EntryState, isSettled, kindOf, revokedBy, revokedFirst } from "../journal/entry.ts";
+import { type Entry, type EntryState, isSettled, kindOf, revokedBy, revokedEntry } from "../journal/entry.ts";
 
 export type ItemKind = "oauth_client" | "access_key";
 
@@ -210,7 +210,7 @@ export class ClientInventory {
   add(entry: Entry): void {
     if (!isOf(entry, this.#scope)) return;
     this.#revoked.add(revokedBy(entry));
-    this.#replaced.add(revokedFirst(entry));
+    this.#replaced.add(revokedEntry(entry));
     const { operation, state, attempts, resource_id: id, created_at } = entry;
     if (operation !== "oauth_client.create" && operation !== "oauth_client.adopt") return;
     const { service_account_id: serviceAccount } = JSON.parse(entry.request_text) as { service_account_id: string };

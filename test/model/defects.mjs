@@ -103,8 +103,8 @@ export const defects = [
     changes: [
       [
         "operations/revocation.ts",
-        'const before = isUnknown ? "unknown" :',
-        'const before = failure.kind === "outcome_unknown" ? "unknown" :',
+        'const stateBefore = isUnknown ? "unknown" :',
+        'const stateBefore = failure.kind === "outcome_unknown" ? "unknown" :',
       ],
     ],
   },
@@ -160,7 +160,7 @@ export const defects = [
   },
   {
     name: "a key that a running process is creating counts as another entry's (found by this simulation)",
-    changes: [["operations/orphan.ts", "if (await isWorkedOn(journal, id))", "if (id === undefined)"]],
+    changes: [["operations/orphan.ts", "if (await hasHolder(journal, id))", "if (id === undefined)"]],
   },
   {
     name: "a key that was revoked after its proof lets the old one be revoked (found by this simulation)",
@@ -291,7 +291,7 @@ export const defects = [
   },
   {
     name: "order: a revocation is sent before Retry-After",
-    changes: [["operations/acts/revoke.ts", "await untilDue(bench, lease.entry);", ""]],
+    changes: [["operations/acts/revoke.ts", "await waitUntilDue(bench, lease.entry);", ""]],
   },
   {
     name: "order: a request is sent after a secret could not be kept",
@@ -375,7 +375,7 @@ export const defects = [
     changes: [
       [
         "operations/acts/overwrite.ts",
-        "if (!(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);",
+        "if (!(await isReplaceable(bench, lease.entry, at, found))) throw occupiedFailure(at);",
         "",
       ],
     ],
@@ -389,7 +389,7 @@ export const defects = [
   },
   {
     name: "actors: an overlap ends without another look at the destinations",
-    changes: [["operations/acts/revoke.ts", "if (gone.length > 0)", "if (gone.length > 99)"]],
+    changes: [["operations/acts/revoke.ts", "if (lostFrom.length > 0)", "if (lostFrom.length > 99)"]],
   },
   {
     name: "actors: a recorded --force consents to any content",
@@ -417,8 +417,8 @@ export const defects = [
       ],
       [
         "operations/acts/overwrite.ts",
-        "if (!(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);",
-        'if (at.kind !== "profile" && !(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);',
+        "if (!(await isReplaceable(bench, lease.entry, at, found))) throw occupiedFailure(at);",
+        'if (at.kind !== "profile" && !(await isReplaceable(bench, lease.entry, at, found))) throw occupiedFailure(at);',
       ],
     ],
   },
@@ -436,7 +436,11 @@ export const defects = [
     name: "actors: a key that may be another person's is revoked with --yes",
     changes: [
       ["operations/creation.ts", "if (isGuess(lease.entry) || !(isNamed", "if (!(isNamed"],
-      ["operations/acts/revoke.ts", 'if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);', ""],
+      [
+        "operations/acts/revoke.ts",
+        'if (grounds.kind === "secret_lost" && isGuess(entry)) throw uncertainKeyFailure(entry);',
+        "",
+      ],
     ],
   },
   {

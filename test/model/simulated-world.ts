@@ -7,7 +7,7 @@ import type { Service } from "../../src/api/connect.ts";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Workbench } from "../../src/operations/workbench.ts";
 import { Failure } from "../../src/errors.ts";
-import { mayBeMadeElsewhere, type Entry, otherPlaces } from "../../src/journal/entry.ts";
+import { mayBeCreatedElsewhere, type Entry, otherPlaces } from "../../src/journal/entry.ts";
 import type { Journal } from "../../src/journal/journal.ts";
 import type {
   Destination,
@@ -499,7 +499,7 @@ export class World {
       destinationOf: async (entry: Entry): Promise<Destination> =>
         taken.exclusive(await this.#remembered(here, entry, path), entry.parent ?? entry.id),
       mayReplace: async (entry: Entry) =>
-        answer(entry, agrees && !mayBeMadeElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
+        answer(entry, agrees && !mayBeCreatedElsewhere(entry) && otherPlaces(entry, bench.secrets.place).length === 0),
       mayRevokeUnproven: async (entry: Entry) => answer(entry, !agrees && !this.isLiar),
       waitMs: 60_000,
       overlap: endsOverlap ? ("end" as const) : ("leave" as const),

@@ -1,7 +1,7 @@
 // These checks of `integ doctor` send no request and read no secret.
 import { statSync } from "node:fs";
 import type { Context } from "../../context.ts";
-import { needsAttention, type Moved, movedWords } from "../../journal/entry.ts";
+import { needsAttention, type MoveMark, movedWords } from "../../journal/entry.ts";
 import { commandForCredential, credentialPlace, secretSourceOf } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
 import { placesOf } from "../../secrets/destination.ts";
@@ -114,7 +114,7 @@ async function checkJournal(context: Context): Promise<Diagnosis[]> {
   ];
 }
 
-function movedFinding(moved: Moved): Diagnosis {
+function movedFinding(moved: MoveMark): Diagnosis {
   const { to, isUnfinished } = moved;
   const step: NextStep = isUnfinished
     ? { nextCommand: shell`integ journal move ${flags.to} ${to}` }

@@ -1,8 +1,8 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { entryFailure, holding } from "../../operations/workbench.ts";
-import { assertNotElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
+import { entryFailure, withLease } from "../../operations/workbench.ts";
+import { assertNotKeptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
 import { belonging, secretFieldOf } from "../../secrets/secret-format.ts";
-import { isUnnamed, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
+import { lacksResourceId, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -33,7 +33,7 @@ export const command = defineVerb({
     const entry = await entryWithSecret(journal, await journal.find(id));
     if (options.dryRun) return showClaim(context, entry, secretOptionsOf(options));
     const lease = await journal.lease(entry.id);
-    await holding(lease, async () => {
+    await withLease(lease, async () => {
       if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
       const kept = await readKeptSecret(context, lease.entry);
       const typed = secretOptionsOf(options);
@@ -125,7 +125,7 @@ async function reportClaim(
     : await checkedDeliveryWords(context, { ...entry, state: "done" }, { secret: kept.secret, isNew });
   if (!isShown) await printReceipt(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
-  if (isUnnamed(entry))
+  if (lacksResourceId(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
   // The rotation waits for this delivery before it revokes the old credential.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);
@@ -144,7 +144,7 @@ async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSe
   const keeping = await keepingOf(context);
   if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);
   if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
-  assertNotElsewhere({ secrets: keeping }, entry);
+  assertNotKeptElsewhere({ secrets: keeping }, entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,
     nextCommand: isSettled(entry.state) ? undefined : shell`integ journal recover ${entry.id}`,

@@ -3,7 +3,7 @@ import { Failure, invalidValue } from "../../errors.ts";
 import type { Journal, Merged } from "../../journal/journal.ts";
 import { shownAddress } from "../../journal/postgres/address.ts";
 import { type EntryRecords, historyHash } from "../../journal/record.ts";
-import { type Moved } from "../../journal/entry.ts";
+import { type MoveMark } from "../../journal/entry.ts";
 import { shell } from "../../next-step.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { showTrust } from "./ask-trust.ts";
@@ -112,7 +112,7 @@ async function copy(
 }
 
 /** The mark stays if the entries may have arrived in the target: without it, both journals would accept changes. */
-async function unmarkAndThrow(error: unknown, from: Journal, before: Moved | undefined): Promise<never> {
+async function unmarkAndThrow(error: unknown, from: Journal, before: MoveMark | undefined): Promise<never> {
   const mayHaveArrived = error instanceof Failure && error.kind === "unreachable";
   if (before !== undefined) throw error;
   if (!mayHaveArrived) {
@@ -147,7 +147,7 @@ async function secretsIn(from: Journal, target: Journal): Promise<string[]> {
 async function assertNotElsewhere(
   from: Journal,
   target: Journal,
-  { mark, isDone }: { readonly mark: Moved; readonly isDone: boolean },
+  { mark, isDone }: { readonly mark: MoveMark; readonly isDone: boolean },
 ): Promise<void> {
   const isOurs = mark.to === from.path || (await hasAllRecordsOf(from, target));
   if (!isOurs || (isDone && !mark.isUnfinished)) throw usedElsewhere(from, { path: target.path, mark: mark.to });

@@ -97,7 +97,7 @@ export const command = defineVerb({
       waitMs: parseDuration(options.wait, "--wait"),
       destinationOf: (entry) => destinationOf(context, entry, { requested, shown, taken }),
       mayReplace: (entry) => mayReplace(context, { question: questionOf(entry), entry }, replaces),
-      revokes,
+      namedRevocation: revokes,
       mayRevokeUnproven: (entry) => mayRevokeUnproven(context, entry, options.acceptUnproven),
       overlap: options.now ? "end" : "leave",
       // Without ids, an entry of the environment's credentials is skipped if this shell does not have them.

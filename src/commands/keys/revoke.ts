@@ -38,8 +38,8 @@ export const command = defineVerb({
     // Revoke the caller's own key last: its revocation locks the caller out.
     const inOrder = [...ids].sort((a, b) => Number(a === own) - Number(b === own));
     const change = async (id: string): Promise<string> => {
-      const { receipt, seen } = await revokeNamed(bench, "key", id);
-      if (!seen)
+      const { receipt, isConfirmed } = await revokeNamed(bench, "key", id);
+      if (!isConfirmed)
         context.output.note(
           `The service accepted the revocation of ${id}; neither its response nor its list shows the key's status.`,
         );

@@ -4,7 +4,7 @@ import type { Answered } from "../../api/call/attempt.ts";
 import type { OAuthClient } from "../../api/oauth-clients.ts";
 import type { Context } from "../../context.ts";
 import { Failure, validationMessage } from "../../errors.ts";
-import { type Entry, revokedBy, revokedFirst } from "../../journal/entry.ts";
+import { type Entry, revokedBy, revokedEntry } from "../../journal/entry.ts";
 import type { Journal } from "../../journal/journal.ts";
 import type { Choice } from "../../output/asking/pick-list.ts";
 import type { ResourceView } from "../../output/formats/format.ts";
@@ -63,7 +63,7 @@ export class KnownClients {
   add(entry: Entry): void {
     if (entry.base_url !== this.#baseUrl) return;
     const { state, detail, resource_id: id } = entry;
-    this.#replaced.add(revokedFirst(entry));
+    this.#replaced.add(revokedEntry(entry));
     const revoked = revokedBy(entry);
     if (revoked !== undefined) this.#revoked.add(revoked);
     if (id === null || this.#clients.has(id) || !isCreationAt(entry, this.#baseUrl)) return;

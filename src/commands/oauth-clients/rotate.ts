@@ -93,13 +93,13 @@ export const command = defineVerb({
     await mentionUnfinished(context);
     const printing = new DeferredPrintErrors();
     // Print the new client before the old client is revoked: a script needs the new client even if the rest fails.
-    const made = async (receipt: string, dueAt?: string): Promise<void> => {
+    const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
       if (destination.isStdout) return;
       await printing.print(() => context.output.resource(withDueTime(receipt, dueAt), deliveredClientView));
       reportDelivered(context, destination);
     };
     const rotated = await rotateOAuthClient(
-      { ...bench, tell: { ...bench.tell, made } },
+      { ...bench, tell: { ...bench.tell, showReceipt } },
       { old, overlapMs, keepOld },
       {
         destination,

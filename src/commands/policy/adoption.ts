@@ -1,4 +1,4 @@
-import { type Workbench, madeFor } from "../../operations/workbench.ts";
+import { type Workbench, accountFields } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, invalidValue } from "../../errors.ts";
 import type { Intent, Journal } from "../../journal/journal.ts";
@@ -106,7 +106,7 @@ export function adoptionIntent(
   } = credential;
   const isClient = kind === "oauth_client";
   return {
-    ...madeFor(account),
+    ...accountFields(account),
     operation: `${kind}.adopt`,
     request_text: JSON.stringify(
       isClient ? { id, service_account_id, scopes } : { id, name: called, keyType: type, scopes },

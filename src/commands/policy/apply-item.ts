@@ -7,12 +7,12 @@ import { creationIntent, createOAuthClient } from "../../operations/client.ts";
 import { clientRotationIntent, rotateOAuthClient } from "../../operations/client-rotation.ts";
 import { withEntryOutcome } from "../../operations/next.ts";
 import { resumeWork, rootOf } from "../../operations/recovery.ts";
-import { holding, serviceTime, type Workbench } from "../../operations/workbench.ts";
+import { withLease, serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure, isInterruption } from "../../errors.ts";
 import { type Advice, flags, shell } from "../../next-step.ts";
 import { withoutForce } from "../running/several.ts";
-import { type Entry, isSettled, mayBeMadeElsewhere, lastErrorOf, otherPlaces } from "../../journal/entry.ts";
+import { type Entry, isSettled, mayBeCreatedElsewhere, lastErrorOf, otherPlaces } from "../../journal/entry.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import type { Decision } from "../../policy/decide.ts";
 import type { SeenCredential } from "../../policy/observed.ts";
@@ -181,7 +181,7 @@ function mayReplace({ secrets }: Workbench): (entry: Entry) => Promise<boolean> 
     return !isLocal(at) || !("machine" in at) || at.machine === secrets.machine.find();
   };
   return async (entry) => {
-    if (mayBeMadeElsewhere(entry)) return false;
+    if (mayBeCreatedElsewhere(entry)) return false;
     if (otherPlaces(entry, secrets.place).length === 0) return true;
     return entry.destination !== null && placesOf(entry.destination).every(isCheckable);
   };
@@ -254,7 +254,7 @@ async function resume(work: ItemWork, id: string): Promise<Entry | undefined> {
   const { journal } = named;
   const lease = await journal.tryLease((await rootOf(journal, id)).id);
   if (lease === null) return undefined;
-  return holding(lease, async () => {
+  return withLease(lease, async () => {
     if (isSettled(lease.entry.state)) return undefined;
     const own = await workbenchOf(context, { entry: lease.entry, disk });
     const bench = benchFor(own, { journal, name: decision.item.name });
@@ -290,7 +290,7 @@ async function countFailure(work: ItemWork, failure: Failure): Promise<void> {
     if (lease === null) return;
     const { detail, last_error } = lease.entry;
     const failed = { ...detail, failures: (detail.failures ?? 0) + 1 };
-    await holding(lease, () => lease.record({ detail: failed, last_error: last_error ?? lastErrorOf(failure) }));
+    await withLease(lease, () => lease.record({ detail: failed, last_error: last_error ?? lastErrorOf(failure) }));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     bench.tell.warn(`The failure could not be recorded. ${error.message}`);

@@ -14,7 +14,7 @@ import {
   type KeyExchange,
   type EntryAccount,
   isOfAccount,
-  mayBeMadeElsewhere,
+  mayBeCreatedElsewhere,
   movedWords,
   otherPlaces,
   isInPlace,
@@ -169,7 +169,7 @@ export async function mayReplace(
   isPermitted = false,
 ): Promise<boolean> {
   if (isPermitted) return true;
-  if (mayBeMadeElsewhere(entry) || otherPlaces(entry, (await secrets.undelivered()).place).length > 0) return false;
+  if (mayBeCreatedElsewhere(entry) || otherPlaces(entry, (await secrets.undelivered()).place).length > 0) return false;
   if (settings.yes) return !isInPlace(entry) || entry.state === "secret_lost";
   return output.interactive && output.confirm(question, { destructive: true });
 }

@@ -1,6 +1,6 @@
 // After a crash, finished work can leave reserved space and unneeded copies of a secret; this cleanup removes them.
 import { destroyCopy } from "../../operations/secret-delivery.ts";
-import { holding } from "../../operations/workbench.ts";
+import { withLease } from "../../operations/workbench.ts";
 import { keepingOf } from "./change.ts";
 import type { Context } from "../../context.ts";
 import { onFailure } from "../../errors.ts";
@@ -51,7 +51,7 @@ async function destroyLeftover(
   if (state !== "done" && state !== "abandoned" && state !== "replaced") return;
   const lease = await bench.journal.tryLease(id);
   if (lease === null) return;
-  await holding(lease, async () => {
+  await withLease(lease, async () => {
     if (state === "replaced") {
       // Another machine may have ended this rotation because of a later rotation in place, and cannot destroy this
       // machine's copy.

@@ -15,7 +15,7 @@ import { type Contents, JournalView } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
 import { JournalLocks, ownMeans } from "./locks.ts";
 import { type Reading, RecordFile } from "./record-file.ts";
-import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenByAnother } from "./safety.ts";
+import { assertNotMounted, DiskHealth, journalFailure, prepareFolder, takenOverFailure } from "./safety.ts";
 
 export interface FileParts {
   readonly now: () => number;
@@ -205,7 +205,7 @@ export class FileStore implements Store {
       content,
       append: (record) =>
         this.#underLock(async () => {
-          if (!lock.isHeld()) throw takenByAnother(entry.id, meaning);
+          if (!lock.isHeld()) throw takenOverFailure(entry.id, meaning);
           this.#readUnmoved();
           this.#journal.append([...toCopy, record]);
           toCopy = [];

@@ -1,7 +1,7 @@
 // Collects a change of many entries, and writes it to the journal's files under the caller's lock.
 import { Failure } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
-import { type Entry, keyName, type Moved } from "../entry.ts";
+import { type Entry, keyName, type MoveMark } from "../entry.ts";
 import { brokenStep, type EntryRecords, type HeaderFacts, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { JournalView } from "./contents.ts";
@@ -35,11 +35,11 @@ export class FileTransaction implements Transaction {
     this.#view = new JournalView(this.#read.journal.contents, this.#read.archive.contents);
   }
 
-  get moved(): Moved | undefined {
+  get moved(): MoveMark | undefined {
     return this.#read.journal.contents.header?.moved;
   }
 
-  async mark(moved: Moved | undefined): Promise<void> {
+  async mark(moved: MoveMark | undefined): Promise<void> {
     this.#mark = { moved };
   }
 

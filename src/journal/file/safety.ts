@@ -125,7 +125,7 @@ export function journalFailure(
   return fileFailure(error, action, { ...about, hints, words: systemWords });
 }
 
-export function takenByAnother(id: string, meaning: string): Failure {
+export function takenOverFailure(id: string, meaning: string): Failure {
   return new Failure("failed", `Journal entry ${id} was taken over by another process.`, {
     meaning: `${meaning} This process sends nothing more.`,
     nextCommand: shell`integ journal show ${id}`,

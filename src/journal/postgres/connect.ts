@@ -8,7 +8,7 @@ import pgpass from "pgpass";
 import { Failure } from "../../errors.ts";
 import { nothingSent } from "../store.ts";
 import type { Address, Host } from "./address.ts";
-import { connectionWords, LostConnection, serverErrorOf, within } from "./failures.ts";
+import { connectionWords, LostConnection, serverErrorOf, withTimeout } from "./failures.ts";
 import { tlsTo } from "./tls.ts";
 
 export interface Server {
@@ -87,7 +87,7 @@ async function connectTo(host: Host, address: Address, share: number): Promise<C
   };
   client.on("error", () => {}); // The interrupted statement reports the error.
   try {
-    return { client, server: await within(share, greet(client)), hangUp };
+    return { client, server: await withTimeout(share, greet(client)), hangUp };
   } catch (error) {
     hangUp();
     throw error;

@@ -9,7 +9,7 @@ export class LostConnection extends Error {
 }
 
 /** @param shownMs the time limit that the message shows. @throws LostConnection after `limitMs` */
-export async function within<T>(limitMs: number, work: Promise<T>, shownMs = limitMs): Promise<T> {
+export async function withTimeout<T>(limitMs: number, work: Promise<T>, shownMs = limitMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const lost = new LostConnection(`no response within ${Math.ceil(shownMs / 1000)} s`);
@@ -33,16 +33,16 @@ export function endsConnection(error: unknown): boolean {
 
 export const initCommand = shell`integ journal init`;
 
-const init: NextStep = { nextCommand: initCommand };
-const address: NextStep = { hint: `Correct INTEG_JOURNAL, or ${flags.journal} of the profile.` };
-const again: NextStep = { hint: "Run the command again when the server is available." };
+const initStep: NextStep = { nextCommand: initCommand };
+const addressStep: NextStep = { hint: `Correct INTEG_JOURNAL, or ${flags.journal} of the profile.` };
+const retryStep: NextStep = { hint: "Run the command again when the server is available." };
 
 const refusals: readonly (readonly [code: RegExp, kind: FailureKind, what: string, step: NextStep])[] = [
   [/^28P01/, "usage", "refuses the password", { hint: "Set PGPASSWORD, or correct ~/.pgpass." }],
-  [/^28/, "usage", "refuses the role", address],
-  [/^3D000/, "usage", "does not have the database", address],
-  [/^3F000|^42P01/, "usage", "has no journal in this database yet", init],
-  [/^42703|^42883/, "usage", "has a journal of another version", init],
+  [/^28/, "usage", "refuses the role", addressStep],
+  [/^3D000/, "usage", "does not have the database", addressStep],
+  [/^3F000|^42P01/, "usage", "has no journal in this database yet", initStep],
+  [/^42703|^42883/, "usage", "has a journal of another version", initStep],
   [
     /^42501/,
     "usage",
@@ -56,8 +56,8 @@ const refusals: readonly (readonly [code: RegExp, kind: FailureKind, what: strin
     { hint: "Use the primary: several hosts with target_session_attrs=read-write find it." },
   ],
   [/^53100/, "unreachable", "has no space left on its disk", { hint: "Free space on the server's disk." }],
-  [/^53300/, "unreachable", "has no connection left", again],
-  [/^(?:53|57|08|25|58|XX|40|55)/, "unreachable", "is not available now", again],
+  [/^53300/, "unreachable", "has no connection left", retryStep],
+  [/^(?:53|57|08|25|58|XX|40|55)/, "unreachable", "is not available now", retryStep],
 ];
 
 /**

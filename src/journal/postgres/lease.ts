@@ -59,11 +59,11 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${pid} (${user} on ${host}${run === undefined ? "" : `, ${run}`})`;
 }
 
-export interface Taken extends Pick<Hold, "entry" | "content"> {
+export interface TakenLease extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
   /** When the statement that took the lease was sent: the lease starts later. */
-  readonly askedAt: ReturnType<typeof moment>;
+  readonly requestedAt: ReturnType<typeof moment>;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
@@ -108,10 +108,13 @@ async function leaseLost(
   });
 }
 
-export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, askedAt, ...taken }: Taken): Hold {
+export function leaseOf(
+  parts: PostgresParts,
+  { entry, content, epoch, quiet, requestedAt, ...taken }: TakenLease,
+): Hold {
   const { session, tables, leaseMs, requestMs, shown } = parts;
   const { id } = entry;
-  let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, askedAt, false];
+  let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, requestedAt, false];
 
   const outlasts = (ms: number): boolean => {
     const { monotonic, wall } = extendedAt;
@@ -128,7 +131,7 @@ export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, as
     entry,
     content,
     get quietUntil() {
-      return quiet !== undefined && performance.now() - askedAt.monotonic < quiet.ms ? quiet.until : undefined;
+      return quiet !== undefined && performance.now() - requestedAt.monotonic < quiet.ms ? quiet.until : undefined;
     },
     isHeld: () => outlasts(0),
     async append(record) {

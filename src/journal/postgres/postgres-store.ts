@@ -121,7 +121,7 @@ class PostgresStore implements Store {
   async insert(record: NewRecord): Promise<Hold | undefined> {
     const { session, tables, actor, leaseMs } = this.#parts;
     const { entry, content } = record;
-    const askedAt = moment();
+    const requestedAt = moment();
     try {
       const rows = await session.write({
         text: `WITH ${durably}, entry AS (
@@ -138,7 +138,7 @@ class PostgresStore implements Store {
         ],
         findOutcome: findWrittenRecord(tables, record),
       });
-      if (rows.length > 0) return leaseOf(this.#parts, { entry, content, epoch: "1", n: entry.sequence, askedAt });
+      if (rows.length > 0) return leaseOf(this.#parts, { entry, content, epoch: "1", n: entry.sequence, requestedAt });
     } catch (error) {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
@@ -174,7 +174,7 @@ class PostgresStore implements Store {
   ): Promise<Hold | undefined> {
     const { session, tables, actor, leaseMs } = this.#parts;
     const mark = randomUUID();
-    const askedAt = moment();
+    const requestedAt = moment();
     const columns = `content, n, ${leaseColumns}`;
     const values = [id, ownHolder(actor, mark), leaseMs];
     const [row] = await session.write({
@@ -195,7 +195,7 @@ class PostgresStore implements Store {
     const quietMs = Number(row?.quiet_ms ?? 0);
     const quiet = quietMs > 0 ? { until: String(row?.quiet_until), ms: quietMs } : undefined;
     const [newEpoch, n] = [String(row?.epoch), Number(row?.n)];
-    return leaseOf(this.#parts, { entry, content, epoch: newEpoch, n, askedAt, quiet });
+    return leaseOf(this.#parts, { entry, content, epoch: newEpoch, n, requestedAt, quiet });
   }
 
   /** Takes the entry from the holder that the user saw, and releases it. Until `quiet_until`, that holder's requests may arrive. */

@@ -51,7 +51,7 @@ export function entriesIn(rows: readonly Row[]): Entry[] {
   return rows.flatMap(({ content }) => entryIn(String(content)) ?? []);
 }
 
-export const edited = "it differs from its newest record: it was edited";
+export const editedWords = "it differs from its newest record: it was edited";
 
 /**
  * Searches would miss an entry whose row contradicts its records.
@@ -63,7 +63,7 @@ export function rowMismatch(
   contents: readonly string[],
 ): string | undefined {
   if (row === undefined) return "its row was removed, and its records are still there";
-  if (row.content !== contents.at(-1)) return edited;
+  if (row.content !== contents.at(-1)) return editedWords;
   const entries = contents.map((content) => entryIn(content));
   const newest = entries.at(-1);
   if (newest === undefined) return undefined;

@@ -5,7 +5,7 @@ import { Failure } from "../../errors.ts";
 import { inTurn } from "../store.ts";
 import type { Address } from "./address.ts";
 import { connect, type Connected, type Server } from "./connect.ts";
-import { endsConnection, LostConnection, serverErrorOf, within } from "./failures.ts";
+import { endsConnection, LostConnection, serverErrorOf, withTimeout } from "./failures.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
@@ -138,7 +138,7 @@ export class Session {
   #queryOf(connected: Connected, withinMs: number, shownMs = withinMs): Query {
     return async (text, values = []) => {
       try {
-        return (await within(withinMs, connected.client.query<Row>(text, [...values]), shownMs)).rows;
+        return (await withTimeout(withinMs, connected.client.query<Row>(text, [...values]), shownMs)).rows;
       } catch (error) {
         if (!endsConnection(error)) throw error;
         this.#drop(connected);

@@ -1,9 +1,9 @@
 // Changes many entries of a team's journal in one transaction, with a lock on the table.
-import type { Entry, Moved } from "../entry.ts";
+import type { Entry, MoveMark } from "../entry.ts";
 import { entryIn, type EntryRecords, type Signed } from "../record.ts";
 import type { NewRecord, Transaction } from "../store.ts";
 import { endLease } from "./lease.ts";
-import { allColumns, edited, entriesIn, rowChanges, rowOf } from "./rows.ts";
+import { allColumns, editedWords, entriesIn, rowChanges, rowOf } from "./rows.ts";
 import type { Tables } from "./schema.ts";
 import type { Query, Row } from "./session.ts";
 
@@ -15,7 +15,7 @@ export function isHere({ meta }: Tables): string {
   return `NOT EXISTS (SELECT FROM ${meta} WHERE key = 'moved_to')`;
 }
 
-export async function markIn(query: Query, { meta }: Tables): Promise<Moved | undefined> {
+export async function markIn(query: Query, { meta }: Tables): Promise<MoveMark | undefined> {
   const rows = await query(`SELECT key, value FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
   const to = rows.find(({ key }) => key === "moved_to");
   return to && { to: String(to.value), isUnfinished: rows.length > 1 };
@@ -29,7 +29,7 @@ export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numb
     const last = found.at(-1)!;
     last.records.push({ content: String(content), mac: String(mac) });
     last.numbers.push(Number(n));
-    last.mismatch = isNewest === true ? undefined : edited;
+    last.mismatch = isNewest === true ? undefined : editedWords;
   }
   return found;
 }
@@ -39,17 +39,17 @@ export const recordsText = ({ records, entries }: Tables): string =>
    FROM ${records} AS record LEFT JOIN ${entries} AS row ON row.id = entry WHERE entry = ANY($1) ORDER BY entry, n`;
 
 export class TableTransaction implements Transaction {
-  readonly moved: Moved | undefined;
+  readonly moved: MoveMark | undefined;
   readonly #query: Query;
   readonly #tables: Tables;
 
-  constructor(query: Query, tables: Tables, moved: Moved | undefined) {
+  constructor(query: Query, tables: Tables, moved: MoveMark | undefined) {
     this.#query = query;
     this.#tables = tables;
     this.moved = moved;
   }
 
-  async mark(moved: Moved | undefined): Promise<void> {
+  async mark(moved: MoveMark | undefined): Promise<void> {
     const { meta, entries } = this.#tables;
     await this.#query(`DELETE FROM ${meta} WHERE key IN ('moved_to', 'is_unfinished')`);
     if (moved === undefined) return;

@@ -12,16 +12,16 @@ export type DestroyEvidence =
   | { readonly rotatedAgain: Entry }
   | { readonly typed: "forget" | "claim" };
 
-type Opened = Pick<Entry, "id" | "resource_id">;
+type KeptEntry = Pick<Entry, "id" | "resource_id">;
 
 /** Safe to repeat. @returns false if the evidence does not suffice, and the copy stays */
-export async function destroy(bench: Overwriting, entry: Opened, evidence: DestroyEvidence): Promise<boolean> {
+export async function destroy(bench: Overwriting, entry: KeptEntry, evidence: DestroyEvidence): Promise<boolean> {
   if (!(await isEvidence(bench.journal, entry, evidence))) return false;
   await bench.secrets.destroyKept(entry.id);
   return true;
 }
 
-async function isEvidence(journal: Journal, entry: Opened, evidence: DestroyEvidence): Promise<boolean> {
+async function isEvidence(journal: Journal, entry: KeptEntry, evidence: DestroyEvidence): Promise<boolean> {
   const { id, resource_id } = entry;
   if ("typed" in evidence) return true;
   if ("shown" in evidence) return evidence.shown === "revoked";

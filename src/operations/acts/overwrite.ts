@@ -3,7 +3,7 @@
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { Failure } from "../../errors.ts";
 import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
-import { outdates } from "../../journal/rotations.ts";
+import { mayHaveSuperseded } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
 import { flags, shell } from "../../next-step.ts";
 import {
@@ -23,7 +23,7 @@ import {
   withoutLastNewline,
 } from "../../secrets/destination.ts";
 import { renderSecret } from "../../secrets/secret-format.ts";
-import { type DeliveryBench, recordAfterwards } from "../workbench.ts";
+import { type DeliveryBench, recordOrWarn } from "../workbench.ts";
 
 export type Overwriting = Pick<DeliveryBench, "journal" | "secrets">;
 
@@ -49,10 +49,10 @@ export function overwrite(
 ): Promise<AtDestination> {
   const may = permission(bench, lease);
   const record = async (at: DestinationRecord): Promise<void> => {
-    await recordAfterwards(bench, lease, { destination: { ...at } });
+    await recordOrWarn(bench, lease, { destination: { ...at } });
   };
   return AtDestination.after(lease.entry.id, async () => {
-    await assertMayGo(bench, lease, placesOf(destination.record));
+    await assertAllowed(bench, lease, placesOf(destination.record));
     await destination.deliver(secret, { origin: originOf(lease.entry), record, may });
   });
 }
@@ -60,7 +60,7 @@ export function overwrite(
 /** A file that a crash left without its name gets the name. @throws Failure if the destination cannot be read */
 export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecord): Promise<boolean> {
   if (isLocal(record) && !isOfMachine(record, bench)) return false;
-  return bench.secrets.completeDelivery(await provable(bench, entry, record), permission(bench, { entry }));
+  return bench.secrets.completeDelivery(await withProof(bench, entry, record), permission(bench, { entry }));
 }
 
 /** `unverified` means that this machine, or every machine, cannot read the destination. */
@@ -80,7 +80,7 @@ export async function seenAt(
   { isActive, destination }: Looking,
 ): Promise<Seen> {
   const later = (await entriesOfItem(bench.journal, entry)).filter(({ id }) => id > entry.id);
-  const isOutdated = later.some((one) => outdates(one, entry.resource_id));
+  const isOutdated = later.some((one) => mayHaveSuperseded(one, entry.resource_id));
   const about = { id: entry.resource_id ?? "", clientId: entry.detail.client_id ?? undefined, origin: originOf(entry) };
   const text = record.kind === "command" && record.proof ? await destination?.shownBy?.(record, about) : undefined;
   if (text !== undefined) {
@@ -93,7 +93,7 @@ export async function seenAt(
   }
   if (!isOutdated) {
     if (record.kind === "command" || (isLocal(record) && !isOfMachine(record, bench))) return "unverified";
-    const known = await provable(bench, entry, record);
+    const known = await withProof(bench, entry, record);
     const proof = proofOf(known);
     if (proof === undefined || isWeak(proof)) return "unverified";
     if (await isAt(bench, entry, known)) return "there";
@@ -108,7 +108,7 @@ export async function seenAt(
 const isWeak = (proof: string): boolean => proof.startsWith("after ");
 
 /** If the journal could not record the digest of the delivered secret, the kept copy of the secret yields it. */
-async function provable({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
+async function withProof({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
   const isUnproven = (record.kind === "file" || record.kind === "profile" || record.kind === "store") && !record.proof;
   if (!isUnproven || !secrets.isKept(entry.id)) return record;
   const kept = await secrets.readKept(entry.id).catch(() => undefined);
@@ -133,13 +133,13 @@ export async function prepareOverwrite(
   // Without a machine id in the record, every machine would take the path for its own.
   bench.secrets.machine.make();
   const places = placesOf(destination.record);
-  await assertMayGo(bench, lease, places);
+  await assertAllowed(bench, lease, places);
   await assertFirst(bench, lease.entry, places);
   return destination.prepare(lease.entry.id, { ...preparation, may: permission(bench, lease) });
 }
 
 /** @throws Failure if the entry's secret must not go to one of these places, whatever content they have */
-async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readonly SingleRecord[]): Promise<void> {
+async function assertAllowed(bench: Overwriting, lease: EntryLease, places: readonly SingleRecord[]): Promise<void> {
   if (!(await lease.isTrusted())) throw untrusted(lease.entry.id);
   const lists = (await bench.secrets.allowed?.(lease.entry.profile)) ?? [];
   for (const place of places) {
@@ -167,7 +167,7 @@ async function assertMayGo(bench: Overwriting, lease: EntryLease, places: readon
  * The part's record is signed here, so it must not allow a destination that the untrusted or foreign record of the
  * whole work may not use.
  */
-export async function assertPartMayGo(
+export async function assertStepAllowed(
   bench: Overwriting,
   { parent = null, replaces = null }: Pick<Intent, "parent" | "replaces">,
   places: readonly SingleRecord[],
@@ -250,7 +250,7 @@ export function permission(bench: Overwriting, lease: Pick<EntryLease, "entry">)
     if (found.is === "absent") return;
     const key = JSON.stringify([describeDestination(at).name, found.is === "text" ? found.text : found.version]);
     if (permitted.has(key)) return;
-    if (!(await isReplaceable(bench, lease.entry, at, found))) throw inTheWay(at);
+    if (!(await isReplaceable(bench, lease.entry, at, found))) throw occupiedFailure(at);
     permitted.add(key);
   };
 }
@@ -300,7 +300,7 @@ function mayBeOwnWrite(place: SingleRecord, found: Found): boolean {
 /** Collects entries of the policy item, and step by step those with the same parent, replacement, client or key. */
 async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly Entry[]> {
   const found = new Map([[entry.id, entry]]);
-  const looked = new Set<string>();
+  const visited = new Set<string>();
   const isSameAccount = ({ base_url, organization_id }: Entry): boolean =>
     base_url === entry.base_url && organization_id === entry.organization_id;
   let next: readonly Entry[] = [entry];
@@ -312,15 +312,15 @@ async function entriesOfItem(journal: Journal, entry: Entry): Promise<readonly E
       for (const id of [one.resource_id, rotatedBy(one)]) if (id) resources.add(id);
     }
     const item = next.includes(entry) ? entry.policy?.item : undefined;
-    const come: Entry[] = [];
-    const missing = [...ids].filter((id) => !found.has(id) && !looked.has(id));
-    if (missing.length > 0) come.push(...(await journal.select({ all: true, ids: missing })));
+    const related: Entry[] = [];
+    const missing = [...ids].filter((id) => !found.has(id) && !visited.has(id));
+    if (missing.length > 0) related.push(...(await journal.select({ all: true, ids: missing })));
     for (const resource of resources)
-      if (!looked.has(resource)) come.push(...(await journal.select({ all: true, resource })));
+      if (!visited.has(resource)) related.push(...(await journal.select({ all: true, resource })));
     if (item !== undefined)
-      come.push(...(await journal.select({ all: true, item })).filter((one) => isSameItem(one, entry)));
-    for (const id of [...missing, ...resources]) looked.add(id);
-    next = come.filter((one) => !found.has(one.id) && isSameAccount(one));
+      related.push(...(await journal.select({ all: true, item })).filter((one) => isSameItem(one, entry)));
+    for (const id of [...missing, ...resources]) visited.add(id);
+    next = related.filter((one) => !found.has(one.id) && isSameAccount(one));
     for (const one of next) found.set(one.id, one);
   }
   return [...found.values()];
@@ -342,7 +342,7 @@ function replacedIds(item: readonly Entry[], entry: Entry): ReadonlySet<string> 
   return ids;
 }
 
-function inTheWay(at: SingleRecord): Failure {
+function occupiedFailure(at: SingleRecord): Failure {
   const { name } = describeDestination(at);
   const why =
     at.kind === "file" ? "the file already exists" : "integ did not deliver its current content for this client or key";

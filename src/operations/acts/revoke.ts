@@ -9,8 +9,8 @@ import { type Entry, isGuess, nextStep, lastErrorOf } from "../../journal/entry.
 import type { EntryLease } from "../../journal/journal.ts";
 import { type NextCommand, shell } from "../../next-step.ts";
 import type { Proof } from "../next.ts";
-import { assertMayContinue, delayBeforeNext, untilDue, wait } from "../sending.ts";
-import { entryFailure, recordAfterwards, type Workbench } from "../workbench.ts";
+import { assertMayContinue, delayBeforeNext, waitUntilDue, wait } from "../sending.ts";
+import { entryFailure, recordOrWarn, type Workbench } from "../workbench.ts";
 import { send } from "./send.ts";
 
 export type RevocationGrounds =
@@ -26,35 +26,35 @@ export interface Successor {
   /** Names of the destinations that lack the new secret. */
   readonly missing: readonly string[];
   /** Names of the destinations that had the new secret and no longer have it. */
-  readonly gone: readonly string[];
+  readonly lostFrom: readonly string[];
 }
 
-interface Revoked {
+interface RevocationAnswers {
   readonly "revoke client": OAuthClient;
   readonly "revoke key": AccessKey;
 }
 
-export interface Revoking {
+export interface RevocationOptions {
   readonly grounds: RevocationGrounds;
   readonly lease: EntryLease;
   /** The service with the profile's new credential, instead of the workbench's service. */
   readonly service?: Service | undefined;
 }
 
-export interface Revocation<C extends keyof Revoked, R> extends Revoking {
+export interface Revocation<C extends keyof RevocationAnswers, R> extends RevocationOptions {
   readonly change: C;
   readonly id: string;
   /** @returns a failure if the response does not show the revocation. @throws Failure if another request cannot show more */
-  readonly read: (answer: Attempt<Revoked[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
+  readonly read: (answer: Attempt<RevocationAnswers[C]>, earlier: readonly Attempt<unknown>[]) => Promise<R | Failure>;
 }
 
 /** Repeats the request within `retryForMs`, and checks the grounds before each. @throws Failure of the last attempt */
-export async function revoke<C extends keyof Revoked, R>(
+export async function revoke<C extends keyof RevocationAnswers, R>(
   bench: Workbench,
   { change, id, service, read, grounds, lease }: Revocation<C, R>,
 ): Promise<R> {
   const startedAt = bench.clock.elapsed();
-  await untilDue(bench, lease.entry);
+  await waitUntilDue(bench, lease.entry);
   for (const earlier: Attempt<unknown>[] = []; ; ) {
     assertMayContinue(bench);
     await assertGrounds(grounds, lease.entry).catch((error: unknown) => {
@@ -67,12 +67,12 @@ export async function revoke<C extends keyof Revoked, R>(
     const end = await read(answer, earlier);
     if (!(end instanceof Failure)) return end;
     if (!isWithoutEffect(answer) && isOwn(lease.entry)) {
-      const recorded = await recordAfterwards(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
+      const recorded = await recordOrWarn(bench, lease, { state: "unknown", last_error: lastErrorOf(end) });
       // If the disk fails, nothing more is sent, and the service's failure is reported instead of the disk's.
       if (!recorded) throw end;
     }
     // `send` has only noted `put_off_until`: the record makes other processes wait too.
-    else if (lease.entry.detail.put_off_until !== undefined) await recordAfterwards(bench, lease, {});
+    else if (lease.entry.detail.put_off_until !== undefined) await recordOrWarn(bench, lease, {});
     earlier.push(answer);
     const delay = delayBeforeNext(bench, answer, { attempt: earlier.length, startedAt });
     if (delay === null) throw end;
@@ -93,13 +93,13 @@ async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   else await lease.record({ state: isOfRotation ? "pending" : state, detail: { ...detail, revoking: true } });
 }
 
-export const revokes = (noun: "client" | "key", id: string): NextCommand =>
+export const revocationCommand = (noun: "client" | "key", id: string): NextCommand =>
   noun === "key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
 
 async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<void> {
-  if (grounds.kind === "secret_lost" && isGuess(entry)) throw guessed(entry);
+  if (grounds.kind === "secret_lost" && isGuess(entry)) throw uncertainKeyFailure(entry);
   if (grounds.kind !== "replaced") return;
-  const { id, proof, missing, gone } = await grounds.look();
+  const { id, proof, missing, lostFrom } = await grounds.look();
   if (proof === undefined)
     throw new Failure("pending", `It is not known whether ${id} works: the old one is not revoked.`);
   if (id === "") throw new Failure("failed", "The id of the new credential is not known: the old one is not revoked.");
@@ -107,10 +107,10 @@ async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<
     throw new Failure("undelivered", `The new secret has not reached ${missing.join(", ")}.`, {
       meaning: "The old credential is not revoked before every destination has the new secret.",
     });
-  if (gone.length > 0)
+  if (lostFrom.length > 0)
     throw new Failure(
       "pending",
-      `The secret of ${id} was delivered to ${gone.join(", ")}, and is not there now, or no longer works.`,
+      `The secret of ${id} was delivered to ${lostFrom.join(", ")}, and is not there now, or no longer works.`,
       {
         meaning:
           "The old credential is not revoked: programs that read this destination may still use it. Put the new secret back before you continue, or revoke the old credential yourself if no program uses it any more.",
@@ -119,7 +119,7 @@ async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<
 }
 
 /** A key that was found by its name and time may be another person's, so a person must name it before it is revoked. */
-export function guessed(entry: Entry): Failure {
+export function uncertainKeyFailure(entry: Entry): Failure {
   return entryFailure(entry, "secret_lost", `The key ${entry.resource_id} may be the one that ${entry.id} created.`, {
     meaning: "Nothing was revoked. Its name and time fit, and another person's key can look the same.",
     hint: "Look at it with integ keys list. Revoke and replace it only if its secret is nowhere in use.",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
-import { findOrphan, settleMs, type Sought } from "../../../src/api/orphan-key.ts";
+import { findOrphan, settleMs, type SearchCriteria } from "../../../src/api/orphan-key.ts";
 
 const sent = Date.parse("2026-11-21T02:00:00.000Z");
 const later = sent + 60 * 60_000;
@@ -27,11 +27,11 @@ const orphan = {
 };
 const other = { ...orphan, id: "ak_own", name: "admin", createdAt: at(-1e9), lastUsedAt: at(0) };
 
-function sought(change: Partial<Sought> = {}): Sought {
+function sought(change: Partial<SearchCriteria> = {}): SearchCriteria {
   return {
     request: { name: "ci" },
     marked: false,
-    madeAfter: sent,
+    createdAfter: sent,
     sentUntil: sent + 1000,
     isClockKnown: true,
     skewMs: 5 * 60_000,

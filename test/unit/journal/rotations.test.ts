@@ -7,7 +7,7 @@ import { newEntry } from "../../../src/journal/admission.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
 import type { EntryLease, Journal } from "../../../src/journal/journal.ts";
 import { type EntryFilter, fits } from "../../../src/journal/lookup.ts";
-import { isWorkedOn, laterRotation, rotationsOf, activeEarlierRotation } from "../../../src/journal/rotations.ts";
+import { hasHolder, laterRotation, rotationsOf, activeEarlierRotation } from "../../../src/journal/rotations.ts";
 import { intent } from "./intent.ts";
 import { AWorld, type Ended, type Setting } from "../operations/a-world.ts";
 
@@ -209,7 +209,7 @@ it.each([
     holders: async () => new Map([["held", {}]]),
     tryLease: async (wanted: string) => (wanted === "held" ? null : { release: async () => void (released += 1) }),
   };
-  expect(await isWorkedOn(journal as unknown as Journal, id)).toBe(expected);
+  expect(await hasHolder(journal as unknown as Journal, id)).toBe(expected);
   expect(released).toBe(!isShared && id === "free" ? 1 : 0);
 });
 

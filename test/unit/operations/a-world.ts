@@ -110,9 +110,9 @@ export class AWorld {
   ): Promise<Ended<Recovered[]>> {
     const ended = await this.#recoverOnce(answers, onBegin);
     const guess = ended.value?.find(({ entry }) => entry.state === "secret_lost" && isGuess(entry));
-    const hasEveryConsent = !("mayReplace" in answers) && !("revokes" in answers) && !this.#isDead;
+    const hasEveryConsent = !("mayReplace" in answers) && !("namedRevocation" in answers) && !this.#isDead;
     if (guess === undefined || !hasEveryConsent) return ended;
-    return this.#recoverOnce({ ...answers, revokes: guess.entry.resource_id! }, onBegin);
+    return this.#recoverOnce({ ...answers, namedRevocation: guess.entry.resource_id! }, onBegin);
   }
 
   async #recoverOnce(

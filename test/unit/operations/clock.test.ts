@@ -1,5 +1,5 @@
 // This machine's clock may be wrong or change at any moment; waiting times do not depend on it.
-import { mayBeMadeElsewhere } from "../../../src/journal/entry.ts";
+import { mayBeCreatedElsewhere } from "../../../src/journal/entry.ts";
 import { describe, expect, it } from "vitest";
 import { createAccessKey } from "../../../src/operations/key.ts";
 import { AWorld } from "./a-world.ts";
@@ -45,7 +45,7 @@ it("an explicit key whose client was created earlier is not reported lost, whate
     await world.recover({ mayReplace: async () => false });
     // No request of this entry got a response in its first process, so the service's clock is unknown.
     expect(world.entries[0]).toMatchObject({ state: "secret_lost" });
-    expect(mayBeMadeElsewhere(world.entries[0]!)).toBe(true);
+    expect(mayBeCreatedElsewhere(world.entries[0]!)).toBe(true);
   }
 });
 
@@ -57,7 +57,7 @@ it("a client under a random key was created by the entry's own requests, whateve
     world.account.aheadMs = 0;
     await world.recover({ mayReplace: async () => false });
     expect(world.entries[0]!.state).toBe("secret_lost");
-    expect(mayBeMadeElsewhere(world.entries[0]!)).toBe(false);
+    expect(mayBeCreatedElsewhere(world.entries[0]!)).toBe(false);
   }
 });
 

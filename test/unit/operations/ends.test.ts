@@ -105,7 +105,7 @@ async function recovered(world: AWorld): Promise<string[]> {
     world.now += 3_600_000;
     const agrees = async (): Promise<boolean> => isYes;
     const revokes = isYes ? world.unsettled().find(isGuess)?.resource_id : undefined;
-    const answers = { mayReplace: agrees, mayRevokeUnproven: agrees, revokes: revokes ?? undefined };
+    const answers = { mayReplace: agrees, mayRevokeUnproven: agrees, namedRevocation: revokes ?? undefined };
     const { value = [] } = await world.recover(answers);
     ends.push(value.map(({ failure }) => failure?.kind ?? "done").join(" and "));
   }

@@ -3,7 +3,7 @@ import { revokeNamed } from "../../../src/operations/revocation.ts";
 import { revoke, type RevocationGrounds, type Successor } from "../../../src/operations/acts/revoke.ts";
 import { Failure, type FailureKind } from "../../../src/errors.ts";
 import type { Entry, EntryState } from "../../../src/journal/entry.ts";
-import { madeFor } from "../../../src/operations/workbench.ts";
+import { accountFields } from "../../../src/operations/workbench.ts";
 import { AWorld, type Ended, type Setting } from "./a-world.ts";
 
 type What = "client" | "key";
@@ -95,7 +95,7 @@ it.each(["oauth_client.revoke", "oauth_client.rotate"] as const)(
     world.revocable.add("old");
     const states: string[] = [];
     const { kind } = await world.run(async (bench) => {
-      const { lease } = await bench.journal.admit({ ...madeFor(bench.account), ...revocation, operation });
+      const { lease } = await bench.journal.admit({ ...accountFields(bench.account), ...revocation, operation });
       await lease.record({ state: "waiting" });
       const read = async (): Promise<Failure | string> => {
         expect(lease.entry).toMatchObject(onDisk[operation]);
@@ -122,7 +122,7 @@ const revocation = {
 describe("the evidence for a revocation", () => {
   const revokeWith = (grounds: RevocationGrounds, its: Entry["detail"] = {}): Promise<Ended<string>> =>
     new AWorld().run(async (bench) => {
-      const { lease } = await bench.journal.admit({ ...madeFor(bench.account), ...revocation });
+      const { lease } = await bench.journal.admit({ ...accountFields(bench.account), ...revocation });
       await lease.record({ attempts: 1, detail: its });
       return revoke(bench, {
         grounds,
@@ -146,9 +146,9 @@ describe("the evidence for a revocation", () => {
     ["stops a successor that is not proven", { proof: undefined }, "pending", "not known whether oc_2 works"],
     ["stops a successor without an id", { id: "" }, "failed", "not known"],
     ["stops a successor with a missing delivery", { missing: ["vault:a", "/b"] }, "undelivered", "vault:a, /b"],
-    ["stops a successor whose secret has gone", { gone: ["/b"] }, "pending", "delivered to /b"],
+    ["stops a successor whose secret has gone", { lostFrom: ["/b"] }, "pending", "delivered to /b"],
   ])("%s", async (_what, its, kind, words = "") => {
-    const by = { id: "oc_2", proof: "token exchange", missing: [], gone: [], ...its } as const;
+    const by = { id: "oc_2", proof: "token exchange", missing: [], lostFrom: [], ...its } as const;
     const ended = await revokeWith({ kind: "replaced", look: async () => by });
     expect([ended.kind, ended.value, ended.failure?.message ?? ""]).toEqual([
       kind,

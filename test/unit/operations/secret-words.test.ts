@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keepStray, reserveDestination } from "../../../src/operations/secret-delivery.ts";
+import { keepSalvaged, reserveDestination } from "../../../src/operations/secret-delivery.ts";
 import { keyReceipt, leavesSpaceForMark, markedName } from "../../../src/api/access-keys.ts";
 import { proveSecret } from "../../../src/operations/key.ts";
 import { clientReceipt } from "../../../src/operations/client.ts";
@@ -80,7 +80,7 @@ describe("a secret in a broken response", () => {
     ],
   ])("of %s with %s is kept: %s", async (operation, resource_id, text, secret) => {
     const ended = await at({ operation, resource_id }, (bench, lease) =>
-      keepStray({ bench, lease }, { secret: "s", text }),
+      keepSalvaged({ bench, lease }, { secret: "s", text }),
     );
     expect(ended.value).toEqual({ id: (secret as OneTimeSecret).id });
     expect(kept(ended)).toEqual({ secret: "s", ...secret });
@@ -88,7 +88,7 @@ describe("a secret in a broken response", () => {
 
   it("is not kept if there is no space", async () => {
     const text = '{"id":"oc_1","client_secret":"s"';
-    const { value } = await at({}, (bench, lease) => keepStray({ bench, lease }, { secret: "s", text }), ["keep"]);
+    const { value } = await at({}, (bench, lease) => keepSalvaged({ bench, lease }, { secret: "s", text }), ["keep"]);
     expect(value).toEqual({ id: "oc_1", refusal: "no keep" });
   });
 });

@@ -1,7 +1,13 @@
 import { DiskHealth } from "../../../src/disk/disk-health.ts";
 import { describe, expect, it } from "vitest";
 import type { Attempt } from "../../../src/api/call/attempt.ts";
-import { assertQuiet, delayBeforeNext, isTooEarly, untilDue, wait } from "../../../src/operations/sending.ts";
+import {
+  assertNoneInFlight,
+  delayBeforeNext,
+  isRateLimitRefusal,
+  waitUntilDue,
+  wait,
+} from "../../../src/operations/sending.ts";
 import { outcomeUnknown, type Workbench } from "../../../src/operations/workbench.ts";
 import { send } from "../../../src/operations/acts/send.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -80,7 +86,7 @@ describe("a request that was too early", () => {
     ["is not one that a token endpoint delayed", new Failure("rate_limited", "x", { unsent: true }), false],
     ["is not a final refusal", new Failure("auth", "x"), false],
   ])("%s", (_what, failure, isEarly) => {
-    expect(isTooEarly(failure)).toBe(isEarly);
+    expect(isRateLimitRefusal(failure)).toBe(isEarly);
   });
 
   it("is not sent if its entry is untrusted", async () => {
@@ -143,7 +149,7 @@ describe("a wait requested by the service", () => {
     ["is unknown after the clock was set back", due(60_000), { now: start - 1 }, []],
   ])("%s", async (_what, one, setting, slept) => {
     const at = benchAt(setting);
-    await untilDue(at.bench, one);
+    await waitUntilDue(at.bench, one);
     expect(at.slept).toEqual(slept);
     expect(at.said).toEqual(slept.flatMap((ms) => [`The service asked for this wait ${ms}`, "done"]));
   });
@@ -173,7 +179,7 @@ describe("a wait requested by the service", () => {
     ],
   ])("%s ends the command", async (_what, ms, changes, nextCommand, hint) => {
     const place = benchAt();
-    const failure = await failureOf(untilDue(place.bench, due(ms, changes)));
+    const failure = await failureOf(waitUntilDue(place.bench, due(ms, changes)));
     expect([failure.kind, failure.message]).toEqual(["rate_limited", `The service asked to wait until ${at(ms)}.`]);
     expect(failure.details).toMatchObject({ unsent: true, entry: "1rs6y1ys1e", nextCommand });
     expect(failure.details.hint).toBe(hint);
@@ -198,7 +204,7 @@ describe("a request that another process may still send", () => {
   ] as const)("%s", (_what, changes, quietUntil, isQuiet) => {
     const lease = { entry: entry(changes), quietUntil } as EntryLease;
     const refusal = `Another process may still be sending the request of 1rs6y1ys1e, until ${at(9)} at the latest.`;
-    if (isQuiet) expect(() => assertQuiet(lease)).not.toThrow();
-    else expect(() => assertQuiet(lease)).toThrow(refusal);
+    if (isQuiet) expect(() => assertNoneInFlight(lease)).not.toThrow();
+    else expect(() => assertNoneInFlight(lease)).toThrow(refusal);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import {
   lifetimeDifference,
-  madeFor,
+  accountFields,
   outcomeUnknown,
   serviceTime,
   type Account,
@@ -9,7 +9,7 @@ import {
 } from "../../../src/operations/workbench.ts";
 import { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
-import { type Entry, otherPlaces, beganAt } from "../../../src/journal/entry.ts";
+import { type Entry, otherPlaces, startedAt } from "../../../src/journal/entry.ts";
 import { intent } from "../journal/intent.ts";
 
 const start = Date.parse("2026-11-21T02:00:00.000Z");
@@ -34,7 +34,7 @@ it.each([
   [90_000, start + 90_000],
   [-90_000, start - 90_000],
 ])("the start of an entry whose clock was %s behind the service's", (clock_offset_ms, expected) => {
-  expect(beganAt(entry({ clock_offset_ms }))).toBe(expected);
+  expect(startedAt(entry({ clock_offset_ms }))).toBe(expected);
 });
 
 it.each([
@@ -77,11 +77,11 @@ it("the account is part of the intent, and an entry's work keeps its original op
   };
   const made = { profile: "p", profile_id: "prf_2", principal: "c1", region: "us", base_url: "https://us.example.com" };
   const rest = { organization_id: "org", service_version: "2026-07-01" };
-  expect(madeFor({ ...account, organizationId: "org", serviceVersion: "2026-07-01" } as Account)).toEqual({
+  expect(accountFields({ ...account, organizationId: "org", serviceVersion: "2026-07-01" } as Account)).toEqual({
     ...made,
     ...rest,
   });
-  expect(madeFor(entry({ ...made, ...rest }))).toEqual({ ...made, ...rest });
+  expect(accountFields(entry({ ...made, ...rest }))).toEqual({ ...made, ...rest });
 });
 
 it.each([
