@@ -4,7 +4,7 @@ import type { Clock } from "./operations/workbench.ts";
 import type { SecretKeeping, Undelivered } from "./secrets/kept.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { Output } from "./output/output.ts";
-import type { addProfile, Configured, ProfileSettings } from "./profiles/configure.ts";
+import type { addProfile, ConfiguredProfile, ProfileSettings } from "./profiles/configure.ts";
 import type { ProfileName } from "./profiles/names.ts";
 import type { ActiveProfile, Profile } from "./profiles/profile.ts";
 import type { ProfileStore } from "./profiles/store.ts";
@@ -41,8 +41,8 @@ export interface Profiles {
   names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
-  add(settings: Parameters<typeof addProfile>[1], options: { readonly use: boolean }): Promise<Configured>;
-  edit(name: string, settings: ProfileSettings): Promise<Configured>;
+  add(settings: Parameters<typeof addProfile>[1], options: { readonly use: boolean }): Promise<ConfiguredProfile>;
+  edit(name: string, settings: ProfileSettings): Promise<ConfiguredProfile>;
   remove(name: string): Promise<Profile>;
 }
 
@@ -92,7 +92,7 @@ export interface Context {
   /** `place` is a path or an address. */
   journalAt(place: string): Promise<Journal>;
   /** @throws Failure `usage` for a file, which needs no tables */
-  initJournal(): Promise<{ readonly version: number; readonly made: boolean; readonly key: string | undefined }>;
+  initJournal(): Promise<{ readonly version: number; readonly isNew: boolean; readonly key: string | undefined }>;
   readonly secrets: Secrets;
   /**
    * `what` is the input's name in messages.

@@ -150,18 +150,18 @@ export function requiredOf(root: JsonObject, schema: unknown, seen = new Set<Jso
 }
 
 function typesOf(root: JsonObject, schema: unknown): string[] {
-  return [...(possible(root, schema, ownTypes) ?? [])];
+  return [...(possibleValues(root, schema, ownTypes) ?? [])];
 }
 
 function valuesOf(root: JsonObject, schema: unknown): unknown[] {
-  return [...(possible(root, schema, ownValues) ?? [])];
+  return [...(possibleValues(root, schema, ownValues) ?? [])];
 }
 
 /**
  * Intersects the sets of `allOf`, and unites those of `anyOf` and of `oneOf`.
  * @returns undefined if the schema allows every value
  */
-function possible<T>(
+function possibleValues<T>(
   root: JsonObject,
   schema: unknown,
   ofOne: (schema: JsonObject) => readonly T[] | undefined,
@@ -172,15 +172,18 @@ function possible<T>(
   // A circular reference adds no restriction.
   known.set(own, undefined);
   const within = (parts: unknown): (ReadonlySet<T> | undefined)[] =>
-    asArray(parts).map((part) => possible(root, part, ofOne, known));
+    asArray(parts).map((part) => possibleValues(root, part, ofOne, known));
   const listed = ofOne(own);
   const all = [listed && new Set(listed), ...within(own.allOf), union(within(own.anyOf)), union(within(own.oneOf))];
-  const found = all.reduce(shared, undefined);
+  const found = all.reduce(intersection, undefined);
   known.set(own, found);
   return found;
 }
 
-function shared<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | undefined): ReadonlySet<T> | undefined {
+function intersection<T>(
+  one: ReadonlySet<T> | undefined,
+  other: ReadonlySet<T> | undefined,
+): ReadonlySet<T> | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return new Set([...one].filter((value) => other.has(value)));
 }

@@ -101,10 +101,10 @@ export function differencesIn(all: readonly (string | false | null | undefined)[
   return all.filter(Boolean).join("; ") || undefined;
 }
 
-const mostShown = 3;
+const maxShown = 3;
 
 function quotedValues(values: readonly string[]): string {
-  const shown = values.slice(0, mostShown).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
+  const shown = values.slice(0, maxShown).map((value) => JSON.stringify(Array.from(value).slice(0, 80).join("")));
   const more = values.length - shown.length;
   return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

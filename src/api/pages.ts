@@ -1,7 +1,7 @@
 // Fetches a list page by page (§4.3, §2.1), and checks each page before its rows are used.
 import { setImmediate as turn } from "node:timers/promises";
 import { Failure } from "../errors.ts";
-import { asSubject } from "./call/attempt.ts";
+import { gerundPhrase } from "./call/attempt.ts";
 import type { RawPage } from "./entities-and-cohorts.ts";
 import { BrokenBody, openBrace, openBracket, Scanner, JsonText, Source } from "./json/json-text.ts";
 import { shell } from "../next-step.ts";
@@ -123,7 +123,7 @@ function repeatedToken(context: Pick<PagesOptions, "what" | "where">, requestId?
 const report = "if it happens again, report it with its request id to the service's operator.";
 
 function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "where">, requestId?: string): Failure {
-  return new Failure("unreachable", `${asSubject(what)} failed: ${detail}.`, {
+  return new Failure("unreachable", `${gerundPhrase(what)} failed: ${detail}.`, {
     where,
     hint: `Check which program responds at the address of the profile; ${report}`,
     nextCommand: shell`integ doctor`,
@@ -131,7 +131,7 @@ function broken(detail: string, { what, where }: Pick<PagesOptions, "what" | "wh
   });
 }
 
-const mostRecent = 10_000;
+const maxRecent = 10_000;
 
 /** Detects repeated page tokens: cycles of up to 10,000 pages immediately, longer cycles by Brent's method. */
 export class SeenTokens {
@@ -148,7 +148,7 @@ export class SeenTokens {
   add(token: string): boolean {
     if (this.has(token)) return false;
     this.#recent.add(token);
-    if (this.#recent.size > mostRecent) this.#recent.delete(this.#recent.values().next().value!);
+    if (this.#recent.size > maxRecent) this.#recent.delete(this.#recent.values().next().value!);
     if (++this.#count === this.#next) {
       this.#anchor = token;
       this.#next *= 2;

@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { deviceError, hasNoLinks, isMissing, alreadyExists, systemError } from "./error-words.ts";
 import { createPrivateFile, openPrivateFile } from "./private-file.ts";
-import { careful, writeAll, syncFolder, removeFile } from "./write.ts";
+import { carefulOpen, writeAll, syncFolder, removeFile } from "./write.ts";
 
 export interface WriteOptions {
   /**
@@ -45,7 +45,7 @@ export function createFile(path: string, data: FileContent, options: WriteOption
   }
 }
 
-const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | careful;
+const newFile = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | carefulOpen;
 
 /**
  * After a crash, the name has the old or the new content. `removeTemporaries` removes the files that a killed process

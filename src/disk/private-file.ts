@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { Failure } from "../errors.ts";
 import { fileFailure, isMissing } from "./error-words.ts";
-import { careful, syncFolder } from "./write.ts";
+import { carefulOpen, syncFolder } from "./write.ts";
 import { shell } from "../next-step.ts";
 import { dirname, basename, join, sep } from "node:path";
 
@@ -61,7 +61,7 @@ export function checkPrivateFolder(path: string): void {
  * @returns the descriptor, which the caller closes
  */
 export function createPrivateFile(path: string): number {
-  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | careful, 0o600);
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | carefulOpen, 0o600);
   try {
     if (hasModes) fchmodSync(fd, 0o600);
     checkPrivate(fd, path);
@@ -120,7 +120,7 @@ export function checkMode({ mode }: Stats, path: string): void {
 
 /** Follows no links, and checks owner and mode. The caller closes the descriptor. */
 export function openPrivateFile(path: string, access: number = constants.O_RDONLY): number {
-  const fd = openSync(path, access | careful);
+  const fd = openSync(path, access | carefulOpen);
   try {
     checkPrivate(fd, path);
     return fd;

@@ -20,7 +20,7 @@ import {
   type ProcessIdentity,
   readOwner,
 } from "./lock-owner.ts";
-import { careful, isAt, writeAll } from "./write.ts";
+import { carefulOpen, isAt, writeAll } from "./write.ts";
 
 export interface OwnedLock extends HeldLock {
   /** False after a user removed the lock with `forceUnlock`. */
@@ -44,7 +44,7 @@ type LockState =
   | { readonly kind: "dead"; readonly owner: LockOwner }
   | { readonly kind: "ours"; readonly lock: OwnedLock };
 
-const opening = fs.constants.O_RDWR | careful;
+const opening = fs.constants.O_RDWR | carefulOpen;
 /** More rounds than real races need; afterwards the caller waits for the lock. */
 const rounds = 16;
 

@@ -12,7 +12,7 @@ import {
 import { deviceError, hasNothingToSync, isAccessDenied, isMissing } from "./error-words.ts";
 
 /** Flags of `open`: follow no symbolic link, and do not wait for the other end of a pipe. */
-export const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+export const carefulOpen = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Writes all of `data`, repeating short writes. A write without progress fails, so that a full disk is an error.

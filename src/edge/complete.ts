@@ -27,7 +27,7 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   const live = candidates.kind === "live" ? localNames(candidates.names, process, before).catch(() => []) : [];
   const list = "list" in candidates ? candidates.list : await live;
   const kind = candidates.kind === "live" ? "values" : candidates.kind;
-  return [`${kind} ${candidates.prefix}`, ...list.map(asLine)].map((line) => `${line}\n`).join("");
+  return [`${kind} ${candidates.prefix}`, ...list.map(completionLine)].map((line) => `${line}\n`).join("");
 }
 
 /** The readers of names are loaded only when needed, because loading takes most of the time. */
@@ -67,7 +67,7 @@ function readIfExists(path: string): string | undefined {
 }
 
 /** Control characters would break the line or act in the shell's menu. */
-function asLine({ text, summary }: Candidate): string {
+function completionLine({ text, summary }: Candidate): string {
   const parts = summary === undefined ? [text] : [text, summary];
   return parts.map((part) => part.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ")).join("\t");
 }

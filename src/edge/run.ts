@@ -38,7 +38,7 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
     const globals = typed.verb.neverAsks ? { ...chosen, noInput: true } : chosen;
     assertFormat(typed, globals.format);
     assertFields(typed, globals.fields);
-    if (typed.options.out === "-") throw outOfDash();
+    if (typed.options.out === "-") throw dashFileFailure();
     if (typed.verb.isPaged) terminal.page();
     let announceWait = (): void => {};
     const interruption = listenForInterruption(process, () => announceWait());
@@ -67,14 +67,14 @@ export async function runCommandLine(process: NodeJS.Process, line: CommandLine)
   }
 }
 
-const formatOfFew: Readonly<Partial<Record<Format, Advice>>> = {
+const limitedFormatAdvice: Readonly<Partial<Record<Format, Advice>>> = {
   sarif: "Use sarif with integ keys audit or integ oauth-clients audit.",
   html: "Use html with integ report.",
   openmetrics: "Use openmetrics with integ status.",
 };
 
 function assertFormat({ verb, name }: Typed, format: Format): void {
-  const hint = formatOfFew[format];
+  const hint = limitedFormatAdvice[format];
   if (hint === undefined || verb.formats?.includes(format)) return;
   throw new Failure("usage", `integ ${name} has no format ${format}.`, { hint });
 }
@@ -89,7 +89,7 @@ function assertFields({ verb: { result } }: Typed, fields: readonly string[] | u
   assertKnown(asColumns(fieldPaths(fields), result), { rows: [], documented: [...result, ...others] });
 }
 
-function outOfDash(): Failure {
+function dashFileFailure(): Failure {
   return new Failure("usage", "--out takes the name of a file, and - stands for standard output.", {
     hint: "Leave --out out to write to standard output; a file with that name is --out ./-.",
   });
@@ -302,7 +302,7 @@ function isKnownFlag(program: Command, flag: string): boolean {
 }
 
 /** These flags would take a secret as their value, so integ suggests safe flags. */
-function insteadOfSecret(flag: string): Advice | undefined {
+function secretFlagAdvice(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";
   if (/^--access-?token$/i.test(flag)) return "Use --access-token-command '<command>', or set INTEG_ACCESS_TOKEN.";
@@ -328,7 +328,7 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   // Commander treats a flag with an unexpected value as an unknown flag.
   if (flag !== undefined && isKnownFlag(program, flag))
     return new Failure("usage", `${flag} takes no value.`, { hint: `Write ${flag} without a value.` });
-  const instead = flag === undefined ? undefined : insteadOfSecret(flag);
+  const instead = flag === undefined ? undefined : secretFlagAdvice(flag);
   if (instead !== undefined)
     return new Failure("usage", sentence(message), {
       meaning:
@@ -341,9 +341,12 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   if (choice !== undefined) return invalidValue(choice.what, choice.value, { ...choice.advice, nextCommand: help });
   const details = { nextCommand: help, meaning: suggestion || undefined };
   if (unknownBelow === undefined)
-    return new Failure("usage", tooMany(message, command, words) ?? sentence(message), details);
-  const { insteadOfUnknown } = await import("./unknown-words.ts");
-  const familiar = insteadOfUnknown(unknownBelow, { suggestion: suggestion || undefined, isHelp: words[0] === "help" });
+    return new Failure("usage", tooManyWordsMessage(message, command, words) ?? sentence(message), details);
+  const { unknownWordDetails } = await import("./unknown-words.ts");
+  const familiar = unknownWordDetails(unknownBelow, {
+    suggestion: suggestion || undefined,
+    isHelp: words[0] === "help",
+  });
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
 }
 
@@ -357,7 +360,11 @@ function sentence(message: string): string {
 }
 
 /** Commander names only the last word of the command. The first word too many is shown only if it cannot be a secret. */
-function tooMany(message: string, command: readonly string[], words: readonly string[]): string | undefined {
+function tooManyWordsMessage(
+  message: string,
+  command: readonly string[],
+  words: readonly string[],
+): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;
   const taken = { "0": "only options", "1": "only one argument" }[most] ?? `only ${most} arguments`;

@@ -46,7 +46,7 @@ const synonyms: readonly (readonly string[])[] = [
 ];
 
 /** `suggestion` is commander's sentence, such as `Did you mean get?`. */
-export function insteadOfUnknown(
+export function unknownWordDetails(
   command: Command,
   { suggestion, isHelp }: { readonly suggestion: string | undefined; readonly isHelp: boolean },
 ): FailureDetails {
@@ -57,7 +57,7 @@ export function insteadOfUnknown(
   if (familiar !== undefined) return familiar;
   const isVerb = command.parent === null && nounsWith(word).length > 0;
   if (suggestion !== undefined && !isVerb) return { meaning: suggestion, ...helpOf(command, suggestion) };
-  return command.parent === null ? belowNouns(word) : verbsOf(command, word);
+  return command.parent === null ? nounSuggestion(word) : verbsOf(command, word);
 }
 
 function helpOf(command: Command, suggestion: string): FailureDetails {
@@ -73,7 +73,7 @@ function verbsOf(noun: Command, word: string): FailureDetails {
   return { meaning: `${noun.name()} has ${andList(verbs)}.`, nextCommand: shell`integ help ${words}` };
 }
 
-function belowNouns(verb: string): FailureDetails {
+function nounSuggestion(verb: string): FailureDetails {
   const nouns = nounsWith(verb);
   if (nouns.length === 0) return {};
   const meaning = `${verb} follows a noun: ${andList(nouns.map((noun) => `integ ${noun} ${verb}`))}.`;

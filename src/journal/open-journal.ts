@@ -55,6 +55,6 @@ export async function initJournal({ place, team: { env }, actor }: JournalParts)
       hint: "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database> for a team's journal.",
     });
   const { initTeamJournal } = await import("./postgres/postgres-store.ts");
-  const { version, made } = await initTeamJournal({ address: place.address, env, actor });
-  return { version, made, key: made ? newKey() : undefined };
+  const { version, isNew } = await initTeamJournal({ address: place.address, env, actor });
+  return { version, isNew, key: isNew ? newKey() : undefined };
 }

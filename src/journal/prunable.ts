@@ -77,17 +77,17 @@ export function archivable(
 function removableIds(entries: readonly Entry[], mayRemove: (entry: Entry) => boolean): Set<string> {
   const creators = new Map(entries.flatMap((entry) => createdBy(entry).map((name) => [name, entry.id])));
   // For each entry, the entries that must stay if it stays.
-  const staysWith = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
+  const dependents = new Map<string, string[]>(entries.map(({ id }) => [id, []]));
   for (const entry of entries) {
     for (const other of [entry.parent, entry.replaces, entry.replaced_by]) {
-      if (other === null || !staysWith.has(other)) continue;
-      staysWith.get(other)!.push(entry.id);
-      staysWith.get(entry.id)!.push(other);
+      if (other === null || !dependents.has(other)) continue;
+      dependents.get(other)!.push(entry.id);
+      dependents.get(entry.id)!.push(other);
     }
-    for (const name of uniqueIds(entry, revokedBy(entry))) staysWith.get(creators.get(name) ?? "")?.push(entry.id);
+    for (const name of uniqueIds(entry, revokedBy(entry))) dependents.get(creators.get(name) ?? "")?.push(entry.id);
   }
   const staying = new Set(entries.filter((entry) => !mayRemove(entry)).map(({ id }) => id));
   // The loop includes ids that are added to the set during iteration.
-  for (const id of staying) for (const other of staysWith.get(id) ?? []) staying.add(other);
-  return new Set([...staysWith.keys()].filter((id) => !staying.has(id)));
+  for (const id of staying) for (const other of dependents.get(id) ?? []) staying.add(other);
+  return new Set([...dependents.keys()].filter((id) => !staying.has(id)));
 }

@@ -44,7 +44,11 @@ const repeatMeaning = "The command below rotates the key again: its current secr
 
 /** Read before the question: its answer does not cover a rotation that another process finishes meanwhile. */
 export function earlierRotations({ journal, account }: Workbench, id: string): Promise<ReadonlySet<string>> {
-  return settledRotations(journal, { ...accountFields(account), operation: "access_key.rotate", detail: { key_id: id } });
+  return settledRotations(journal, {
+    ...accountFields(account),
+    operation: "access_key.rotate",
+    detail: { key_id: id },
+  });
 }
 
 interface InPlaceOptions extends Pick<RotationOptions, "destination" | "fresh"> {

@@ -45,7 +45,7 @@ import {
   type Workbench,
 } from "./workbench.ts";
 import type { SecretKeeping } from "../secrets/kept.ts";
-import { belonging } from "../secrets/secret-format.ts";
+import { withEntryIds } from "../secrets/secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
 export interface SecretDelivery {
@@ -405,7 +405,7 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
       throw work.claimedBy === "policy" ? undelivered(lease.entry, error, bench.secrets) : error;
     });
     await lease.record({ destination: { ...record } });
-    const secret = belonging(kept, { ...lease.entry, ...learned });
+    const secret = withEntryIds(kept, { ...lease.entry, ...learned });
     await deliverSecret(work, secret, { learned, isKept: true });
     return { secret };
   } finally {

@@ -60,11 +60,11 @@ export interface DecisionOptions {
   readonly items: ReadonlySet<string>;
 }
 
-const nothing: PlanStep = { do: "nothing" };
-const none: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting: undefined, candidates: [] };
+const noStep: PlanStep = { do: "nothing" };
+const noWork: ItemWorks = { works: [], failures: 0, unfinished: undefined, waiting: undefined, candidates: [] };
 
 export function decide(item: PolicyItem, observed: Observed, options: DecisionOptions): Decision {
-  const works = observed.works.get(itemKey(item)) ?? none;
+  const works = observed.works.get(itemKey(item)) ?? noWork;
   const decision = baseDecision(item, observed, { works, options });
   const untrusted = works.works.find(({ entry }) => observed.untrusted?.has(entry.id));
   if (untrusted !== undefined && decision.step.do !== "nothing") return holdAsUntrusted(decision, untrusted);
@@ -149,7 +149,7 @@ function decideOverlap(
     ...common,
     action: "wait",
     reason: `${old} is revoked by the first run ${until}${unused}`,
-    step: nothing,
+    step: noStep,
   };
 }
 
@@ -169,17 +169,17 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
   // Another one would be one too many as soon as the service completes this one.
   if (last?.status === "pending") {
     const reason = `${last.id} is pending: the service has not completed its creation`;
-    return { item, current: last, action: "wait", reason, state: "pending", step: nothing };
+    return { item, current: last, action: "wait", reason, state: "pending", step: noStep };
   }
   // A secret at the item's destination is better evidence than a name.
   const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
-  const similar = needsName ? adoptableAs(item, observed, options) : [];
+  const similar = needsName ? adoptionDecision(item, observed, options) : [];
   if (similar.length > 0) return notAdopted(item, similar);
   const isExpired = last?.status === "active";
   const state = last === undefined ? "absent" : isExpired ? "expired" : last.status;
   const reason =
     last === undefined
-      ? `it does not exist yet${renamedFrom(item, observed, options)}`
+      ? `it does not exist yet${renameHint(item, observed, options)}`
       : `${last.id} is ${state === "absent" ? "not found" : state}`;
   return {
     item,
@@ -193,7 +193,7 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
 
 function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decision {
   const [first, ...more] = choices;
-  const common = { item, choices, action: "adopt", step: nothing, hold: "not_adopted" } as const;
+  const common = { item, choices, action: "adopt", step: noStep, hold: "not_adopted" } as const;
   if (more.length === 0)
     return {
       ...common,
@@ -214,7 +214,7 @@ function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decis
  * preferred. Without such a key, an item without a destination, which integ cannot create, may adopt any of the others
  * except keys named like another item.
  */
-function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
+function adoptionDecision(item: PolicyItem, observed: Observed, { items }: DecisionOptions): SeenCredential[] {
   const inItems = new Set([
     ...[...observed.works.values()].flatMap(({ candidates, unfinished }) => [
       ...candidates,
@@ -242,7 +242,7 @@ function adoptableAs(item: PolicyItem, observed: Observed, { items }: DecisionOp
 }
 
 /** If exactly one similar item is no longer in the file, it was probably renamed. */
-function renamedFrom(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
+function renameHint(item: PolicyItem, observed: Observed, { items }: DecisionOptions): string {
   const seen = seenOf(item, observed);
   const similar = [...observed.works].flatMap(([key, { candidates }]) => {
     const { policy, kind, name } = itemOf(key);
@@ -278,7 +278,7 @@ function holdIfOccupied(decision: Decision, observed: Observed, { items }: Decis
       current,
       holder,
       action: "adopt",
-      step: nothing,
+      step: noStep,
       reason,
       state: current.status,
       hold: "not_adopted",
@@ -323,19 +323,19 @@ function decideExisting(item: PolicyItem, current: SeenCredential, { observed, o
   const replace = { item, current, state: current.status, step: { do: "replace", old: current } } as const;
   const change = differences(item, current);
   const due = dueOf(item, current, nowMs);
-  const astray = misplacedSecret(item, current, observed);
+  const misplaced = misplacement(item, current, observed);
   // A due rotation delivers a new secret anyway, unless a program may use the current one: then a person decides.
-  const needsDecision = astray !== undefined && (astray.mayBeInUse || (change === undefined && !due.isDue));
+  const needsDecision = misplaced !== undefined && (misplaced.mayBeInUse || (change === undefined && !due.isDue));
   if (needsDecision && !options.redeliver.has(item.name))
-    return { ...replace, action: "redeliver", reason: astray.reason, hold: "astray", dueMs: nowMs };
+    return { ...replace, action: "redeliver", reason: misplaced.reason, hold: "astray", dueMs: nowMs };
   if (change !== undefined) return { ...replace, action: "change_scopes", reason: change, dueMs: nowMs };
   if (due.isDue) return { ...replace, action: "rotate", reason: due.reason, dueMs: due.ms };
-  if (astray !== undefined) return { ...replace, action: "redeliver", reason: astray.reason, dueMs: nowMs };
-  return { item, current, state: current.status, action: "none", reason: due.reason, step: nothing, dueMs: due.ms };
+  if (misplaced !== undefined) return { ...replace, action: "redeliver", reason: misplaced.reason, dueMs: nowMs };
+  return { item, current, state: current.status, action: "none", reason: due.reason, step: noStep, dueMs: due.ms };
 }
 
 /** `mayBeInUse`: a program may use the secret at its present place. @returns undefined if the secret is in place */
-function misplacedSecret(
+function misplacement(
   item: PolicyItem,
   { id }: SeenCredential,
   { delivered, vanished, elsewhere }: Observed,

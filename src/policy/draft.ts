@@ -16,7 +16,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const everyMs = 90 * day;
 const overlapMs = day;
-const mostBeforeExpiryMs = 14 * day;
+const maxBeforeExpiryMs = 14 * day;
 
 export function draftPolicy(
   items: readonly DraftItem[],
@@ -56,7 +56,7 @@ function rotation(lifeMs: number | undefined): string[] {
   const every = `every: ${durationText(everyMs)}`;
   if (lifeMs === undefined) return [`rotate: { ${every} }`];
   const life = inWholeMultiples(lifeMs, day) ?? inWholeMultiples(lifeMs, hour) ?? lifeMs;
-  const before = Math.min(mostBeforeExpiryMs, inWholeUnits(life / 4));
+  const before = Math.min(maxBeforeExpiryMs, inWholeUnits(life / 4));
   const rules = [
     ...(everyMs + before < life ? [every] : []),
     `before_expiry: ${durationText(before)}`,

@@ -84,7 +84,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
   const all = policy.items.map((item) =>
     decide(item, observed, { ...options, maxFailures: policy.maxFailures, items: names }),
   );
-  const decisions = withoutAmbiguous(all, options).filter(({ item: { name } }) => only.size === 0 || only.has(name));
+  const decisions = resolveAmbiguity(all, options).filter(({ item: { name } }) => only.size === 0 || only.has(name));
   const slots = assignSlots(decisions, observed, policy.keepFreeSlots);
   const later = postponedByLimit(slots.decisions, policy);
   const opens =
@@ -107,7 +107,7 @@ export function planPolicy(policy: Policy, observed: Observed, options: PlanOpti
 }
 
 /** A credential that fits several items is left to the user. With `adopt`, the adoption of the others is planned. */
-function withoutAmbiguous(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
+function resolveAmbiguity(decisions: readonly Decision[], { adopt = false }: PlanOptions): Decision[] {
   const claims = new Map<string, string[]>();
   for (const { item, choices = [] } of decisions)
     for (const { id } of choices) claims.set(id, [...(claims.get(id) ?? []), item.name]);
@@ -212,6 +212,6 @@ function unmanagedIn(
   return [...of("oauth_client", clients), ...of("access_key", keys)];
 }
 
-export function isSomethingDue({ items }: Plan): boolean {
+export function hasDueAction({ items }: Plan): boolean {
   return items.some(({ decision }) => decision.action !== "none" && decision.action !== "wait");
 }

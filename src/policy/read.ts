@@ -12,7 +12,7 @@ export const longestPolicy = 1024 * 1024;
 /** The limit of a plan is higher, because its rows are longer than the policy's items. */
 export const longestPlan = 16 * longestPolicy;
 const deepestNesting = 100;
-const mostShown = 20;
+const maxShown = 20;
 
 export interface PolicySource {
   readonly text: string;
@@ -69,7 +69,7 @@ function refuse(file: string, defects: readonly LocatedDefect[]): void {
   if (defects.length === 0) return;
   const sorted = [...defects].sort((a, b) => a.line - b.line || a.column - b.column);
   const [first = "", ...more] = sorted.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}.`);
-  const shown = more.slice(0, mostShown);
+  const shown = more.slice(0, maxShown);
   const left = more.length - shown.length;
   const meaning = [...shown, ...(left > 0 ? [`${left} more defects.`] : []), nothingSent].join("\n");
   throw new Failure("usage", first, {

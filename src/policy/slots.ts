@@ -36,7 +36,8 @@ export function assignSlots(decisions: readonly Decision[], observed: Observed, 
     const needed = creates.length + (rotations.length > 0 ? 1 : 0);
     const isFreedLater = own.some(({ action }) => action === "wait" || action === "revoke_old");
     if (creates.length > left || (needed > left && !isFreedLater)) refusals.push({ account, used, needed, limit });
-    for (const late of withoutSlot(rotations, left - creates.length)) assigned.set(late, waitForSlot(late, limit));
+    for (const late of rotationsWithoutSlot(rotations, left - creates.length))
+      assigned.set(late, postponedForSlot(late, limit));
     let count = used;
     for (const decision of revocationsFirst(own)) {
       const before = count;
@@ -75,7 +76,7 @@ function slotTakers(decisions: readonly Decision[]): { creates: Decision[]; rota
 }
 
 /** A rotation with an overlap keeps its slot; the others use one slot in turn. */
-function withoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
+function rotationsWithoutSlot(rotations: readonly Decision[], slots: number): Decision[] {
   let left = slots;
   return rotations.filter((decision) => {
     if (left <= 0) return true;
@@ -88,7 +89,7 @@ function overlaps({ item }: Decision): boolean {
   return (item.rotate?.overlapMs ?? 0) > 0;
 }
 
-function waitForSlot(decision: Decision, limit: number): Decision {
+function postponedForSlot(decision: Decision, limit: number): Decision {
   const reason = `${decision.reason}; no free slot: ${limit} of ${maxClients} may be used`;
   return { ...decision, action: "wait", reason, step: { do: "nothing" } };
 }

@@ -41,13 +41,13 @@ export function shownOutput(
       if (size > longestShown) return show(Buffer.from("(The command printed over 64 KiB, which are not shown.)\n"));
       const lines = printed.toString("utf8").split(/\r?\n/);
       const secrets = [...given, ...lines.filter(({ length }) => length >= shortestPrinted)];
-      show(withoutGiven(Buffer.concat(chunks), secrets));
+      show(withoutGivenSecrets(Buffer.concat(chunks), secrets));
     },
   };
 }
 
 /** Also masks base64 forms, which may be wrapped into lines. */
-function withoutGiven(output: Buffer, secrets: readonly string[]): Buffer {
+function withoutGivenSecrets(output: Buffer, secrets: readonly string[]): Buffer {
   const given = secrets.filter((secret) => secret !== "");
   const forms = given.flatMap((secret) => [Buffer.from(secret).toString("latin1"), ...base64Forms(secret)]);
   const text = forms.reduce((shown, form) => {

@@ -49,7 +49,7 @@ export interface ProfileStores {
   readonly credentials: Credentials;
 }
 
-export interface Configured {
+export interface ConfiguredProfile {
   readonly profile: Profile;
   readonly notes: readonly string[];
 }
@@ -213,7 +213,7 @@ export async function addProfile(
   { store, credentials }: ProfileStores,
   settings: ProfileSettings & { readonly name: string; readonly region: Region; readonly base_url: string },
   options: { readonly use?: boolean } = {},
-): Promise<Configured> {
+): Promise<ConfiguredProfile> {
   checkProfileName(settings.name);
   if (store.get(settings.name) !== undefined) throw nameTaken(settings.name);
   const { name, region, base_url } = settings;
@@ -238,7 +238,7 @@ export async function editProfile(
   name: string,
   settings: ProfileSettings,
   { over }: { readonly over?: StoredCredential | null } = {},
-): Promise<Configured> {
+): Promise<ConfiguredProfile> {
   const first = store.get(name);
   const baseUrl = settings.base_url ?? first?.base_url;
   const saved = baseUrl === undefined ? undefined : await saveSecret(settings.credential, { baseUrl, credentials });

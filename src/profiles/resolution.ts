@@ -179,10 +179,10 @@ export function resolveProfile(input: ResolutionInput): Resolution {
   if (input.flagProfile !== undefined) return fromFlag(input.flagProfile, input);
   const environment = fromEnvironment(input, "environment");
   if (environment !== undefined) return environment;
-  const stray = credentialVariablesIn(input.env);
-  if (stray.length > 0) {
-    const are = stray.length > 1 ? "are" : "is";
-    throw new Failure("usage", `${stray.join(" and ")} ${are} set, but INTEG_BASE_URL is not.`, {
+  const unusedVariables = credentialVariablesIn(input.env);
+  if (unusedVariables.length > 0) {
+    const are = unusedVariables.length > 1 ? "are" : "is";
+    throw new Failure("usage", `${unusedVariables.join(" and ")} ${are} set, but INTEG_BASE_URL is not.`, {
       meaning: "A credential is only used with its own address, never with that of a profile.",
       hint: `Set INTEG_BASE_URL and INTEG_REGION, or choose a profile with ${flags.profile} <name>.`,
     });

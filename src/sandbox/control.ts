@@ -3,7 +3,7 @@ import { type Answer, Problem, invalidRequest, jsonAnswer, notFound, problemAnsw
 import { randomName } from "./credentials.ts";
 import { type ControlRequest, type Host, controlPrefix } from "./host.ts";
 import { complete } from "./oauth-clients.ts";
-import { byId, type OAuthClientRecord, type RegionState, type State, clientStatuses, slotsHeld } from "./state.ts";
+import { byId, type OAuthClientRecord, type RegionState, type State, clientStatuses, usedSlots } from "./state.ts";
 
 const time = z.optional(z.nullable(z.int()));
 
@@ -102,7 +102,7 @@ async function list({ host }: Order, noun: string): Promise<Answer> {
     );
   }
   if (noun === "service_accounts") {
-    const slots = (id: string) => slotsHeld(here, { serviceAccountId: id, now });
+    const slots = (id: string) => usedSlots(here, { serviceAccountId: id, now });
     return json(here.serviceAccounts.map((account) => ({ ...account, slots: slots(account.id) })));
   }
   if (noun === "access_keys") return json(here.accessKeys.map(({ secretHash: _hash, ...facts }) => facts));

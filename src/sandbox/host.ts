@@ -11,10 +11,10 @@ import type { Region } from "./state.ts";
 import type { Store } from "./store.ts";
 import { tokenPath } from "./token-endpoint.ts";
 
-const mostBodyBytes = 1_048_576;
+const maxBodyBytes = 1_048_576;
 /** Maximum number of bytes to read of a body that is too large. */
-const mostReadBytes = 64 * mostBodyBytes;
-const mostLogged = 20_000;
+const maxReadBytes = 64 * maxBodyBytes;
+const maxLogged = 20_000;
 
 export const controlPrefix = "/sandbox-control/";
 
@@ -156,7 +156,7 @@ export class Host {
       status: null,
       request_id: given.requestId,
     };
-    if (this.requests.length >= mostLogged) this.requests.shift();
+    if (this.requests.length >= maxLogged) this.requests.shift();
     this.requests.push(logged);
     return logged;
   }
@@ -210,9 +210,9 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | Problem> {
   let size = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size <= mostBodyBytes) pieces.push(piece);
-    if (size > mostReadBytes) throw new Error("The request's body has no end.");
+    if (size <= maxBodyBytes) pieces.push(piece);
+    if (size > maxReadBytes) throw new Error("The request's body has no end.");
   }
-  if (size <= mostBodyBytes) return Buffer.concat(pieces);
-  return new Problem(413, "request_too_large", `The body is larger than ${mostBodyBytes} bytes.`);
+  if (size <= maxBodyBytes) return Buffer.concat(pieces);
+  return new Problem(413, "request_too_large", `The body is larger than ${maxBodyBytes} bytes.`);
 }

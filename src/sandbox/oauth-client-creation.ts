@@ -2,10 +2,10 @@ import { type Answer, type Call, Problem, type V1Caller, headerOf, invalidReques
 import { randomName, requirePermission } from "./credentials.ts";
 import { clientAnswer, complete, inspect, management, requireOAuth } from "./oauth-clients.ts";
 import { OAuthClientCreation, readBody } from "./request-bodies.ts";
-import { byId, type OAuthClientRecord, type Receipt, slotsHeld } from "./state.ts";
+import { byId, type OAuthClientRecord, type Receipt, usedSlots } from "./state.ts";
 
 /** Maximum number of clients per service account (§8). */
-const mostClients = 20;
+const maxClients = 20;
 
 type Identity = Omit<Receipt, "oauthClientId">;
 
@@ -62,8 +62,8 @@ function refusalOfTarget(call: Call, given: { caller: V1Caller; identity: Identi
     const granted = target.permissions.join(", ") || "no permission";
     return conflict(`The service account does not have ${missing.join(", ")}. It has ${granted}.`, "scopes");
   }
-  if (slotsHeld(call.here, { serviceAccountId: id, now: call.now }) >= mostClients)
-    return conflict(`The service account has ${mostClients} clients, unresolved creations and cleanups included.`);
+  if (usedSlots(call.here, { serviceAccountId: id, now: call.now }) >= maxClients)
+    return conflict(`The service account has ${maxClients} clients, unresolved creations and cleanups included.`);
   return undefined;
 }
 

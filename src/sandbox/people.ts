@@ -14,7 +14,7 @@ import {
 
 // @assumed parameters and responses of both operations, fields of a person and a membership (§4.4, §2.5 "not shown")
 
-const mostFound = 50;
+const maxFound = 50;
 /** Number of people to check before other requests get a turn of the event loop. */
 const stride = 20_000;
 
@@ -41,7 +41,7 @@ export async function searchPeople(call: Call, caller: LegacyCaller): Promise<An
   if (text === "") throw invalidRequest("query must be given: part of a name or of an e-mail address.", "query");
   const population = populationOf(call);
   const people: Record<string, string>[] = [];
-  for (let index = 0; index < population.size && people.length < mostFound; index++) {
+  for (let index = 0; index < population.size && people.length < maxFound; index++) {
     if (isMatch(population, { index, text })) people.push(personAt(population, index));
     if (index % stride === stride - 1) await new Promise((resolve) => setImmediate(resolve));
   }

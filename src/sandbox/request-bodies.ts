@@ -2,8 +2,8 @@ import * as z from "zod/mini";
 import { type Call, Problem, headerOf, invalidRequest } from "./call.ts";
 
 /** Limits of §8. */
-const mostScopes = 100;
-const mostScopeCharacters = 4096;
+const maxScopes = 100;
+const maxScopeCharacters = 4096;
 /** A scope token of RFC 6749 §3.3 without `*`: explicit, no wildcards (§4.2). */
 const explicitScope = /^[\x21\x23-\x29\x2B-\x5B\x5D-\x7E]+$/;
 
@@ -14,9 +14,9 @@ export const OAuthClientCreation = z.strictObject({
     .array(z.string().check(z.regex(explicitScope, "they must be explicit permissions without wildcards or spaces")))
     .check(
       z.minLength(1),
-      z.maxLength(mostScopes),
-      z.refine((scopes) => scopes.join("").length <= mostScopeCharacters, {
-        error: `they must not be longer than ${mostScopeCharacters} characters together`,
+      z.maxLength(maxScopes),
+      z.refine((scopes) => scopes.join("").length <= maxScopeCharacters, {
+        error: `they must not be longer than ${maxScopeCharacters} characters together`,
       }),
     ),
 });

@@ -26,8 +26,8 @@ export interface SandboxSettings {
   now?: () => number;
 }
 
-const mostEntities = 100_000_000;
-const mostSeed = 4_294_967_295;
+const maxEntities = 100_000_000;
+const maxSeed = 4_294_967_295;
 
 function checkSettings(settings: SandboxSettings): void {
   const inRange = (name: string, given: { value: number | undefined; most: number }) => {
@@ -36,8 +36,8 @@ function checkSettings(settings: SandboxSettings): void {
     const message = `${name} must be a whole number from 0 to ${most} (not ${value}).`;
     throw Object.assign(new Error(message), { code: "bad_setting" });
   };
-  inRange("entities", { value: settings.entities, most: mostEntities });
-  inRange("seed", { value: settings.seed, most: mostSeed });
+  inRange("entities", { value: settings.entities, most: maxEntities });
+  inRange("seed", { value: settings.seed, most: maxSeed });
   inRange("portUs", { value: settings.portUs, most: 65_535 });
   inRange("portEu", { value: settings.portEu, most: 65_535 });
 }

@@ -120,7 +120,7 @@ export interface Rate {
 /** @assumed numeric limits (§8 "not shown"): high enough for a list at full speed; only a loop without other work reaches them */
 const defaultRate: Rate = { capacity: 5_000, perSecond: 10_000 };
 
-const mostBuckets = 10_000;
+const maxBuckets = 10_000;
 
 export class Throttle {
   readonly #rate: Rate;
@@ -136,7 +136,7 @@ export class Throttle {
     const bucket = this.#buckets.get(credential) ?? { level: capacity, at: now };
     bucket.level = Math.min(capacity, bucket.level + (Math.max(0, now - bucket.at) / 1000) * perSecond);
     bucket.at = now;
-    if (this.#buckets.size >= mostBuckets) this.#buckets.clear();
+    if (this.#buckets.size >= maxBuckets) this.#buckets.clear();
     this.#buckets.set(credential, bucket);
     if (bucket.level < 1) return Math.ceil((1 - bucket.level) / perSecond);
     bucket.level -= 1;

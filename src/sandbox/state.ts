@@ -117,7 +117,7 @@ export function organizationOf(here: RegionState, account: ServiceAccount): stri
 }
 
 /** Counts the clients that occupy a slot (§3.1 "Slot accounting"). */
-export function slotsHeld(here: RegionState, given: { serviceAccountId: string; now: number }): number {
+export function usedSlots(here: RegionState, given: { serviceAccountId: string; now: number }): number {
   const { serviceAccountId, now } = given;
   return here.oauthClients.filter(
     (client) =>

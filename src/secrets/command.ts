@@ -89,11 +89,11 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
 /** Matches a first word that is a program's name or path, without shell syntax. */
 const firstWord = /^\s*((?:[\w.]|~?\/)[\w./+-]*)(?=\s|$)/;
 /** Matches a shell operator after which the command continues although its first program is missing. */
-const continuesAnyway = /[;\n]|\|\||(?<![&>])&(?![&>])/;
+const toleratesFailure = /[;\n]|\|\||(?<![&>])&(?![&>])/;
 
 /** @throws Failure `usage` if a program is missing, because nothing would read the secret */
 async function checkTools(flag: string, command: string, { env, signal }: CommandTools): Promise<void> {
-  const first = continuesAnyway.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
+  const first = toleratesFailure.test(command.trim()) ? undefined : firstWord.exec(command)?.[1];
   const names = [...inputTools, ...(first === undefined ? [] : [first])].join(" ");
   const loop = `for tool in ${names}; do command -v "$tool" > /dev/null || { echo "$tool"; exit 1; }; done`;
   const run = await runShell(loop, { env, signal, timeLimitMs: 10_000 });

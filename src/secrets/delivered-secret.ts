@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { nameFile } from "../disk/atomic-write.ts";
-import { careful, folderSynced, writeAll } from "../disk/write.ts";
+import { carefulOpen, folderSynced, writeAll } from "../disk/write.ts";
 import { errorCode, fileFailure, isMissing, alreadyExists, systemError } from "../disk/error-words.ts";
 import { createPrivateFile, openPrivateFile } from "../disk/private-file.ts";
 import { Failure } from "../errors.ts";
@@ -188,7 +188,7 @@ export function isSameSecret(one: Buffer, other: Buffer): boolean {
 export function foundAt(path: string): Found {
   let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | careful);
+    fd = openSync(path, constants.O_RDONLY | carefulOpen);
   } catch (error) {
     if (isMissing(error)) return { is: "absent" };
     if (errorCode(error) === "ELOOP") return { is: "hidden", version: "a link" };

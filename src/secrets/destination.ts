@@ -35,7 +35,7 @@ export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationR
 
 /** One destination of a secret: from an option, a prompt, a policy or the journal. */
 export type DestinationOption =
-  | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & Consented)
+  | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & ContentConsent)
   | {
       readonly kind: "command";
       readonly command: string;
@@ -49,16 +49,16 @@ export type DestinationOption =
       readonly profileId?: string;
       /** The profile is the acting one, and the user agreed to replace its credential. */
       readonly own?: true | undefined;
-    } & Consented)
+    } & ContentConsent)
   | ({
       readonly kind: "store";
       readonly to: string;
       /** Facts from the journal, such as the server. */
       readonly facts?: RecordOf<"store">["facts"];
-    } & Consented);
+    } & ContentConsent);
 
 /** The content that integ may replace, apart from its own deliveries. */
-export interface Consented {
+export interface ContentConsent {
   /** The recorded digest or version of the content that the user agreed to replace. */
   readonly consent?: string | undefined;
   readonly force?: boolean | undefined;

@@ -18,7 +18,7 @@ import { isAmong, openPrivateFile } from "../disk/private-file.ts";
 import { syncFolder } from "../disk/write.ts";
 import type { SecretDigests } from "../journal/keys.ts";
 import {
-  type Consented,
+  type ContentConsent,
   type Delivery,
   type Found,
   hasContentId,
@@ -46,18 +46,18 @@ import {
   overwriteFound,
 } from "./delivered-secret.ts";
 import type { MachineId } from "../disk/machine-id.ts";
-import { isWhole, parseSecret, renderSecret } from "./secret-format.ts";
+import { isComplete, parseSecret, renderSecret } from "./secret-format.ts";
 import { type NextStep, shell, flags } from "../next-step.ts";
 
 /** The path may be relative; `fileDestination` makes it absolute. */
-export interface FileTarget extends Consented, Pick<RecordOf<"file">, "path" | "as"> {
+export interface FileTarget extends ContentConsent, Pick<RecordOf<"file">, "path" | "as"> {
   /** The file may be integ's own delivery, which integ checks once the entry is known. */
   readonly mayBeOwn?: boolean | undefined;
 }
 
-const anotherFile: NextStep = { hint: `Name another file with ${flags.secretFile}.` };
+const otherFileStep: NextStep = { hint: `Name another file with ${flags.secretFile}.` };
 
-function refuse(path: string, why: string, step: NextStep = anotherFile): Failure {
+function refuse(path: string, why: string, step: NextStep = otherFileStep): Failure {
   return new Failure("usage", `The secret cannot go to ${path}: ${why}.`, step);
 }
 
@@ -171,7 +171,7 @@ class FileDestination implements SingleDestinationPlace {
   async #makeReserve(path: string): Promise<Reserve> {
     try {
       const fd = await reserveFile(path, (content, isCut) => {
-        if (!isWhole(content, this.#target.as, isCut)) return;
+        if (!isComplete(content, this.#target.as, isCut)) return;
         throw new Failure("failed", `${path} contains the secret of an earlier run.`, {
           meaning: "It is complete and never got its name; recovery renames it.",
           nextCommand: shell`integ journal recover`,
@@ -199,7 +199,7 @@ class FileDestination implements SingleDestinationPlace {
         look: async () => foundAt(path),
         may: (found) => may(this.record, found),
         write: async (found) => {
-          const cleanupError = await tryToName(reserved, path, found);
+          const cleanupError = await tryPutInPlace(reserved, path, found);
           if (cleanupError !== false) this.#cleanupError = cleanupError;
           return cleanupError !== false;
         },
@@ -264,7 +264,7 @@ export function fileDestination(target: FileTarget, cwd: string, tools: FileTool
 }
 
 /** @returns false if another process has created a file with this name, else the result of `putInPlace` */
-async function tryToName(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
+async function tryPutInPlace(reserved: string, path: string, found: Found): Promise<Error | undefined | false> {
   try {
     return await putInPlace(reserved, path, found);
   } catch (error) {
@@ -318,7 +318,7 @@ async function completeFile(remembered: Remembered, may: MayReplace): Promise<bo
     await overwriteFound(path, {
       look: async () => foundAt(path),
       may: (found) => may(record, found),
-      write: async (found) => (await tryToName(reserved, path, found)) !== false,
+      write: async (found) => (await tryPutInPlace(reserved, path, found)) !== false,
     });
     return true;
   } catch (error) {
@@ -343,7 +343,7 @@ function removeReserve(remembered: Remembered, entry: string, isKept: boolean): 
   if (fd === undefined) return;
   try {
     const isSecondName = hasDelivered(record.path, remembered);
-    if (!isSecondName && isWhole(contentOf(fd), record.as, isCut(fd))) {
+    if (!isSecondName && isComplete(contentOf(fd), record.as, isCut(fd))) {
       if (!isKept) return;
       wipe(fd);
     }

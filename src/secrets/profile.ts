@@ -36,9 +36,9 @@ export interface ProfileTools {
   readonly note?: (text: string) => void;
 }
 
-const anotherProfile: NextStep = { hint: "Name another destination for the secret." };
+const otherDestinationStep: NextStep = { hint: "Name another destination for the secret." };
 
-function refuse(name: string, why: string, step: NextStep = anotherProfile): Failure {
+function refuse(name: string, why: string, step: NextStep = otherDestinationStep): Failure {
   return new Failure("usage", `The secret cannot become the credential of profile ${name}: ${why}.`, step);
 }
 

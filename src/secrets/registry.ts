@@ -4,7 +4,7 @@ import type { ProfileStores } from "../profiles/configure.ts";
 import type { SecretDigests } from "../journal/keys.ts";
 import type { CommandTools } from "./command.ts";
 import {
-  type Consented,
+  type ContentConsent,
   describeDestination,
   type Destination,
   type DestinationOption,
@@ -106,7 +106,7 @@ async function singleDestination(
   { force, mayBeOwn, commandLimitMs, yields }: SecretOptions,
   tools: DestinationTools,
 ): Promise<SingleDestinationPlace> {
-  const consented: Consented = option.kind === "command" ? {} : option;
+  const consented: ContentConsent = option.kind === "command" ? {} : option;
   const consent = { consent: consented.consent, force: force === true || consented.force === true };
   switch (option.kind) {
     case "file": {

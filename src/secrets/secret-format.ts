@@ -109,7 +109,7 @@ function jsonLine({ kind, id, clientId, secret }: OneTimeSecret): string {
 }
 
 /** Adds the entry's ids to a kept secret, and makes a new receipt if the kept one lacks the secret at its top level. */
-export function belonging(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" | "detail">): OneTimeSecret {
+export function withEntryIds(kept: OneTimeSecret, entry: Pick<Entry, "resource_id" | "detail">): OneTimeSecret {
   const id = entry.resource_id ?? kept.id;
   const clientId = entry.detail.client_id ?? kept.clientId;
   const named = { ...kept, id, clientId };
@@ -133,7 +133,7 @@ function isJson(text: string): boolean {
 }
 
 /** @param isCut the file was truncated to its text after a sync, which proves completeness even without an end mark */
-export function isWhole(text: string, as: SecretFormat, isCut: boolean): boolean {
+export function isComplete(text: string, as: SecretFormat, isCut: boolean): boolean {
   if (text === "" || text.includes("\0")) return false;
   if (as === "raw" || as.startsWith(templateMark)) return isCut;
   if (as === "json-string") return isJson(text);

@@ -84,16 +84,16 @@ export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: Ou
   };
 }
 
-const troubles: Readonly<Partial<Record<ErrorCause, string>>> = {
+const outputProblems: Readonly<Partial<Record<ErrorCause, string>>> = {
   no_reader: "is a pipe whose reader has exited",
   not_open: "is not open for writing",
   full: "goes to a device with no space left",
   broken: "goes to a terminal that no longer exists",
 };
 
-function troubleOf(error: unknown): string | undefined {
+function outputProblem(error: unknown): string | undefined {
   const cause = causeOf(error);
-  return cause && troubles[cause];
+  return cause && outputProblems[cause];
 }
 
 /**
@@ -163,9 +163,9 @@ async function outputFault(fd: number): Promise<string | undefined> {
   try {
     if (isNullDevice(fd)) return "is closed, or goes to the null device";
   } catch (error) {
-    return troubleOf(error) ?? "cannot be checked";
+    return outputProblem(error) ?? "cannot be checked";
   }
   const error = emptyWriteError(fd);
-  if (error !== undefined) return troubleOf(error) ?? `cannot be written to (${errorCode(error)})`;
-  return (await hasNoReader(fd)) ? troubles.no_reader : undefined;
+  if (error !== undefined) return outputProblem(error) ?? `cannot be written to (${errorCode(error)})`;
+  return (await hasNoReader(fd)) ? outputProblems.no_reader : undefined;
 }

@@ -191,7 +191,7 @@ function reachable({ nodes, names }: Image): Image {
 }
 
 /** The number of the last unsynced operations that are lost or kept in pairs. */
-const mostPaired = 10;
+const maxPaired = 10;
 
 /** A state of the disk after a power cut. `how` describes it for messages. */
 export interface State {
@@ -223,8 +223,8 @@ export function* statesAfter(start: Image, operations: readonly FileOperation[])
       yield state(`${fate} ${named(one)} alone`, (index) => (index === one ? fate : "lost"));
     }
   }
-  for (const [place, one] of open.slice(-mostPaired).entries())
-    for (const other of open.slice(-mostPaired).slice(place + 1)) {
+  for (const [place, one] of open.slice(-maxPaired).entries())
+    for (const other of open.slice(-maxPaired).slice(place + 1)) {
       const isPair = (index: number): boolean => index === one || index === other;
       yield state(`without ${named(one)} and ${named(other)}`, (index) => (isPair(index) ? "lost" : "kept"));
       yield state(`with ${named(one)} and ${named(other)} alone`, (index) => (isPair(index) ? "kept" : "lost"));

@@ -32,11 +32,11 @@ describe.skipIf(isSkipped)("a server", () => {
   }
 
   async function serverAt(text: string, { env = login, user = "nobody" }: Around = {}) {
-    const { client, server: found, hangUp } = await connect(readAddress(text, { env, user }));
+    const { client, server: found, disconnect } = await connect(readAddress(text, { env, user }));
     const { rows } = await client.query(
       "SELECT current_user AS name, current_database() AS base, current_setting('application_name') AS app",
     );
-    hangUp();
+    disconnect();
     return { ...found, ...rows[0] };
   }
 
@@ -56,10 +56,10 @@ describe.skipIf(isSkipped)("a server", () => {
     it("after a short wait if all connections are in use", async () => {
       await server.sql("CREATE ROLE lone LOGIN PASSWORD 'of-a-test' CONNECTION LIMIT 1");
       const text = at(`127.0.0.1:${server.port}`, "", "lone");
-      const { hangUp } = await connect(readAddress(text, { env: login }));
+      const { disconnect } = await connect(readAddress(text, { env: login }));
       const waiting = serverAt(text);
       await new Promise((done) => setTimeout(done, 300));
-      hangUp();
+      disconnect();
       expect(await waiting).toMatchObject({ name: "lone" });
     });
 

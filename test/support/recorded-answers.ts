@@ -7,7 +7,7 @@ import { AnswersCheck, type RecordedAnswer } from "../contract/answers-check.ts"
 import { readDocuments } from "../contract/openapi-check.ts";
 import { startWorld } from "../contract/world.ts";
 
-const mostPrinted = 10;
+const maxPrinted = 10;
 
 /** Runs before the first test. @returns a function to run after the last test, which checks all responses */
 export default function recordAnswers(): (() => Promise<void>) | undefined {
@@ -46,6 +46,6 @@ async function checkAll(folder: string): Promise<void> {
   // Vitest prints an error after the last test but does not set its exit code.
   process.exitCode = 1;
   const oneOfEach = new Map(wrong.map((text) => [text.slice(0, text.indexOf(":")), text]));
-  const examples = [...oneOfEach.values()].slice(0, mostPrinted).join("\n");
+  const examples = [...oneOfEach.values()].slice(0, maxPrinted).join("\n");
   throw new Error(`${wrong.length} answers of the sandbox are not what it publishes, one of each kind:\n${examples}`);
 }

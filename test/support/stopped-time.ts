@@ -4,7 +4,7 @@ import timers from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
 
 /** No tested function waits this often. */
-const mostWaits = 200;
+const maxWaits = 200;
 
 export interface StoppedTime {
   /** The length of each wait, in milliseconds. */
@@ -19,7 +19,7 @@ export function stopTime(): StoppedTime {
   const monotonic = vi.spyOn(performance, "now").mockImplementation(() => now);
   const { setTimeout: sleep } = timers;
   timers.setTimeout = (async (ms = 0) => {
-    if (waits.push(ms) > mostWaits) throw new Error("this waits without end");
+    if (waits.push(ms) > maxWaits) throw new Error("this waits without end");
     now += ms;
   }) as typeof sleep;
   syncBuiltinESMExports();

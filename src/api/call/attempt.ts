@@ -101,7 +101,7 @@ function refusalFailure(
 ): Failure {
   const { status, problem, retryAfterSeconds } = attempt;
   const [kind, words, statusStep] = refusalOf(attempt);
-  const usualStep = problem.param === "page_token" ? fromTheStart : statusStep;
+  const usualStep = problem.param === "page_token" ? restartStep : statusStep;
   const name = problem.code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(problem.code) ? ` ${problem.code}` : "";
   return new Failure(kind, `The service refused to ${what}: ${words} (${status}${name}).`, {
     problem,
@@ -132,7 +132,7 @@ function waitStep(retryAfterSeconds: number | undefined): NextStep {
 type Refusal = readonly [kind: FailureKind, words: string, step?: NextStep];
 
 /** A page token is valid only with the same profile, version and filters (§4.3 rule 2). */
-const fromTheStart: NextStep = {
+const restartStep: NextStep = {
   hint: "Start again without a page token.",
   nextCommand: { without: [`${flags.pageToken} <token>`] },
 };
@@ -214,14 +214,14 @@ function unknownFailure(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>,
   const { problem, reason, status } = attempt;
   const detail = reason === "status" ? `the service responded with status ${status}` : attempt.detail;
   if (change)
-    return new Failure("outcome_unknown", `${asSubject(what)} was interrupted: ${detail}.`, {
+    return new Failure("outcome_unknown", `${gerundPhrase(what)} was interrupted: ${detail}.`, {
       problem,
       where,
       meaning: "The change may or may not have happened.",
       ...context.step,
     });
   const kind: FailureKind = reason === "status" ? "failed" : reason === "interrupted" ? "interrupted" : "unreachable";
-  return new Failure(kind, `${asSubject(what)} failed: ${detail}.`, {
+  return new Failure(kind, `${gerundPhrase(what)} failed: ${detail}.`, {
     problem,
     where,
     ...(context.step ?? (problem?.retryable === false ? {} : steps[reason])),
@@ -229,7 +229,7 @@ function unknownFailure(attempt: Extract<Attempt<unknown>, { kind: "unknown" }>,
 }
 
 /** @returns "Creating the OAuth client" for "create the OAuth client"; an HTTP method stays unchanged */
-export function asSubject(what: string): string {
+export function gerundPhrase(what: string): string {
   const [verb = "", ...rest] = what.split(" ");
   if (!/^[a-z]+$/.test(verb)) return what;
   const stem = verb === "get" ? "gett" : verb.replace(/e$/, "");
@@ -252,7 +252,7 @@ const checkAddress: NextStep = {
   hint: "Check the address of the profile.",
   nextCommand: shell`integ profiles show`,
 };
-const runAgain: NextStep = { hint: "Run the command again.", nextCommand: {} };
+const repeatStep: NextStep = { hint: "Run the command again.", nextCommand: {} };
 
 const steps: Readonly<Partial<Record<NetworkErrorReason | "status", NextStep>>> = {
   dns: checkAddress,
@@ -268,8 +268,8 @@ const steps: Readonly<Partial<Record<NetworkErrorReason | "status", NextStep>>> 
     hint: "Run the command again, with more time for one attempt.",
     nextCommand: { add: [flags.timeout, "2m"] },
   },
-  closed: runAgain,
-  status: runAgain,
+  closed: repeatStep,
+  status: repeatStep,
   too_large: {
     hint: `Check which program responds at the address of the profile; for a list use ${flags.limit} 100.`,
     nextCommand: shell`integ doctor`,

@@ -59,7 +59,7 @@ function isRateLimited(attempt: Attempt<unknown>): boolean {
 }
 
 /** Refused connections in a row before a read gives up: a restarting service accepts connections within seconds. */
-const mostRefusals = 3;
+const maxRefusals = 3;
 
 export interface ReadClock {
   /** Milliseconds since a fixed moment of this process, independent of changes to the system clock. */
@@ -94,7 +94,7 @@ export async function retryRead<T>(read: () => Promise<Attempt<T>>, options: Ret
     throwIfAborted(signal);
     const failure = failureOf(outcome, { what: options.what, where: options.where, step: options.step, change });
     refusals = outcome.kind === "not_sent" && outcome.reason === "refused" ? refusals + 1 : 0;
-    const mayRetry = change ? isRateLimited(outcome) : mayRetryRead(outcome) && refusals < mostRefusals;
+    const mayRetry = change ? isRateLimited(outcome) : mayRetryRead(outcome) && refusals < maxRefusals;
     const delayMs = mayRetry
       ? nextDelay({
           attempt,

@@ -48,7 +48,7 @@ export function createTransport(options: TransportOptions): Transport {
         const target = parseTarget(located);
         if (isChange(request)) await options.leases?.extend();
         for (;;) {
-          const recording = isChange(request) ? new Recording(maxBodyBytes + mostFraming) : undefined;
+          const recording = isChange(request) ? new Recording(maxBodyBytes + maxFraming) : undefined;
           const connection = pool.take(target, recording);
           const reception = new Reception(request, { connection, recording, leases: options.leases });
           if (deadline.watch(reception)) connection.dispatch(wireRequest(request, target, options), reception);
@@ -114,7 +114,7 @@ function startDeadline(timeoutMs: number, signal: AbortSignal): Deadline {
 }
 
 /** Limit of a response's head and chunk framing, in bytes. */
-const mostFraming = 1024 * 1024;
+const maxFraming = 1024 * 1024;
 
 function wireRequest(
   request: ExchangeRequest,
@@ -141,7 +141,7 @@ interface ReceptionParts {
 /** Turns of the event loop without data after which the socket is empty. */
 const quietTurns = 2;
 /** Longest time in milliseconds to read data that arrived before the deadline, even if the peer keeps sending. */
-const mostReadMs = 1000;
+const maxReadMs = 1000;
 
 /** undici's handler for one response. It ends exactly once and ignores later events. */
 class Reception implements Dispatcher.DispatchHandler {
@@ -213,7 +213,7 @@ class Reception implements Dispatcher.DispatchHandler {
   }
 
   async readArrived(): Promise<void> {
-    const until = performance.now() + mostReadMs;
+    const until = performance.now() + maxReadMs;
     for (let quiet = 0; this.sent && !this.#hasEnded && quiet < quietTurns && performance.now() < until; ) {
       const before = this.#events;
       await new Promise<void>((resolve) => void setImmediate(resolve));

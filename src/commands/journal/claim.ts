@@ -1,7 +1,7 @@
 import { addDryRun, defineVerb } from "../verb.ts";
 import { entryFailure, withLease } from "../../operations/workbench.ts";
 import { assertNotKeptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
-import { belonging, secretFieldOf } from "../../secrets/secret-format.ts";
+import { withEntryIds, secretFieldOf } from "../../secrets/secret-format.ts";
 import { lacksResourceId, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
@@ -143,7 +143,7 @@ async function readKeptSecret(context: Context, entry: Entry): Promise<OneTimeSe
   refuseRevoked(entry);
   const keeping = await keepingOf(context);
   if (keeping.isKept(entry.id)) await refuseOutdated(context, entry);
-  if (keeping.isKept(entry.id)) return belonging(await keeping.readKept(entry.id), entry);
+  if (keeping.isKept(entry.id)) return withEntryIds(await keeping.readKept(entry.id), entry);
   assertNotKeptElsewhere({ secrets: keeping }, entry);
   throw new Failure("not_found", `No secret is kept for the entry ${entry.id} (${entry.operation}, ${entry.state}).`, {
     meaning: isSettled(entry.state) ? "It is finished: its secret was delivered, or there is none." : undefined,

@@ -17,10 +17,10 @@ export const command = defineVerb({
       return showSteps(context, [{ what: `create or upgrade the tables of the journal in ${path}, if they need it` }]);
     }
     await context.secrets.checkMask();
-    const { version, made, key } = await context.initJournal();
+    const { version, isNew, key } = await context.initJournal();
     const { path } = await context.journal();
     context.output.note(
-      made ? `Created the tables of the journal in ${path}.` : `The tables of the journal are there.`,
+      isNew ? `Created the tables of the journal in ${path}.` : `The tables of the journal are there.`,
     );
     if (key !== undefined) {
       await context.secrets.mask(key, key);
@@ -28,6 +28,6 @@ export const command = defineVerb({
         "Give the key to every machine of the team as INTEG_JOURNAL_KEY: it is shown only now, and kept nowhere.",
       );
     }
-    await context.output.document({ object: "journal_tables", address: path, version, created: made, key });
+    await context.output.document({ object: "journal_tables", address: path, version, created: isNew, key });
   },
 });

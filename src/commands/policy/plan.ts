@@ -39,7 +39,7 @@ export const command = defineVerb({
     const account = await accountOf(context);
     await mentionDamage(context);
     const { observed } = await observe(context, { policy, account });
-    const [{ isSomethingDue, planPolicy }, { planDocument }] = await Promise.all([
+    const [{ hasDueAction, planPolicy }, { planDocument }] = await Promise.all([
       import("../../policy/plan.ts"),
       import("../../policy/digest.ts"),
     ]);
@@ -56,7 +56,7 @@ export const command = defineVerb({
     await summarizePlan(context, document.data);
     reportPlanNotes(context, plan, { file, isPage });
     assertSlots(plan);
-    if (!isSomethingDue(plan)) return;
+    if (!hasDueAction(plan)) return;
     await reportDue(context, { plan, profile, source: applyArgumentsOf(options.out, file), file });
     if (options.exitCode) throw new Failure("findings", "The plan has pending changes.", { isReported: true });
   },

@@ -10,7 +10,7 @@ import { type EntryFilter, entryNotFound, excludesFinished } from "../lookup.ts"
 import { archivable } from "../prunable.ts";
 import { entryIn, type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
 import type { Condition, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "../store.ts";
-import { Busy, inTurn, untilFree } from "../store.ts";
+import { BusyHolder, inTurn, waitUntilFree } from "../store.ts";
 import { type Contents, JournalView } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
 import { JournalLocks, ownMeans } from "./locks.ts";
@@ -100,10 +100,10 @@ export class FileStore implements Store {
   }
 
   #entriesWithKey(key: string): Entry[] {
-    const fitting = (view: JournalView): Entry[] =>
+    const entriesIn = (view: JournalView): Entry[] =>
       [...view.candidates({ all: true })].filter((entry) => keyName(entry) === key);
-    const found = fitting(this.#view(() => false));
-    return found.length > 0 ? found : fitting(this.#view());
+    const found = entriesIn(this.#view(() => false));
+    return found.length > 0 ? found : entriesIn(this.#view());
   }
 
   #readUnmoved(): Contents {
@@ -119,7 +119,7 @@ export class FileStore implements Store {
   #underLock<T>(work: () => Promise<T>, meaning?: string, atMostMs = this.#waitMs): Promise<T> {
     return this.#inTurn(async () => {
       const waitMs = Math.min(this.#waitMs, atMostMs);
-      const lock = await untilFree(() => this.#locks.tryLock(), { waitMs, meaning });
+      const lock = await waitUntilFree(() => this.#locks.tryLock(), { waitMs, meaning });
       try {
         if (!this.#hasSwept) this.#locks.sweep();
         this.#hasSwept = true;
@@ -143,7 +143,7 @@ export class FileStore implements Store {
       if (newestIn(this.#readUnmoved()) !== newest) return undefined;
       this.#archiveNow(this.#journal.read());
       const lock = this.#locks.tryLock(record.entry.id);
-      if (lock instanceof Busy) return undefined;
+      if (lock instanceof BusyHolder) return undefined;
       try {
         this.#journal.append([record]);
       } catch (error) {
@@ -175,11 +175,11 @@ export class FileStore implements Store {
     this.#journal.replace(reading, records, { archived, gaps: contents.header?.gaps });
   }
 
-  async take(id: string): Promise<Hold | Busy> {
+  async take(id: string): Promise<Hold | BusyHolder> {
     this.#readUnmoved();
     this.#prepare();
     const lock = this.#locks.tryLock(id);
-    if (lock instanceof Busy) return lock;
+    if (lock instanceof BusyHolder) return lock;
     try {
       // The last holder may have changed the entry, so it is read again under the lock.
       const journal = this.#readUnmoved();
@@ -232,7 +232,7 @@ export class FileStore implements Store {
   }
 
   async verify(): Promise<readonly Finding[]> {
-    const { asideFindings, fileFindings } = await import("./verify.ts");
+    const { setAsideFindings, fileFindings } = await import("./verify.ts");
     const files = [this.#journal, this.#archive];
     const look = (isLocked: boolean): Finding[] =>
       files.flatMap((file) => {
@@ -240,7 +240,7 @@ export class FileStore implements Store {
         if (isLocked) file.keepDamage(reading);
         return fileFindings(file.path, reading);
       });
-    const aside = (): Finding[] => asideFindings(files.map(({ path }) => path));
+    const aside = (): Finding[] => setAsideFindings(files.map(({ path }) => path));
     if (this.#journal.read().size === 0) return [...look(false), ...aside()];
     try {
       return [...(await this.#underLock(async () => look(true), undefined, 1000)), ...aside()];

@@ -1,6 +1,6 @@
 // Reads the newest entries of a journal's file backward from its end, so that shell completion is fast.
 import * as fs from "node:fs";
-import { careful } from "../../disk/write.ts";
+import { carefulOpen } from "../../disk/write.ts";
 import { isSettled, type Entry } from "../entry.ts";
 import { type EntryFilter, fits, excludesFinished } from "../lookup.ts";
 import { finishedEntryIn, headIn, readLine, signedIn } from "../record.ts";
@@ -11,7 +11,7 @@ import { checkFile } from "./safety.ts";
  * @returns at most `limit` recently changed entries, the highest id first
  */
 export function newestIn(path: string, filter: EntryFilter & { readonly limit: number }): Entry[] {
-  const fd = fs.openSync(path, fs.constants.O_RDONLY | careful);
+  const fd = fs.openSync(path, fs.constants.O_RDONLY | carefulOpen);
   let bytes: Buffer;
   try {
     checkFile(fd, path);

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { removeTemporaries, replaceFile } from "../../disk/atomic-write.ts";
 import { isMissing } from "../../disk/error-words.ts";
-import { type Appended, careful, truncateAppended, writeAll } from "../../disk/write.ts";
+import { type Appended, carefulOpen, truncateAppended, writeAll } from "../../disk/write.ts";
 import { type HeaderFacts, headerLine, recordLine, type Signed, sumIn } from "../record.ts";
 import { Contents } from "./contents.ts";
 import { assertJournal, checkFile, type DiskHealth, otherFormat, setAside } from "./safety.ts";
@@ -53,7 +53,7 @@ export class RecordFile {
   read(): Reading {
     let fd: number;
     try {
-      fd = fs.openSync(this.path, O_RDONLY | careful);
+      fd = fs.openSync(this.path, O_RDONLY | carefulOpen);
     } catch (error) {
       if (!isMissing(error)) throw error;
       this.#lastRead = undefined;
@@ -142,7 +142,7 @@ export class RecordFile {
       let fd: number | undefined;
       let appended: Appended | undefined;
       try {
-        fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | careful, 0o600);
+        fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_APPEND | carefulOpen, 0o600);
         checkFile(fd, this.path, { repair: true });
         const reading = this.#refresh(fd);
         setAside(this.path, reading, now);

@@ -36,7 +36,7 @@ export function fileFindings(path: string, reading: Reading): Finding[] {
 
 const fix = `\`integ journal prune ${flags.olderThan} 90d\` writes a new journal without it`;
 
-export function asideFindings(paths: readonly string[]): Finding[] {
+export function setAsideFindings(paths: readonly string[]): Finding[] {
   const folder = dirname(paths[0]!);
   if (!fs.existsSync(folder)) return [];
   const starts = paths.flatMap((path) => [`${basename(path)}.damaged-`, `${basename(path)}.torn-`]);

@@ -20,7 +20,7 @@ export interface Connected {
   readonly client: Client;
   readonly server: Server;
   /** Closes the connection without waiting for the server. */
-  hangUp(): void;
+  disconnect(): void;
 }
 
 /** Time limit for all attempts to connect, so that a command, including the program's start, fails within 5 s. */
@@ -42,7 +42,7 @@ export async function connect(address: Address): Promise<Connected> {
       try {
         const connected = await connectTo(host, address, share);
         if (!mustBeWritable || !connected.server.isReadOnly) return connected;
-        connected.hangUp();
+        connected.disconnect();
         roundErrors.push(new LostConnection(`${nameOf(host)} is read-only`));
       } catch (error) {
         // Another host of the same cluster would refuse for the same reason, unless this host is starting or stopping.
@@ -81,20 +81,20 @@ function nameOf({ name, port }: Host): string {
 async function connectTo(host: Host, address: Address, share: number): Promise<Connected> {
   const socket = new Socket();
   const client = new Client({ ...configOf(host, address), stream: () => socket });
-  const hangUp = (): void => {
+  const disconnect = (): void => {
     client.end().catch(() => {});
     socket.destroy();
   };
   client.on("error", () => {}); // The interrupted statement reports the error.
   try {
-    return { client, server: await withTimeout(share, greet(client)), hangUp };
+    return { client, server: await withTimeout(share, readServer(client)), disconnect };
   } catch (error) {
-    hangUp();
+    disconnect();
     throw error;
   }
 }
 
-async function greet(client: Client): Promise<Server> {
+async function readServer(client: Client): Promise<Server> {
   await client.connect();
   const { rows } = await client.query<Server>(
     `SELECT current_setting('transaction_read_only') = 'on' AS "isReadOnly",

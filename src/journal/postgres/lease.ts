@@ -116,7 +116,7 @@ export function leaseOf(
   const { id } = entry;
   let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, requestedAt, false];
 
-  const outlasts = (ms: number): boolean => {
+  const isValidFor = (ms: number): boolean => {
     const { monotonic, wall } = extendedAt;
     return Math.max(performance.now() - monotonic, Date.now() - wall) + ms + marginMs < leaseMs;
   };
@@ -133,7 +133,7 @@ export function leaseOf(
     get quietUntil() {
       return quiet !== undefined && performance.now() - requestedAt.monotonic < quiet.ms ? quiet.until : undefined;
     },
-    isHeld: () => outlasts(0),
+    isHeld: () => isValidFor(0),
     async append(record) {
       const now = moment();
       const rows = await session.write({
@@ -150,7 +150,7 @@ export function leaseOf(
       [n, attempts, extendedAt] = [record.entry.sequence, record.entry.attempts, now];
     },
     async extend() {
-      if (outlasts(requestMs)) return;
+      if (isValidFor(requestMs)) return;
       const now = moment();
       const rows = await update(durably, `lease_until = ${fromNow("$3")}`, [leaseMs]).catch((error: unknown) => {
         throw journalFailure(error, shown, "The request was not sent.");

@@ -9,7 +9,7 @@ import type { Entry } from "../entry.ts";
 import { type EntryFilter, entryNotFound } from "../lookup.ts";
 import { type EntryRecords, entryIn, type Finding } from "../record.ts";
 import type { Condition, EscrowStore, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "../store.ts";
-import { Busy } from "../store.ts";
+import { BusyHolder } from "../store.ts";
 import { type Environment, readAddress } from "./address.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
 import {
@@ -112,7 +112,7 @@ class PostgresStore implements Store {
     return { unfinished, ofKey: entriesIn(of("key")), newest: typeof newest === "string" ? newest : "" };
   }
 
-  async #assertHere(): Promise<void> {
+  async #assertNotMoved(): Promise<void> {
     const { moved } = await this.condition();
     if (moved !== undefined) throw journalMovedFailure(this.path, moved);
   }
@@ -144,21 +144,21 @@ class PostgresStore implements Store {
       throw error;
     }
     // No row was inserted, because the journal was moved.
-    await this.#assertHere();
+    await this.#assertNotMoved();
     return undefined;
   }
 
-  async take(id: string): Promise<Hold | Busy> {
+  async take(id: string): Promise<Hold | BusyHolder> {
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
     // Check at each attempt: the journal may be moved while this process waits.
-    await this.#assertHere();
+    await this.#assertNotMoved();
     const row = await this.#leaseOf(id);
     if (row === undefined) throw entryNotFound(id);
     const holder = holderIn(row);
     const times = holder && ` since ${holder.since}; its lease ends at ${holder.until}`;
     const by = `${describeHolder(holder)}${times ?? ""}`;
-    const busy = new Busy(`Journal entry ${id}`, { kind: "outcome_unknown", by, entry: id });
+    const busy = new BusyHolder(`Journal entry ${id}`, { kind: "outcome_unknown", by, entry: id });
     if (!hasHolderEnded(row)) return busy;
     return (await this.#takeRow(id, { condition: "epoch = $4", epoch: row.epoch })) ?? busy;
   }
@@ -283,7 +283,7 @@ export function openTeamStore({ requestMs, leaseMs, ...team }: Team & Pick<Postg
   return new PostgresStore({ ...partsOf(team, true), requestMs, leaseMs });
 }
 
-export async function initTeamJournal(team: Team): Promise<{ version: number; made: boolean }> {
+export async function initTeamJournal(team: Team): Promise<{ version: number; isNew: boolean }> {
   const { session, tables, shown } = partsOf(team, false);
   try {
     return await session.transaction((query) => makeTables(query, tables));

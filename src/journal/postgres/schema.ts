@@ -78,8 +78,8 @@ function statementsOf({ meta, entries, records, escrow }: Tables): string[] {
   ];
 }
 
-/** @returns the version of the tables; `made` is true only for the call that created them */
-export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; made: boolean }> {
+/** @returns the version of the tables; `isNew` is true only for the call that created them */
+export async function makeTables(query: Query, tables: Tables): Promise<{ version: number; isNew: boolean }> {
   const { schema, ...names } = tables;
   await query("SELECT pg_advisory_xact_lock($1)", [initLock]);
   const all = Object.values(names);
@@ -92,13 +92,13 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
         hint: "Restore them from a backup, or use another schema.",
       });
     await checkTables(query, tables);
-    return { version: schemaVersion, made: false };
+    return { version: schemaVersion, isNew: false };
   }
   const [found] = await query("SELECT to_regnamespace($1) IS NOT NULL AS is_there", [quoted(schema)]);
   // A role without CREATE on the database can use an existing schema.
   if (found?.is_there !== true) await query(`CREATE SCHEMA ${quoted(schema)}`);
   for (const statement of statementsOf(tables)) await query(statement);
-  return { version: schemaVersion, made: true };
+  return { version: schemaVersion, isNew: true };
 }
 
 function unusableDatabase(what: string, step: NextStep): Failure {

@@ -91,7 +91,7 @@ export class Session {
   }
 
   close(): void {
-    this.#connected?.hangUp();
+    this.#connected?.disconnect();
     this.#connected = undefined;
   }
 
@@ -112,7 +112,7 @@ export class Session {
   }
 
   #drop(connected: Connected): void {
-    connected.hangUp();
+    connected.disconnect();
     if (this.#connected === connected) this.#connected = undefined;
   }
 

@@ -33,7 +33,7 @@ const requests: {
 /** A response's clock offset is valid for the start of an entry only if this process sent the entry's first request. */
 const startedLeases = new WeakSet<EntryLease>();
 
-const mostRequestIds = 100;
+const maxRequestIds = 100;
 
 /** Keeps the response even after Ctrl-C. The entry's next record has the response's request id and clock offset. */
 export async function send<K extends keyof Answers>(
@@ -54,7 +54,7 @@ export async function send<K extends keyof Answers>(
   const seconds = answer.kind === "not_sent" ? undefined : retryAfterOf(answer);
   const now = clock.now() + (account.service.clockOffset() ?? 0);
   lease.note({
-    request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-mostRequestIds),
+    request_ids: id === undefined ? request_ids : [...request_ids, id].slice(-maxRequestIds),
     clock_offset_ms: clock_offset_ms ?? offset ?? null,
     detail: { ...detail, put_off_until: seconds === undefined ? undefined : isoTime(now + Math.ceil(seconds) * 1000) },
   });

@@ -1,7 +1,7 @@
 // The entry's ids take precedence over those of its kept secret.
 import { describe, expect, it } from "vitest";
 import { readableIds } from "../../../src/api/oauth-client-creation.ts";
-import { belonging } from "../../../src/secrets/secret-format.ts";
+import { withEntryIds } from "../../../src/secrets/secret-format.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { OneTimeSecret } from "../../../src/secrets/destination.ts";
 
@@ -26,13 +26,13 @@ describe("the ids in a truncated response", () => {
 describe("a kept secret", () => {
   it("keeps the API's own text if the secret is at its top level", () => {
     const receipt = '{"big":12345678901234567890,"client_secret":"s"}';
-    expect(belonging(kept({ receipt }), entry()).receipt).toBe(receipt);
+    expect(withEntryIds(kept({ receipt }), entry()).receipt).toBe(receipt);
   });
 
   it.each(['{"client_secret":"s', '[{"client_secret":"s"}]', "null", "", '{"client_secret":"other"}'])(
     "gets a new receipt in place of %s",
     (receipt) => {
-      expect(JSON.parse(belonging(kept({ receipt }), entry()).receipt)).toEqual({
+      expect(JSON.parse(withEntryIds(kept({ receipt }), entry()).receipt)).toEqual({
         id: null,
         client_id: null,
         client_secret: "s",
@@ -42,14 +42,14 @@ describe("a kept secret", () => {
 
   it("prefers the entry's ids to those in the copy", () => {
     const read = kept({ id: "read", clientId: "read too" });
-    expect(belonging(read, entry())).toMatchObject({ id: "read", clientId: "read too" });
-    const named = belonging(read, entry({ resource_id: "recorded", detail: { client_id: "recorded too" } }));
+    expect(withEntryIds(read, entry())).toMatchObject({ id: "read", clientId: "read too" });
+    const named = withEntryIds(read, entry({ resource_id: "recorded", detail: { client_id: "recorded too" } }));
     expect(named).toMatchObject({ id: "recorded", clientId: "recorded too" });
     expect(JSON.parse(named.receipt)).toEqual({ id: "recorded", client_id: "recorded too", client_secret: "s" });
   });
 
   it("of an access key has no client id", () => {
-    const key = belonging(
+    const key = withEntryIds(
       kept({ kind: "access_key", id: "k", receipt: "x" }),
       entry({ operation: "access_key.create" }),
     );

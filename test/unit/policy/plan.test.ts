@@ -5,7 +5,7 @@ import { stepForHeld } from "../../../src/commands/policy/held.ts";
 import { shortDuration } from "../../../src/policy/decide.ts";
 import { deliveries, holdersOf, placeOf } from "../../../src/policy/holders.ts";
 import type { Observed, SeenCredential } from "../../../src/policy/observed.ts";
-import { isSomethingDue, planPolicy, type Plan, type PlanOptions } from "../../../src/policy/plan.ts";
+import { hasDueAction, planPolicy, type Plan, type PlanOptions } from "../../../src/policy/plan.ts";
 import type {
   ClientItem,
   ItemDestination,
@@ -147,7 +147,7 @@ describe("twenty items whose destinations hold secrets of clients without an ite
       expect(row).toMatchObject({ action: "adopt", state: "active", resource_id: `oac_${nth}`, slots_after: 20 });
       expect([decision.hold, row.reason]).toEqual(["not_adopted", expect.stringContaining(`oac_${nth}`)]);
     }
-    expect(isSomethingDue(found)).toBe(true);
+    expect(hasDueAction(found)).toBe(true);
   });
 });
 
@@ -654,8 +654,8 @@ describe("a run", () => {
 
   it("has work unless every row is none or wait", () => {
     const young = { entries: [created("a", "oc_1")], clients: [seen("oc_1"), seen("oc_7")] };
-    expect(isSomethingDue(plan(policy([client("a")]), young))).toBe(false);
-    expect(isSomethingDue(plan(policy([client("a"), client("b")]), young))).toBe(true);
+    expect(hasDueAction(plan(policy([client("a")]), young))).toBe(false);
+    expect(hasDueAction(plan(policy([client("a"), client("b")]), young))).toBe(true);
   });
 
   it("reports credentials without an item, unless they are ignored", () => {

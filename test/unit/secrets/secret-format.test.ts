@@ -5,7 +5,7 @@ import type { SecretFormat } from "../../../src/secrets/destination.ts";
 import {
   checkSecretFormat,
   checkSecretNames,
-  isWhole,
+  isComplete,
   parseSecret,
   renderSecret,
 } from "../../../src/secrets/secret-format.ts";
@@ -82,10 +82,10 @@ describe("isWhole", () => {
       for (const secret of [client, key]) {
         const text = renderSecret(secret, as, origin);
         const hasEnd = ["line", "json", "json-string", "env"].includes(as);
-        expect([isWhole(text, as, true), isWhole(text, as, false)]).toEqual([true, hasEnd]);
+        expect([isComplete(text, as, true), isComplete(text, as, false)]).toEqual([true, hasEnd]);
         for (let length = 0; length < text.length; length++)
-          expect(isWhole(text.slice(0, length), as, false)).toBe(false);
-        expect(isWhole(`${text.slice(0, 3)}\0${text.slice(4)}`, as, true)).toBe(false);
+          expect(isComplete(text.slice(0, length), as, false)).toBe(false);
+        expect(isComplete(`${text.slice(0, 3)}\0${text.slice(4)}`, as, true)).toBe(false);
       }
     }
   });
@@ -147,7 +147,7 @@ describe("a text found after a crash", () => {
     ["template:{secret}", true, "s", true],
     ["template:{secret}", false, "s", false],
   ])("%s, cut to its length: %s: %j", (as, cut, text, whole) => {
-    expect(isWhole(text, as, cut)).toBe(whole);
+    expect(isComplete(text, as, cut)).toBe(whole);
   });
 
   it.each<[SecretFormat, string, string | undefined]>([

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { identify, type LockOwner, newOwner } from "../../../../src/disk/lock-owner.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { JournalLocks } from "../../../../src/journal/file/locks.ts";
-import { Busy, nothingSent, untilFree } from "../../../../src/journal/store.ts";
+import { BusyHolder, nothingSent, waitUntilFree } from "../../../../src/journal/store.ts";
 import { folder } from "../intent.ts";
 
 const self = identify(process.pid);
@@ -23,14 +23,14 @@ const refused = async (work: () => unknown): Promise<unknown> => {
   }
 };
 
-const busyOf = (path: string, entry?: string): Busy => {
+const busyOf = (path: string, entry?: string): BusyHolder => {
   const locks = locksAt(path);
   const attempt = entry === undefined ? locks.tryLock() : locks.tryLock(entry);
-  if (!(attempt instanceof Busy)) throw new Error("it is free");
+  if (!(attempt instanceof BusyHolder)) throw new Error("it is free");
   return attempt;
 };
 
-function lockedBy(text: string, entry?: string): Busy {
+function lockedBy(text: string, entry?: string): BusyHolder {
   const path = join(folder(), "journal.ndjson");
   writeFileSync(entry === undefined ? `${path}.lock` : `${path}.entry-${entry}.lock`, text);
   return busyOf(path, entry);
@@ -41,7 +41,7 @@ describe("waiting", () => {
     const busy = lockedBy(JSON.stringify({ ...newOwner(self, false) }));
     let tries = 0;
     const started = performance.now();
-    const error = await refused(() => untilFree(() => (++tries, busy), { waitMs, meaning: "Nothing of it." }));
+    const error = await refused(() => waitUntilFree(() => (++tries, busy), { waitMs, meaning: "Nothing of it." }));
     expect(performance.now() - started).toBeGreaterThanOrEqual(waitMs - 1);
     expect(tries).toBeGreaterThan(1);
     expect(error).toEqual({
@@ -53,10 +53,10 @@ describe("waiting", () => {
   });
 
   it("is skipped if no one holds the lock, and ends when it is released", async () => {
-    expect(await untilFree(() => "at once", { waitMs: 0 })).toBe("at once");
+    expect(await waitUntilFree(() => "at once", { waitMs: 0 })).toBe("at once");
     const busy = lockedBy(JSON.stringify({ ...newOwner(self, false) }));
     const answers = [busy, busy];
-    expect(await untilFree(async () => answers.shift() ?? "later", { waitMs: 1000 })).toBe("later");
+    expect(await waitUntilFree(async () => answers.shift() ?? "later", { waitMs: 1000 })).toBe("later");
   });
 });
 
@@ -70,7 +70,7 @@ describe("the message about a lock holder", () => {
   };
   const far = owner({ host: "far", boot: null });
   const here = JSON.stringify(newOwner(self, false));
-  it.each<[string, () => Busy, string, object]>([
+  it.each<[string, () => BusyHolder, string, object]>([
     [
       "an entry, by a process here",
       () => lockedBy(here, "0123456789"),

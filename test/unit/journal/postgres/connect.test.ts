@@ -59,9 +59,9 @@ describe("a server that accepts a connection", () => {
     expect(server.passwords).toHaveLength(1);
   });
 
-  it("sees the connection close after hangUp", async () => {
+  it("sees the connection close after a disconnect", async () => {
     const server = await AServer.start();
-    (await connectTo(server.host)).hangUp();
+    (await connectTo(server.host)).disconnect();
     await server.allClosed();
   });
 });

@@ -30,7 +30,7 @@ describe("the tables", () => {
 
   it("are created once, under a lock, with their version", async () => {
     const server = new ASession([[], none, [{ is_there: false }]]);
-    expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
+    expect(await makeTables(server.query, tables)).toEqual({ version: 3, isNew: true });
     const texts = server.statements.map(({ text }) => text);
     expect(texts[0]).toContain("pg_advisory_xact_lock");
     expect(server.statements[2]!.values).toEqual(['"te""am"']);
@@ -42,13 +42,13 @@ describe("the tables", () => {
 
   it("are left unchanged if they exist", async () => {
     const server = new ASession([[], [], [{ value: "3" }]]);
-    expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: false });
+    expect(await makeTables(server.query, tables)).toEqual({ version: 3, isNew: false });
     expect(server.statements).toHaveLength(3);
   });
 
   it("can be created in an existing schema by a role that cannot create schemas", async () => {
     const server = new ASession([[], none, [{ is_there: true }]]);
-    expect(await makeTables(server.query, tables)).toEqual({ version: 3, made: true });
+    expect(await makeTables(server.query, tables)).toEqual({ version: 3, isNew: true });
     expect(server.statements.map(({ text }) => text).join()).not.toContain("CREATE SCHEMA");
   });
 
