@@ -77,12 +77,12 @@ export async function rotateByReplacement(
   const { replaceAccessKey } = await import("../../operations/key-rotation.ts");
   const printing = new DeferredPrintErrors();
   // Print the new key before the old key is revoked: a script needs the new key even if the rest fails.
-  const made = async (receipt: string, dueAt?: string): Promise<void> => {
+  const showReceipt = async (receipt: string, dueAt?: string): Promise<void> => {
     if (destination.isStdout) return;
     await printing.print(() => output.resource(withDueTime(receipt, dueAt), deliveredKeyView));
     reportDelivered(context, destination);
   };
-  const printingBench = { ...bench, tell: { ...bench.tell, made } };
+  const printingBench = { ...bench, tell: { ...bench.tell, showReceipt } };
   const replaced = await replaceAccessKey(printingBench, request, {
     destination,
     fresh: options.new === true,
