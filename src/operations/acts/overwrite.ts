@@ -85,7 +85,7 @@ export async function seenAt(
   const text = record.kind === "command" && record.proof ? await destination?.shownBy?.(record, about) : undefined;
   if (text !== undefined) {
     const isShown = (place: SingleRecord): boolean =>
-      isSameHere(place, record) && hasContentId({ is: "text", text }, proofOf(place), bench.journal.digests);
+      hasContentId({ is: "text", text }, proofOf(place), bench.journal.digests);
     const holders = [entry, ...later].filter((one) => placesOf(one.destination).some(isShown));
     for (const { id, resource_id } of holders)
       if (id === entry.id ? !isOutdated : await isActive(resource_id ?? "")) return "there";

@@ -1,9 +1,12 @@
 // The act `send` sends nothing if a piece of its evidence is missing.
 import { describe, expect, it } from "vitest";
+import { type Seen, seenAt } from "../../../src/operations/acts/overwrite.ts";
 import { send } from "../../../src/operations/acts/send.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
+import { newEntry } from "../../../src/journal/admission.ts";
+import { known } from "../../support/known-places.ts";
 import { intent } from "../journal/intent.ts";
 import { AWorld } from "./a-world.ts";
 
@@ -54,5 +57,45 @@ describe("a request without evidence is not sent", () => {
     if (why === undefined) expect(end.value).toBe("sent");
     else expect(end.value).toMatch(why);
     expect(world.account.requests).toHaveLength(why === undefined ? 1 : 0);
+  });
+});
+
+describe("a command's destination has the secret only if its check prints that secret, or a later one of the item that works", () => {
+  const proof = (secret: string): string => known.digests.of(secret);
+  const delivered = (id: string, secret: string | undefined, more: Partial<Entry> = {}): Entry => ({
+    ...newEntry(intent({ operation: "access_key.create" }), { id, now: "2026-11-28T00:00:00Z" } as never),
+    resource_id: "ak_1",
+    destination: { kind: "command", mark: "m", check: "output", proof: secret && proof(secret) },
+    ...more,
+  });
+  const inPlace = {
+    operation: "access_key.rotate",
+    detail: { mode: "in_place", key_id: "ak_1" },
+    state: "done",
+  } as const;
+  const successor = { resource_id: "ak_2", replaces: "1" } as const;
+
+  it.each<[string, string | undefined, readonly Entry[], Seen]>([
+    ["its own secret", "own\n", [], "there"],
+    ["another text", "another", [], "gone"],
+    ["nothing", "", [], "gone"],
+    ["nothing that integ can run", undefined, [], "unverified"],
+    ["a later secret whose key works", "later", [delivered("2", "later", successor)], "there"],
+    [
+      "a later secret whose key is revoked",
+      "later",
+      [delivered("2", "later", { ...successor, resource_id: "x" })],
+      "gone",
+    ],
+    ["its own secret, after a rotation in place", "own", [delivered("2", "later", inPlace)], "gone"],
+    ["the secret of a rotation in place", "later", [delivered("2", "later", inPlace)], "there"],
+  ])("%s", async (_what, shown, later, seen) => {
+    const entry = delivered("1", "own");
+    const journal = { select: async () => [entry, ...later], digests: known.digests };
+    const bench = { journal, secrets: { ...known, isKept: () => false, reread: async () => undefined } } as never;
+    const destination = { shownBy: async () => shown } as never;
+    const isActive = async (id: string): Promise<boolean> => id !== "x";
+    const [place] = [entry.destination] as never[];
+    expect(await seenAt(bench, entry, place!, { isActive, destination })).toBe(seen);
   });
 });
