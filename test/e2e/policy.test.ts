@@ -1,6 +1,6 @@
 // The first use of policies: init, check, schema, and invalid input, which is refused before a request.
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -85,6 +85,24 @@ it("refuses a plan for a missing folder before it sends a request", async () => 
   const env = { INTEG_BASE_URL: "http://127.0.0.1:1", INTEG_ACCESS_TOKEN: "" };
   const ended = await integHere(home, ["plan", "--out", "no-folder/plan.json"], { env });
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("mkdir -p no-folder") });
+});
+
+it.each<[string, string, string]>([
+  ["policy init -f", "a-file", "a-file was not written: it exists."],
+  ["policy init -f", "", "--file names no policy file."],
+  ["policy init -f", "a-folder", "--file: a-folder is a folder."],
+  ["policy init -f", "no-folder/integ.yaml", "--file: the folder no-folder does not exist."],
+  ["policy init -f", "a-file/integ.yaml", "--file: a-file is not a folder."],
+  ["plan --out", "a-folder", "--out: a-folder is a folder."],
+  ["plan --out", "a-file/plan.json", "--out: a-file is not a folder."],
+])("%s %s is refused before a request", async (words, path, message) => {
+  write(policy());
+  write("a file", "a-file");
+  mkdirSync(home.path("a-folder"), { recursive: true });
+  await service.calm();
+  const { code, stderr } = await integ(...words.split(" "), path);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`Error: ${message}\n`)]);
+  expect(await service.control("GET")).toMatchObject({ requests: [] });
 });
 
 describe("integ policy init", () => {

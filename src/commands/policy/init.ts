@@ -1,5 +1,5 @@
 import { addDryRun, defineVerb } from "../verb.ts";
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -11,7 +11,8 @@ import { baseNameOf, itemOf, newPolicyId, worksIn } from "../../policy/works.ts"
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { read, serviceNow } from "../running/read.ts";
 import { KnownDestinations } from "./known-destination.ts";
-import { addPolicyFile, fileWords } from "./policy-file.ts";
+import { addPolicyFile, assertNamed, fileWords } from "./policy-file.ts";
+import { assertFolder } from "./text-file.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
@@ -25,7 +26,9 @@ export const command = defineVerb({
   more: "Clients come from the journal, because the API does not list them; keys come from the API's list. An existing file is never replaced.",
   neverAsks: true,
   async run(context, { options }) {
+    assertNamed(options.file);
     const path = resolve(context.settings.cwd, options.file);
+    if (!options.dryRun) assertFree(path, options.file);
     const facts = await factsOf(context, dirname(path));
     const id = newPolicyId();
     const { draftPolicy, namesFor } = await import("../../policy/draft.ts");
@@ -80,6 +83,18 @@ async function validator({ clock }: Context, path: string): Promise<(text: strin
   };
 }
 
+function assertFree(path: string, file: string): void {
+  assertFolder(path, file, "--file");
+  if (existsSync(path)) throw notWritten(file, "it exists");
+}
+
+function notWritten(file: string, why: string): Failure {
+  return new Failure("usage", `${file} was not written: ${why}.`, {
+    meaning: "Nothing was changed.",
+    hint: "Name another file with --file <path>.",
+  });
+}
+
 function writeNew(path: string, text: string, file: string): void {
   let isOurs = false;
   try {
@@ -89,10 +104,7 @@ function writeNew(path: string, text: string, file: string): void {
   } catch (error) {
     if (isOurs) rmSync(path, { force: true });
     const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
-    throw new Failure("usage", `${file} was not written: ${isThere ? "it exists" : (error as Error).message}.`, {
-      meaning: "Nothing was changed.",
-      hint: "Name another file with --file <path>.",
-    });
+    throw notWritten(file, isThere ? "it exists" : (error as Error).message);
   }
 }
 

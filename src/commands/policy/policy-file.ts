@@ -31,14 +31,18 @@ function realFolder(folder: string): string {
   }
 }
 
+export function assertNamed(file: string): void {
+  if (file !== "") return;
+  throw new Failure("usage", "--file names no policy file.", {
+    meaning: "Nothing was read from the network, nothing was sent.",
+    hint: "Name one with --file <path>, or leave the option out for integ.yaml.",
+  });
+}
+
 /** @throws Failure `usage` before any request, for a missing or invalid file, or for another profile's file */
 export async function loadPolicy({ settings, clock }: Context, file: string): Promise<LoadedPolicy> {
   const { longestPolicy, readPolicy } = await import("../../policy/read.ts");
-  if (file === "")
-    throw new Failure("usage", "--file names no policy file.", {
-      meaning: "Nothing was read from the network, nothing was sent.",
-      hint: "Name one with --file <path>, or leave the option out for integ.yaml.",
-    });
+  assertNamed(file);
   const path = resolve(settings.cwd, file);
   const read = readTextFile(path, longestPolicy);
   if ("why" in read) {

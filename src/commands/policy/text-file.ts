@@ -1,5 +1,5 @@
 // Reads only regular files as text: reading a pipe or a device may never end.
-import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { errorCode, systemWords } from "../../disk/error-words.ts";
 import { Failure } from "../../errors.ts";
@@ -34,11 +34,22 @@ export function readTextFile(path: string, longest: number): ReadText {
   }
 }
 
-/** @throws Failure `usage` if the folder of the file `--out` does not exist */
-export function assertFolder(path: string, typed: string): void {
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** @throws Failure `usage` if the path is a folder, or if the folder of the file does not exist */
+export function assertFolder(path: string, typed: string, option: "--out" | "--file" = "--out"): void {
   const folder = dirname(typed);
-  if (!existsSync(dirname(path)))
-    throw new Failure("usage", `--out: the folder ${folder} does not exist.`, {
-      nextCommand: shell`mkdir -p ${folder}`,
-    });
+  const hint = `Name another file with ${option} <path>.` as const;
+  if (isFolder(path)) throw new Failure("usage", `${option}: ${typed} is a folder.`, { hint });
+  if (isFolder(dirname(path))) return;
+  if (existsSync(dirname(path))) throw new Failure("usage", `${option}: ${folder} is not a folder.`, { hint });
+  throw new Failure("usage", `${option}: the folder ${folder} does not exist.`, {
+    nextCommand: shell`mkdir -p ${folder}`,
+  });
 }
