@@ -70,7 +70,7 @@ export class Host {
     this.#service = new Service(settings);
   }
 
-  /** Never throws: an error becomes an error response or closes the connection. */
+  /** An error becomes an error response, or closes the connection if the response has started. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const path = (request.url ?? "/").split("?")[0]!;

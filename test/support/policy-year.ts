@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { startSandbox } from "../../src/sandbox/sandbox.ts";
 import { type Ended, Home } from "./program.ts";
 import { runHere } from "./program-here.ts";
+import { askControl, type RegionDescription } from "./service.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -188,7 +189,7 @@ export async function simulateYear({ nights, items, faultOf, env }: YearOptions)
   };
   const sandbox = await startSandbox({ stateDir, now: () => Date.now() });
   try {
-    const { us } = sandbox.describe() as unknown as { us: Record<string, string> };
+    const { us } = sandbox.describe() as unknown as { us: RegionDescription };
     const year = new Year({ clock, home, us, items, figures, env });
     await year.begin();
     for (let night = 0; night < nights; night += 1) {
@@ -212,7 +213,7 @@ export async function simulateYear({ nights, items, faultOf, env }: YearOptions)
 interface YearParts {
   readonly clock: MovableClock;
   readonly home: Home;
-  readonly us: Record<string, string>;
+  readonly us: RegionDescription;
   readonly items: readonly YearItem[];
   readonly figures: YearFigures;
   readonly env: Readonly<Record<string, string>> | undefined;
@@ -231,7 +232,7 @@ class Year {
   async begin(): Promise<void> {
     const { home, us, items } = this.#parts;
     // The program's own key must not expire during the year.
-    await this.#control("POST", `/access_keys/${us.access_key_id}`, { expiresAt: null });
+    await askControl(this.#parts.us, "POST", `/access_keys/${us.access_key_id}`, { expiresAt: null });
     const at = `--base-url ${us.base_url} --organization-id ${us.organization_id}`;
     const words = `profiles add prod --region us ${at}`.split(" ");
     const more = ["--access-token-endpoint", us.access_token_endpoint!, "--token-endpoint", us.token_endpoint!];
@@ -245,9 +246,9 @@ class Year {
   async night(fault: string | undefined, night: number): Promise<void> {
     const { clock, figures } = this.#parts;
     const begun = clock.now;
-    if (fault !== undefined) await this.#control("POST", "", { fault });
+    if (fault !== undefined) await askControl(this.#parts.us, "POST", "", { fault });
     const first = await this.#apply(night);
-    await this.#control("DELETE");
+    await askControl(this.#parts.us, "DELETE");
     if (first.code !== 0) {
       figures.failedRuns += 1;
       clock.set(begun + hour);
@@ -362,7 +363,7 @@ class Year {
 
   async #ownLive(): Promise<ListedCredential[]> {
     const names = new Set(this.#parts.items.map(({ name }) => name));
-    const keys = (await this.#control("GET", "/access_keys")) as ListedCredential[];
+    const keys = (await askControl(this.#parts.us, "GET", "/access_keys")) as ListedCredential[];
     const ownKeys = keys.filter(
       ({ name = "", status }) => status === "active" && names.has(name.replace(/-[0-9a-f]{12}$/, "")),
     );
@@ -370,17 +371,6 @@ class Year {
   }
 
   async #clients(): Promise<ListedCredential[]> {
-    return (await this.#control("GET", "/oauth_clients")) as ListedCredential[];
-  }
-
-  async #control(method: string, path = "", body?: unknown): Promise<unknown> {
-    const answer = await fetch(`${this.#parts.us.control_url}${path}`, {
-      method,
-      headers: { "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
-    return text === "" ? undefined : JSON.parse(text);
+    return (await askControl(this.#parts.us, "GET", "/oauth_clients")) as ListedCredential[];
   }
 }

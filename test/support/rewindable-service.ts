@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
-import { type RegionDescription, type Service, settleMs } from "./service.ts";
+import { askControl, type RegionDescription, type Service, settleMs } from "./service.ts";
 
 /** The service when the nth request of a run had arrived. The first moment is before all requests. */
 export interface Moment {
@@ -70,7 +70,7 @@ export class RewindableService implements Service {
     subscribe("integ:sandbox:answer", take);
     try {
       const value = await run();
-      const { requests } = (await this.#ask("GET")) as Control;
+      const { requests } = (await askControl(this.us, "GET")) as Control;
       return {
         value,
         moments: states.map((one, nth) => ({ ...one, received: [...before, ...requests.slice(0, nth)] })),
@@ -85,23 +85,23 @@ export class RewindableService implements Service {
   }
 
   async rewind({ state, received }: Moment): Promise<void> {
-    await this.#ask("DELETE");
+    await askControl(this.us, "DELETE");
     this.#received = received;
     writeFileSync(`${this.#file}.next`, state, { mode: 0o600 });
     renameSync(`${this.#file}.next`, this.#file);
   }
 
   async fault(spec: string): Promise<void> {
-    await this.#ask("POST", "", { fault: spec });
+    await askControl(this.us, "POST", "", { fault: spec });
   }
 
   async calm(): Promise<void> {
-    await this.#ask("DELETE");
+    await askControl(this.us, "DELETE");
     this.#received = [];
   }
 
   async control(method: string, path = "", body?: unknown): Promise<unknown> {
-    const answer = await this.#ask(method, path, body);
+    const answer = await askControl(this.us, method, path, body);
     if (method !== "GET" || path !== "") return answer;
     return { ...(answer as Control), requests: [...this.#received, ...(answer as Control).requests] };
   }
@@ -129,16 +129,5 @@ export class RewindableService implements Service {
 
   #state(): string {
     return readFileSync(this.#file, "utf8");
-  }
-
-  async #ask(method: string, path = "", body?: unknown): Promise<unknown> {
-    const answer = await fetch(`${this.us.control_url}${path}`, {
-      method,
-      headers: { "content-type": "application/json", connection: "close" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
-    return text === "" ? undefined : JSON.parse(text);
   }
 }

@@ -52,6 +52,23 @@ export interface Service {
   stop(): Promise<Ended["code"]>;
 }
 
+/** Sends a request to the control address of one region of a sandbox. */
+export async function askControl(
+  { control_url }: Pick<RegionDescription, "control_url">,
+  method: string,
+  path = "",
+  body?: unknown,
+): Promise<unknown> {
+  const answer = await fetch(`${control_url}${path}`, {
+    method,
+    headers: { "content-type": "application/json", connection: "close" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
+  return text === "" ? undefined : JSON.parse(text);
+}
+
 export async function serviceOfFile(words: readonly string[] = []): Promise<Service> {
   const service = await startService(words);
   afterAll(async () => expect(await service.stop()).toBe(0));
@@ -98,16 +115,7 @@ export async function startService(words: readonly string[] = []): Promise<Servi
     child.on("close", (code) => reject(new Error(`sandbox start ended with ${code}: ${errors}`)));
   });
   const { us, eu } = description;
-  const control = async (method: string, path = "", body?: unknown): Promise<unknown> => {
-    const answer = await fetch(`${us.control_url}${path}`, {
-      method,
-      headers: { "content-type": "application/json", connection: "close" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`control ${method} ${path}: ${answer.status} ${text}`);
-    return text === "" ? undefined : JSON.parse(text);
-  };
+  const control: Service["control"] = (...request) => askControl(us, ...request);
   const unwatch = watchService({ file: home.path("state", "sandbox.json"), control });
   return {
     us,
