@@ -175,15 +175,12 @@ function possibleValues<T>(
     asArray(parts).map((part) => possibleValues(root, part, ofOne, known));
   const listed = ofOne(own);
   const all = [listed && new Set(listed), ...within(own.allOf), union(within(own.anyOf)), union(within(own.oneOf))];
-  const found = all.reduce(intersection, undefined);
+  const found = all.reduce(common, undefined);
   known.set(own, found);
   return found;
 }
 
-function intersection<T>(
-  one: ReadonlySet<T> | undefined,
-  other: ReadonlySet<T> | undefined,
-): ReadonlySet<T> | undefined {
+function common<T>(one: ReadonlySet<T> | undefined, other: ReadonlySet<T> | undefined): ReadonlySet<T> | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return new Set([...one].filter((value) => other.has(value)));
 }

@@ -8,7 +8,7 @@ const longestDistanceMs = 24 * 60 * 60_000;
 /** @assumed the list shows a key this long after its creation at the latest, from any replica (§4.4 "not shown") */
 export const settleMs = 15_000;
 
-export interface SearchCriteria {
+export interface Criteria {
   readonly request: AccessKeyRequest;
   /** True if the name ends with a random mark, so that only this entry's request can have created a key of that name. */
   readonly marked: boolean;
@@ -36,7 +36,7 @@ export type Search =
   /** `doubts` are reasons why absence proves nothing. Without doubts, no key was created. */
   | { readonly kind: "none"; readonly doubts: readonly string[] };
 
-export function findOrphan(rows: Rows, sought: SearchCriteria, now: number): Search {
+export function findOrphan(rows: Rows, sought: Criteria, now: number): Search {
   const keys = rows.rows.map((row) => readAccessKey(row.value));
   const namesakes = namesakesIn(rows, sought.request).filter((key) => !(key.id && sought.knownIds.has(key.id)));
   const fitting = sought.marked ? namesakes : namesakes.filter((key) => fits(key, sought));
@@ -51,7 +51,7 @@ export function namesakesIn({ rows }: Rows, { name }: AccessKeyRequest): AccessK
   return rows.map((row) => readAccessKey(row.value)).filter((key) => key.name === name && key.status !== "revoked");
 }
 
-function fits(key: AccessKey, { request, createdAfter, sentUntil, skewMs, userId }: SearchCriteria): boolean {
+function fits(key: AccessKey, { request, createdAfter, sentUntil, skewMs, userId }: Criteria): boolean {
   const created = key.createdAt === undefined ? Number.NaN : Date.parse(key.createdAt);
   if (created < createdAfter - skewMs || created > sentUntil + longestWorkMs + skewMs) return false;
   if (userId !== undefined && key.createdByUserId !== undefined && key.createdByUserId !== userId) return false;
@@ -70,10 +70,7 @@ function isSameTime(a: string | null, b: string | null): boolean {
   return Math.abs(Date.parse(a) - Date.parse(b)) < 1000;
 }
 
-function isTooDistant(
-  { createdAt = "" }: AccessKey,
-  { createdAfter, sentUntil, isClockKnown }: SearchCriteria,
-): boolean {
+function isTooDistant({ createdAt = "" }: AccessKey, { createdAfter, sentUntil, isClockKnown }: Criteria): boolean {
   if (!isClockKnown) return false;
   const created = Date.parse(createdAt);
   return created < createdAfter - longestDistanceMs || created > sentUntil + longestDistanceMs;
@@ -82,7 +79,7 @@ function isTooDistant(
 interface ListedKeys {
   readonly keys: readonly AccessKey[];
   readonly namesakes: readonly AccessKey[];
-  readonly sought: SearchCriteria;
+  readonly sought: Criteria;
   readonly now: number;
 }
 

@@ -37,11 +37,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
       const attempt = (attempts.get(key) ?? 0) + 1;
       const about = { id: ++count, attempt, method: request.method, url: shownUrl(request) };
       const startedAt = now();
-      write({
-        kind: "request",
-        ...about,
-        headers: withoutCredentials({ ...request.headers, "user-agent": userAgent }),
-      });
+      write({ kind: "request", ...about, headers: redacted({ ...request.headers, "user-agent": userAgent }) });
       const broken = (why: Pick<DebugEvent, "sent" | "reason" | "detail">): void => {
         attempts.set(key, attempt);
         write({ kind: "broken", ...about, ...why, elapsedMs: now() - startedAt });
@@ -61,14 +57,7 @@ export function logged(transport: Transport, { write, now, userAgent }: LogOptio
       if (isFinal(status) && headerOf(request.headers, "idempotency-key") === undefined) attempts.delete(key);
       else attempts.set(key, attempt);
       const elapsedMs = now() - startedAt;
-      write({
-        kind: "response",
-        ...about,
-        status,
-        headers: withoutCredentials(headers),
-        bytes: body.length,
-        elapsedMs,
-      });
+      write({ kind: "response", ...about, status, headers: redacted(headers), bytes: body.length, elapsedMs });
       return exchange;
     },
   };
@@ -105,7 +94,7 @@ const shownHeaders: readonly string[] = [
   "x-organization-id",
 ];
 
-function withoutCredentials(headers: Headers): Headers {
+function redacted(headers: Headers): Headers {
   const shown: Record<string, string | undefined> = {};
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();

@@ -341,12 +341,9 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
   if (choice !== undefined) return invalidValue(choice.what, choice.value, { ...choice.advice, nextCommand: help });
   const details = { nextCommand: help, meaning: suggestion || undefined };
   if (unknownBelow === undefined)
-    return new Failure("usage", tooManyWordsMessage(message, command, words) ?? sentence(message), details);
-  const { unknownWordDetails } = await import("./unknown-words.ts");
-  const familiar = unknownWordDetails(unknownBelow, {
-    suggestion: suggestion || undefined,
-    isHelp: words[0] === "help",
-  });
+    return new Failure("usage", excessWords(message, command, words) ?? sentence(message), details);
+  const { unknownWordHelp } = await import("./unknown-words.ts");
+  const familiar = unknownWordHelp(unknownBelow, { suggestion: suggestion || undefined, isHelp: words[0] === "help" });
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
 }
 
@@ -360,11 +357,7 @@ function sentence(message: string): string {
 }
 
 /** Commander names only the last word of the command. The first word too many is shown only if it cannot be a secret. */
-function tooManyWordsMessage(
-  message: string,
-  command: readonly string[],
-  words: readonly string[],
-): string | undefined {
+function excessWords(message: string, command: readonly string[], words: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;
   const taken = { "0": "only options", "1": "only one argument" }[most] ?? `only ${most} arguments`;

@@ -46,7 +46,7 @@ const synonyms: readonly (readonly string[])[] = [
 ];
 
 /** `suggestion` is commander's sentence, such as `Did you mean get?`. */
-export function unknownWordDetails(
+export function unknownWordHelp(
   command: Command,
   { suggestion, isHelp }: { readonly suggestion: string | undefined; readonly isHelp: boolean },
 ): FailureDetails {

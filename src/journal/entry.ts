@@ -63,7 +63,7 @@ export function mayHaveArrived({ state, detail }: Pick<Sent, "state" | "detail">
 }
 
 /** True if the service refused every request of the entry with 429, so that no request had an effect. */
-export function wasRateLimited({ state, attempts, detail }: Sent): boolean {
+export function isDeferred({ state, attempts, detail }: Sent): boolean {
   return state === "open" && attempts > 0 && detail.in_flight !== true;
 }
 
@@ -221,7 +221,7 @@ export function revokedBy({ operation, state, resource_id, detail }: Entry): str
 }
 
 /** Such a creation was not sent yet, its response was lost, or its process ended before it recorded the id. */
-export function lacksResourceId(entry: Entry): boolean {
+export function hasNoId(entry: Entry): boolean {
   return entry.operation.endsWith(".create") && entry.resource_id === null;
 }
 

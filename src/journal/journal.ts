@@ -20,7 +20,7 @@ import {
   stepIn,
 } from "./record.ts";
 import type { Condition, EscrowStore, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "./store.ts";
-import { BusyHolder, inTurn, nothingSent, waitUntilFree } from "./store.ts";
+import { Busy, inTurn, nothingSent, waitUntilFree } from "./store.ts";
 
 export type { Intent } from "./admission.ts";
 export type { ImportedEntries, Merged, MergeOptions } from "./merge.ts";
@@ -197,15 +197,14 @@ export class StoredJournal {
    * request needs attention first. Nothing was sent and nothing changed.
    */
   admit(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission> {
-    const attempt = (): Promise<Admission | BusyHolder> =>
-      this.#inTurn(() => this.#admitNow(requestOf(intent, choice)));
+    const attempt = (): Promise<Admission | Busy> => this.#inTurn(() => this.#admitNow(requestOf(intent, choice)));
     return this.#signing("write to the journal", nothingSent, () => this.#wait(attempt));
   }
 
   /** Leases the entry that `admit` would resume, without writing a record. @returns undefined if no such entry is free */
   resume(intent: Intent, choice: AdmissionChoice = {}): Promise<Admission | undefined> {
     const request = requestOf(intent, choice);
-    const attempt = async (): Promise<Admission | BusyHolder | undefined> =>
+    const attempt = async (): Promise<Admission | Busy | undefined> =>
       this.#resumeNow(await this.#look(request), request);
     return this.#signing("lock the journal", nothingSent, () => this.#wait(attempt));
   }
@@ -214,11 +213,11 @@ export class StoredJournal {
     return this.#store.look(intent, keyName({ base_url: intent.base_url, idempotency_key: key ?? null }));
   }
 
-  #wait<T>(attempt: () => Promise<T | BusyHolder>): Promise<T> {
+  #wait<T>(attempt: () => Promise<T | Busy>): Promise<T> {
     return waitUntilFree(attempt, { waitMs: this.#parts.waitMs });
   }
 
-  async #admitNow(request: AdmissionRequest): Promise<Admission | BusyHolder> {
+  async #admitNow(request: AdmissionRequest): Promise<Admission | Busy> {
     const { intent, key, fresh } = request;
     const lookup = await this.#look(request);
     const resumed = await this.#resumeNow(lookup, request);
@@ -240,21 +239,19 @@ export class StoredJournal {
   }
 
   /** Resumes the entry with the user's key; without a key, the oldest unfinished entry that no running process holds. */
-  async #resumeNow(lookup: LookupResult, request: AdmissionRequest): Promise<Admission | BusyHolder | undefined> {
+  async #resumeNow(lookup: LookupResult, request: AdmissionRequest): Promise<Admission | Busy | undefined> {
     const { intent, key, fresh } = request;
     if (key !== undefined) {
       const existing = admission.entryOfKey(lookup.ofKey, intent, { key, isShared: this.isShared });
       const taken = existing && (await this.#store.take(existing.id));
-      return taken instanceof BusyHolder || taken === undefined
-        ? taken
-        : { kind: "same_key", lease: this.#lease(taken) };
+      return taken instanceof Busy || taken === undefined ? taken : { kind: "same_key", lease: this.#lease(taken) };
     }
     if (fresh) return undefined;
     const unfinished = lookup.unfinished.map(({ entry }) => entry);
     for (const entry of admission.entriesOfRequest(unfinished, intent, this.isShared)) {
       if (!admission.isResumable(entry)) continue;
       const taken = await this.#store.take(entry.id);
-      if (taken instanceof BusyHolder) continue;
+      if (taken instanceof Busy) continue;
       if (admission.isResumable(taken.entry)) return { kind: "resumed", lease: this.#lease(taken) };
       // The holder finished the entry before this process took it: search again.
       await taken.release();
@@ -287,7 +284,7 @@ export class StoredJournal {
   tryLease(typed: string): Promise<EntryLease | null> {
     return this.#signing("lock an entry of the journal", nothingSent, async () => {
       const hold = await this.#store.take(await this.#idOf(typed));
-      return hold instanceof BusyHolder ? null : this.#lease(hold);
+      return hold instanceof Busy ? null : this.#lease(hold);
     });
   }
 

@@ -11,7 +11,7 @@ import type { EntryRecords, Finding, Signed } from "./record.ts";
 export const nothingSent = "Nothing was sent and nothing changed.";
 
 /** The result of an attempt to take an entry or the file that a running process holds. */
-export class BusyHolder {
+export class Busy {
   /** The failure after `waitedMs` of waiting; `meaning` defaults to "nothing was sent". */
   readonly failure: (waitedMs: number, meaning?: string) => Failure;
 
@@ -43,14 +43,14 @@ function backoffMs(round: number): number {
  * @throws Failure that names the holder
  */
 export async function waitUntilFree<T>(
-  attempt: () => T | BusyHolder | Promise<T | BusyHolder>,
+  attempt: () => T | Busy | Promise<T | Busy>,
   { waitMs, meaning }: { readonly waitMs: number; readonly meaning?: string | undefined },
 ): Promise<T> {
   // Read the clock only before a wait: `performance` loads ten modules of Node.
   let end: number | undefined;
   for (let round = 0; ; round += 1) {
     const result = await attempt();
-    if (!(result instanceof BusyHolder)) return result;
+    if (!(result instanceof Busy)) return result;
     end ??= performance.now() + waitMs;
     const left = end - performance.now();
     if (left <= 0) throw result.failure(waitMs, meaning);
@@ -153,7 +153,7 @@ export interface Store {
    * @returns undefined if the journal has an entry after `newest`, which may be of the same request
    */
   insert(record: NewRecord, newest: string): Promise<Hold | undefined>;
-  take(id: string): Promise<Hold | BusyHolder>;
+  take(id: string): Promise<Hold | Busy>;
   takeAway(entry: Entry, seen: Holder | undefined): Promise<void>;
   /**
    * Runs work while no other process can change the journal, and writes its changes atomically.

@@ -27,8 +27,8 @@ export function rotateOAuthClient(bench: Workbench, request: ClientRotation, opt
     intent: clientRotationIntent(bench, request),
     rotation: clientRotation,
     differences: (entry: Entry) => overlapDifferences(entry, request),
-    wayOut: ({ id }: Entry) => `integ journal forget ${id} gives it up`,
-    refuseOld: old.status === "active" ? undefined : (lease: EntryLease) => notActive(bench, lease, old),
+    alternative: ({ id }: Entry) => `integ journal forget ${id} gives it up`,
+    inactiveFailure: old.status === "active" ? undefined : (lease: EntryLease) => notActive(bench, lease, old),
   };
   return rotate(bench, asked, options);
 }
@@ -48,7 +48,7 @@ export function clientRotationIntent(bench: Workbench, { old, overlapMs, keepOld
 
 export function clientRotation(bench: Workbench, lease: EntryLease, options: RotationOptions): Rotation {
   const { proveClient } = bench.account;
-  const { old_client: oldId, proof: begun } = detailOf(lease.entry, "oauth_client.rotate");
+  const { old_client: oldId, proof: recorded } = detailOf(lease.entry, "oauth_client.rotate");
   // Someone who can write to the journal must not decide where a secret is sent, so the profile's own endpoint is used.
   const { proof: due } = bench.account;
   return {
@@ -60,12 +60,12 @@ export function clientRotation(bench: Workbench, lease: EntryLease, options: Rot
     intent: () => creationIntent(bench, JSON.parse(lease.entry.request_text) as OldClient, lease.entry),
     prove: async (child, { secret, clientId = child.detail.client_id ?? "" }) => {
       if (due === null) return false;
-      noteOtherEndpoint(bench, begun?.token_endpoint, due.token_endpoint);
+      noteOtherEndpoint(bench, recorded?.token_endpoint, due.token_endpoint);
       await proveClient({ clientId, secret }, due);
       return true;
     },
-    lacking: due === null ? endpointSetting(bench.account.profile) : undefined,
-    whyUnproven: (hasSecret) =>
+    missingProofSetup: due === null ? endpointSetting(bench.account.profile) : undefined,
+    unprovenReason: (hasSecret) =>
       due === null
         ? "cannot be proven: the profile has no token endpoint"
         : hasSecret

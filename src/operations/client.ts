@@ -12,18 +12,12 @@ import {
 import { type Attempt, failureOf } from "../api/call/attempt.ts";
 import type { OAuthClient } from "../api/oauth-clients.ts";
 import { Failure, withRequestId } from "../errors.ts";
-import { type Entry, wasRateLimited, revokedEntry, lastErrorOf, clockSkewMs } from "../journal/entry.ts";
+import { type Entry, isDeferred, revokedEntry, lastErrorOf, clockSkewMs } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import { type Advice, flags, shell } from "../next-step.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
-import {
-  type NewCreationOptions,
-  create,
-  type CreationContract,
-  type CreationWork,
-  type CreationResult,
-} from "./creation.ts";
+import { type CreateOptions, create, type CreationContract, type CreationWork, type Outcome } from "./creation.ts";
 import { clientCredential } from "./revocation.ts";
 import {
   assertMatchesRequest,
@@ -35,7 +29,7 @@ import {
   undeliveredIfKept,
   withRelease,
   reserveDestination,
-  isSecretDelivered,
+  findSecret,
   settleDelivered,
   continueDelivery,
 } from "./secret-delivery.ts";
@@ -60,8 +54,8 @@ export function creationIntent({ account }: Workbench, request: CreationRequest,
 export async function createOAuthClient(
   bench: Workbench,
   request: CreationRequest,
-  asked: NewCreationOptions,
-): Promise<CreationResult> {
+  asked: CreateOptions,
+): Promise<Outcome> {
   checkCreation({ ...request, idempotencyKey: asked.key });
   const detail = { own_key: asked.key === undefined };
   return create(client, bench, { ...creationIntent(bench, request), detail }, asked);
@@ -88,7 +82,7 @@ export async function clientReceipt(bench: Workbench, { resource_id }: Entry): P
 
 const creationContext = { what: "create the OAuth client", change: true } as const;
 
-interface CreationRun extends CreationWork {
+interface Run extends CreationWork {
   /** A receipt with one of these ids of earlier clients does not describe a new client. */
   readonly formerIds: readonly string[];
   /** The entry was finished before its key was typed again, so it needs no space, and keeps its state after a failure. */
@@ -96,7 +90,7 @@ interface CreationRun extends CreationWork {
   readonly isDelivered: boolean;
 }
 
-async function sendCreation(work: CreationWork): Promise<CreationResult> {
+async function sendCreation(work: CreationWork): Promise<Outcome> {
   const { bench, lease } = work;
   const { state: initial } = lease.entry;
   const isOver = initial === "done" || initial === "replaced" || initial === "unusable";
@@ -111,9 +105,9 @@ async function sendCreation(work: CreationWork): Promise<CreationResult> {
     try {
       const former = await formerIds(bench, lease.entry);
       const isDelivered = await recordingFailure(bench, lease, { stateBefore: stateBefore() }, () =>
-        isSecretDelivered(bench, lease),
+        findSecret(bench, lease),
       );
-      const run: CreationRun = { ...work, formerIds: former, isOver, isDelivered };
+      const run: Run = { ...work, formerIds: former, isOver, isDelivered };
       return await sendUntilKnown(bench, lease, {
         stateBefore,
         prepare: (state, attempt) => prepareAttempt(run, state, attempt),
@@ -127,11 +121,7 @@ async function sendCreation(work: CreationWork): Promise<CreationResult> {
   });
 }
 
-async function prepareAttempt(
-  run: CreationRun,
-  stateBefore: Entry["state"] | undefined,
-  attempt: number,
-): Promise<void> {
+async function prepareAttempt(run: Run, stateBefore: Entry["state"] | undefined, attempt: number): Promise<void> {
   const { bench, lease, destination: to, isDelivered, isOver } = run;
   // A kept secret goes to every destination that can be reached.
   const isKept = lease.entry.destination?.kind === "several" && bench.secrets.isKept(lease.entry.id);
@@ -140,7 +130,7 @@ async function prepareAttempt(
   await bench.secrets.reserve(lease.entry.id);
   const now = await currentDigest(run);
   // To the service, a request of another account with the same key is another request (§4.2 rule 2).
-  const first = wasRateLimited(lease.entry) ? undefined : lease.entry.detail.sent_as;
+  const first = isDeferred(lease.entry) ? undefined : lease.entry.detail.sent_as;
   const detail = { in_flight: !isOver, sent_as: first ?? now, sent_around: attemptTimes(bench, lease.entry) };
   await recordAttempt(run, { state: stateBefore === undefined ? "open" : lease.entry.state, place, detail });
   if (attempt === 1 && first !== undefined && first !== now)
@@ -150,13 +140,11 @@ async function prepareAttempt(
 }
 
 /** A request may create its client up to this long after it was sent. */
-const creationWindowMs = 30 * 60_000;
+const sendWindowMs = 30 * 60_000;
 
 function attemptTimes({ clock }: Workbench, { detail: { sent_around: times = [] } }: Entry): readonly string[] {
   const now = clock.now();
-  return times.some((time) => Math.abs(now - Date.parse(time)) < creationWindowMs / 2)
-    ? times
-    : [...times, isoTime(now)];
+  return times.some((time) => Math.abs(now - Date.parse(time)) < sendWindowMs / 2) ? times : [...times, isoTime(now)];
 }
 
 /**
@@ -167,7 +155,7 @@ function placesOfSecret({ account }: Workbench, { detail }: Entry, { created_at 
   const { sent_around: times = [], attempted_at = [] } = detail;
   const madeAt = Date.parse(created_at) - (account.service.clockOffset() ?? 0);
   const isMadeBy = (sent: string): boolean =>
-    madeAt > Date.parse(sent) - clockSkewMs && madeAt < Date.parse(sent) + creationWindowMs;
+    madeAt > Date.parse(sent) - clockSkewMs && madeAt < Date.parse(sent) + sendWindowMs;
   if (Number.isNaN(madeAt) || times.some(isMadeBy)) return attempted_at;
   return [...new Set([...attempted_at, "a later copy of this journal"])];
 }
@@ -182,10 +170,10 @@ async function currentDigest({ bench, lease }: CreationWork): Promise<string> {
 }
 
 async function applyAnswer(
-  run: CreationRun,
+  run: Run,
   answer: Attempt<OAuthClient>,
   stateBefore: Entry["state"] | undefined,
-): Promise<{ end: CreationResult } | Failure | undefined> {
+): Promise<{ end: Outcome } | Failure | undefined> {
   const { bench, lease, isOver } = run;
   const decision = decideCreation(answer);
   const requestId = answer.kind === "answered" ? answer.requestId : undefined;
@@ -229,7 +217,7 @@ async function applyAnswer(
 }
 
 /** Reads a pending client until its status changes. The next receipt may contain its secret (§4.2). */
-async function waitForCompletion(run: CreationRun, { id }: OAuthClient): Promise<undefined> {
+async function waitForCompletion(run: Run, { id }: OAuthClient): Promise<undefined> {
   const { bench, lease } = run;
   const detail = { ...lease.entry.detail, in_flight: false };
   await recordOrWarn(bench, lease, { state: "pending", resource_id: id, last_error: null, detail });
@@ -238,7 +226,7 @@ async function waitForCompletion(run: CreationRun, { id }: OAuthClient): Promise
 }
 
 /** The service knows the idempotency key with another request (§4.2). */
-async function keyReuse(run: CreationRun, answer: Attempt<OAuthClient>): Promise<Failure> {
+async function keyReuse(run: Run, answer: Attempt<OAuthClient>): Promise<Failure> {
   const { bench, lease, key } = run;
   const isOther = lease.entry.detail.sent_as !== (await currentDigest(run));
   if (!isOther && key !== undefined) return failureOf(answer, creationContext);
@@ -250,28 +238,25 @@ async function keyReuse(run: CreationRun, answer: Attempt<OAuthClient>): Promise
 
 type Decision<K extends CreationDecision["kind"]> = Extract<CreationDecision, { kind: K }>;
 
-async function deliver(
-  run: CreationRun,
-  { client: made, secret, text }: Decision<"store_secret">,
-): Promise<CreationResult> {
+async function deliver(run: Run, { client: made, secret, text }: Decision<"store_secret">): Promise<Outcome> {
   const { id, client_id } = made;
   const mine: OneTimeSecret = { secret, kind: "oauth_client", id, clientId: client_id ?? undefined, receipt: text };
   await deliverSecret(run, mine, { learned: learnedOf(run, made) });
   return { kind: "delivered", entry: run.lease.entry, receipt: text, secret: mine };
 }
 
-function learnedOf(run: CreationRun, made: OAuthClient) {
+function learnedOf(run: Run, made: OAuthClient) {
   const { id, client_id } = made;
   const detail = { ...run.lease.entry.detail, client_id, differs: differencesOf(run, made), in_flight: false };
   return { resource_id: id, last_error: null, detail };
 }
 
-function differencesOf({ lease: { entry }, formerIds: notIds }: CreationRun, made: OAuthClient): string | undefined {
+function differencesOf({ lease: { entry }, formerIds: notIds }: Run, made: OAuthClient): string | undefined {
   return clientDifferences(made, JSON.parse(entry.request_text) as CreationRequest, { id: entry.resource_id, notIds });
 }
 
 /** @throws Failure `unusable` if the receipt differs from the request: the client may be another person's */
-async function compare(run: CreationRun, made: OAuthClient): Promise<void> {
+async function compare(run: Run, made: OAuthClient): Promise<void> {
   const { bench, lease, isOver } = run;
   const differs = differencesOf(run, made);
   if (differs === undefined) return;
@@ -281,11 +266,7 @@ async function compare(run: CreationRun, made: OAuthClient): Promise<void> {
 }
 
 /** The secret of an `active` client without one in its receipt (§4.2) was delivered, is kept here, or is lost. */
-async function withoutSecret(
-  run: CreationRun,
-  decision: Decision<"secret_lost">,
-  requestId?: string,
-): Promise<CreationResult> {
+async function withoutSecret(run: Run, decision: Decision<"secret_lost">, requestId?: string): Promise<Outcome> {
   const { bench, lease, isOver, isDelivered } = run;
   const { text: receipt } = decision;
   if (isOver) return { kind: "delivered_before", entry: lease.entry, receipt };
@@ -299,7 +280,7 @@ async function withoutSecret(
 }
 
 /** The secret of an unusable client (§4.2) is destroyed if the client's status is documented, because it is useless. */
-async function unusable(run: CreationRun, made: OAuthClient): Promise<Failure> {
+async function unusable(run: Run, made: OAuthClient): Promise<Failure> {
   const { bench, lease, isOver } = run;
   if (!isOver || lease.entry.state === "done")
     await recordOrWarn(bench, lease, { state: "unusable", resource_id: made.id, last_error: null });
@@ -312,7 +293,7 @@ async function unusable(run: CreationRun, made: OAuthClient): Promise<Failure> {
 }
 
 /** If the service account has the maximum number of clients (§8), a person can revoke one of those in the message. */
-async function slotFailure(run: CreationRun, refusal: Failure): Promise<Failure> {
+async function slotFailure(run: Run, refusal: Failure): Promise<Failure> {
   const { code, param } = refusal.details.problem ?? {};
   // Another code is about the idempotency key (§7), and a named parameter is the cause itself.
   if (refusal.kind !== "conflict" || code !== "invalid_request" || param !== undefined) return refusal;
@@ -332,7 +313,7 @@ async function slotFailure(run: CreationRun, refusal: Failure): Promise<Failure>
 /** The number of clients to read is limited, because most clients of a long journal may be revoked. */
 const maxReads = 3 * maxClients;
 
-async function holdersOf({ bench, lease, formerIds: keep }: CreationRun, serviceAccount: string) {
+async function holdersOf({ bench, lease, formerIds: keep }: Run, serviceAccount: string) {
   const { base_url, operation } = lease.entry;
   const asked = new Set<string>();
   const replaced = new Set<string | null>();

@@ -5,7 +5,7 @@ import { Failure, onFailure, withReason, saysNothingWasDone } from "../errors.ts
 import {
   type Entry,
   isGuess,
-  wasRateLimited,
+  isDeferred,
   isSameRequest,
   isSettled,
   mayHaveArrived,
@@ -28,7 +28,7 @@ import {
   undelivered,
 } from "./secret-delivery.ts";
 import { type Credential, unlessHidden } from "./revocation.ts";
-import { admitWithDestination, assertNoneInFlight } from "./sending.ts";
+import { admitWork, assertNoneInFlight } from "./sending.ts";
 import { entryFailure, withLease, isoTime, recordOrWarn, recoveryIn, type Workbench } from "./workbench.ts";
 
 export interface CreationOptions {
@@ -46,7 +46,7 @@ export interface CreationOptions {
 
 export interface CreationWork extends SecretWork, CreationOptions {}
 
-export interface CreationResult {
+export interface Outcome {
   /** With `delivered_before`, an earlier process delivered the secret; with `nothing_made`, no client or key exists. */
   readonly kind: "delivered" | "delivered_before" | "secret_lost" | "nothing_made";
   readonly entry: Entry;
@@ -59,16 +59,16 @@ export interface CreationResult {
 export interface CreationContract extends Credential {
   /** Resumes the delivery of an earlier process. @returns undefined if the secret is not found */
   continueDelivery(work: CreationWork): Promise<ContinuedDelivery | undefined>;
-  send(work: CreationWork): Promise<CreationResult>;
+  send(work: CreationWork): Promise<Outcome>;
   /** Searches for the key that a request without an idempotency key created. @returns undefined if its secret is lost */
-  searchKey?(work: CreationWork): Promise<CreationResult | undefined>;
+  searchKey?(work: CreationWork): Promise<Outcome | undefined>;
   /** @throws Failure if the key is in use: its secret is not lost */
   assertUnused?(bench: Workbench, lost: Entry): Promise<void>;
   replacementIntent(bench: Workbench, lost: Entry): Intent;
   readReceipt?(bench: Workbench, entry: Entry): Promise<string>;
 }
 
-export interface NewCreationOptions extends Omit<CreationOptions, "destinationOf"> {
+export interface CreateOptions extends Omit<CreationOptions, "destinationOf"> {
   readonly destination: Destination;
   /** `--new`: an unfinished creation of the same request is not resumed. */
   readonly fresh?: boolean | undefined;
@@ -78,18 +78,14 @@ export async function create(
   contract: CreationContract,
   bench: Workbench,
   intent: Intent,
-  options: NewCreationOptions,
-): Promise<CreationResult> {
+  options: CreateOptions,
+): Promise<Outcome> {
   const { destination, fresh, key } = options;
   const since = isoTime(bench.clock.now());
   // A command that is repeated after the delivery needs no space at the destination.
   const isDelivered = async (resumed: EntryLease): Promise<boolean> =>
     (await completeDelivery(bench, resumed)) || isPartlyDelivered(resumed.entry);
-  const {
-    kind,
-    lease,
-    alongside = [],
-  } = await admitWithDestination(bench, intent, { destination, fresh, key, isDelivered });
+  const { kind, lease, alongside = [] } = await admitWork(bench, intent, { destination, fresh, key, isDelivered });
   return withLease(lease, async () => {
     for (const { entry, holder } of alongside)
       bench.tell.warn(
@@ -115,20 +111,20 @@ function resumptionWords(entry: Entry): string {
 }
 
 export function unfinishedReason(entry: Entry): string {
-  return wasRateLimited(entry) ? "the service refused it as too early" : "it was never sent";
+  return isDeferred(entry) ? "the service refused it as too early" : "it was never sent";
 }
 
 /** @throws Failure `secret_lost` without consent to a replacement */
 export async function finishCreation(
   contract: CreationContract,
   options: Omit<CreationWork, "destination">,
-): Promise<CreationResult> {
+): Promise<Outcome> {
   const { bench, lease } = options;
   const wasSent = lease.entry.attempts > 0;
   const replacements = wasSent ? await bench.journal.select({ all: true, replaces: lease.entry.id }) : [];
   const started = replacements.find((entry) => !hasFailed(entry));
   const work = { ...options, destination: await options.destinationOf(started ?? lease.entry) };
-  let end: CreationResult | undefined;
+  let end: Outcome | undefined;
   const wasLost = lease.entry.state === "secret_lost";
   if (options.key === undefined) {
     assertMatchesRequest(lease.entry);
@@ -162,20 +158,20 @@ async function resumeDelivery(contract: CreationContract, work: CreationWork, st
   }
 }
 
-async function earlierDelivery(contract: CreationContract, bench: Workbench, entry: Entry): Promise<CreationResult> {
+async function earlierDelivery(contract: CreationContract, bench: Workbench, entry: Entry): Promise<Outcome> {
   return { kind: "delivered_before", entry, receipt: await contract.readReceipt?.(bench, entry) };
 }
 
 interface LostSecret {
   readonly work: CreationWork;
-  readonly end: CreationResult | undefined;
+  readonly end: Outcome | undefined;
   readonly started: Entry | undefined;
   /** An earlier process recorded the loss, so someone may have revoked the client or key since. */
   readonly wasLost: boolean;
 }
 
 /** A replacement that an earlier run started already has consent. */
-async function replaceLost(contract: CreationContract, lost: LostSecret): Promise<CreationResult> {
+async function replaceLost(contract: CreationContract, lost: LostSecret): Promise<Outcome> {
   const { work, end, started, wasLost } = lost;
   const { bench, lease } = work;
   if (started !== undefined) await assertTrusted(bench, [started.id]);
@@ -202,7 +198,7 @@ async function replaceLost(contract: CreationContract, lost: LostSecret): Promis
   }
 }
 
-async function replaceNow(contract: CreationContract, { work, started }: LostSecret): Promise<CreationResult> {
+async function replaceNow(contract: CreationContract, { work, started }: LostSecret): Promise<Outcome> {
   const { bench, lease, destination } = work;
   const { id: replaces, parent } = lease.entry;
   const replacement = started
@@ -259,7 +255,7 @@ async function assertNotRevoked(contract: CreationContract, { bench, lease }: Cr
   const { resource_id: id, detail } = lease.entry;
   if (id === null || detail.revoking === true) return;
   const status = await contract.statusOf(bench, id).catch(unlessHidden);
-  const how = contract.endWordsOf(status);
+  const how = contract.endOf(status);
   if (how === undefined) return;
   await recordOrWarn(bench, lease, { state: "unusable", last_error: null });
   const what = `The ${contract.noun} ${id}, whose secret is lost, ${how}, and integ did not revoke it.`;

@@ -27,7 +27,7 @@ import {
   type Workbench,
 } from "./workbench.ts";
 import { next } from "./next.ts";
-import { assertFirstOfTwo, oneUseless, type RotationOptions } from "./rotation.ts";
+import { assertPrecedence, uselessSecretWords, type RotationOptions } from "./rotation.ts";
 import { proveSecret, sendForSecret, type SendOptions, takeSecret } from "./key.ts";
 import { unfinishedReason } from "./creation.ts";
 import { flags, shortFlags } from "../next-step.ts";
@@ -74,7 +74,7 @@ export async function rotateAccessKey(
   const settledBefore = options.settledBefore ?? (await earlierRotations(bench, id));
   const { kind, lease } = await admitInPlace(bench, intent, fresh);
   return withLease(lease, async () => {
-    if (kind === "new") await assertFirstOfTwo(bench, lease, { wasActive: false, settledBefore, fresh });
+    if (kind === "new") await assertPrecedence(bench, lease, { wasActive: false, settledBefore, fresh });
     if (kind === "resumed" && mayHaveArrived(lease.entry))
       throw entryFailure(lease.entry, "outcome_unknown", "An earlier rotation of this key has an unknown outcome.", {
         meaning: `Nothing was sent now. ${unknownMeaning} ${repeatMeaning}`,
@@ -112,7 +112,7 @@ async function rotateNow(work: SecretWork, stateBefore?: SendOptions["stateBefor
   if (other !== undefined)
     throw entryFailure(lease.entry, "conflict", `Another process rotates the key ${id} at this moment (${other.id}).`, {
       unsent: true,
-      meaning: `Nothing was sent: ${oneUseless}.`,
+      meaning: `Nothing was sent: ${uselessSecretWords}.`,
       ...recoveryStep(lease.entry.id),
     });
   await lease.record({ resource_id: id });

@@ -6,7 +6,7 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags, shell } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
 import { requestIn } from "./orphan.ts";
-import { type Overlap, overlapDifferences, proven, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
+import { type Overlap, overlapDifferences, addProof, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
 import { lastUseOf } from "./revocation.ts";
 import { accountFields, recordOrWarn, recoveryStep, type Workbench } from "./workbench.ts";
 
@@ -23,7 +23,7 @@ export function replaceAccessKey(bench: Workbench, request: KeyReplacementReques
     intent: keyReplacementIntent(bench, request),
     rotation: keyRotation,
     differences: (entry: Entry) => differencesOf(entry, request),
-    wayOut: () => `${flags.new} starts another`,
+    alternative: () => `${flags.new} starts another`,
   };
   return rotate(bench, asked, options);
 }
@@ -54,7 +54,7 @@ export function keyReplacementIntent(bench: Workbench, request: KeyReplacementRe
 
 function differencesOf(entry: Entry, request: KeyReplacementRequest) {
   const { creation, updateProfile } = request;
-  const begun = requestIn(entry);
+  const recorded = requestIn(entry);
   const now = creation.request;
   const { expiry, marked, update_profile } = entry.detail;
   const list = (scopes: readonly string[] = []): string => [...new Set(scopes)].sort().join(" ");
@@ -62,12 +62,12 @@ function differencesOf(entry: Entry, request: KeyReplacementRequest) {
     fingerprint ?? request.expiresAt ?? "never";
   return [
     ...overlapDifferences(entry, request),
-    { flag: flags.name, begun: begun.name, typed: now.name },
-    { flag: flags.type, begun: begun.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
-    { flag: flags.scope, begun: list(begun.scopes), typed: list(now.scopes) },
-    { flag: "the expiry", begun: life(expiry, begun), typed: life(creation.expiry, now) },
-    { flag: flags.marker, begun: String(marked === true), typed: String(creation.marked) },
-    { flag: flags.updateProfile, begun: String(update_profile === true), typed: String(updateProfile) },
+    { flag: flags.name, recorded: recorded.name, typed: now.name },
+    { flag: flags.type, recorded: recorded.keyType ?? "user_bound", typed: now.keyType ?? "user_bound" },
+    { flag: flags.scope, recorded: list(recorded.scopes), typed: list(now.scopes) },
+    { flag: "the expiry", recorded: life(expiry, recorded), typed: life(creation.expiry, now) },
+    { flag: flags.marker, recorded: String(marked === true), typed: String(creation.marked) },
+    { flag: flags.updateProfile, recorded: String(update_profile === true), typed: String(updateProfile) },
   ];
 }
 
@@ -88,11 +88,11 @@ export function keyRotation(bench: Workbench, lease: EntryLease, options: Rotati
     lastUse: () => lastUseOf(bench, oldId),
     checkNew: (child) => checkIdentity(lease.entry, child, options),
     prove: (_child, { secret }) => proveSecret(bench, lease.entry, secret),
-    lacking:
+    missingProofSetup:
       keyExchange || profile === "env"
         ? undefined
         : shell`integ profiles edit ${profile} ${flags.accessTokenEndpoint} <url>`,
-    whyUnproven: (hasSecret) =>
+    unprovenReason: (hasSecret) =>
       hasSecret
         ? exchange?.kind === "command" && keyExchange?.kind !== "command"
           ? "cannot be proven: the profile no longer has the command that exchanges a secret for a token"
@@ -107,7 +107,7 @@ function strictProof(bench: Workbench, lease: EntryLease): (secret: string) => P
     const message = "The profile has no way to exchange the new secret for a token, so it cannot be proven.";
     if (!(await proveSecret(bench, lease.entry, secret))) throw new Failure("auth", message);
     // A journal that fails now must not stop the delivery of the secret.
-    await recordOrWarn(bench, lease, proven(bench, lease.entry, "token exchange"));
+    await recordOrWarn(bench, lease, addProof(bench, lease.entry, "token exchange"));
   };
 }
 

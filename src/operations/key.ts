@@ -13,18 +13,12 @@ import {
 import { type Answered, type Attempt, failureOf } from "../api/call/attempt.ts";
 import { differencesIn } from "../api/oauth-client-creation.ts";
 import type { Failure } from "../errors.ts";
-import { type Entry, lacksResourceId, wasClaimed, lastErrorOf } from "../journal/entry.ts";
+import { type Entry, hasNoId, wasClaimed, lastErrorOf } from "../journal/entry.ts";
 import type { Intent } from "../journal/journal.ts";
 import type { OneTimeSecret } from "../secrets/destination.ts";
 import { send } from "./acts/send.ts";
-import {
-  type NewCreationOptions,
-  create,
-  type CreationContract,
-  type CreationWork,
-  type CreationResult,
-} from "./creation.ts";
-import { assertUnused, identifyDeliveredKey, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
+import { type CreateOptions, create, type CreationContract, type CreationWork, type Outcome } from "./creation.ts";
+import { assertUnused, identifyKey, requestIn, searchOrphan, settleSearch } from "./orphan.ts";
 import { keyCredential } from "./revocation.ts";
 import { readUntilAnswered, recordAttempt, sendUntilKnown } from "./sending.ts";
 import {
@@ -83,11 +77,7 @@ export function keyCreationIntent(
   };
 }
 
-export async function createAccessKey(
-  bench: Workbench,
-  creation: KeyCreation,
-  asked: NewCreationOptions,
-): Promise<CreationResult> {
+export async function createAccessKey(bench: Workbench, creation: KeyCreation, asked: CreateOptions): Promise<Outcome> {
   checkAccessKey(creation.request, bench.clock.now());
   return create(key, bench, keyCreationIntent(bench, creation), asked);
 }
@@ -115,13 +105,12 @@ export const key: CreationContract = {
 /** If neither the entry nor the kept copy names the key, the list is searched for it. */
 async function resumeDelivery(work: CreationWork) {
   const found = wasClaimed(work.lease.entry) ? {} : await continueDelivery(work);
-  if (found !== undefined && lacksResourceId(work.lease.entry))
-    await identifyDeliveredKey(work, await searchOrphan(work));
+  if (found !== undefined && hasNoId(work.lease.entry)) await identifyKey(work, await searchOrphan(work));
   return found;
 }
 
 /** The caller has checked that no earlier request of the entry arrived. */
-async function sendKeyCreation(work: CreationWork): Promise<CreationResult> {
+async function sendKeyCreation(work: CreationWork): Promise<Outcome> {
   const { bench, lease } = work;
   checkAccessKey(requestIn(lease.entry), bench.clock.now());
   return withRelease(work, async () => {

@@ -1,7 +1,7 @@
 // Computes the next step of an entry from its record and from facts that the caller has observed. It reads nothing, so
 // that a first run, a repetition, `recover`, `apply` and `--dry-run` decide alike.
 import { Failure, isInterruption, saysNothingWasDone } from "../errors.ts";
-import { type Entry, isInPlace, wasRateLimited, isSettled, mayHaveArrived } from "../journal/entry.ts";
+import { type Entry, isInPlace, isDeferred, isSettled, mayHaveArrived } from "../journal/entry.ts";
 import { entryFailure } from "./workbench.ts";
 
 export type Step =
@@ -68,7 +68,7 @@ function nextOfRotation({ detail }: NextInput, { child, isDue = false, isOldRevo
 export function withEntryOutcome(entry: Entry, failure: Failure): Failure {
   const { state } = entry;
   // A request that was refused as too early leaves the entry open, and its outcome is known.
-  const isTooEarly = wasRateLimited(entry) || failure.kind === "rate_limited";
+  const isTooEarly = isDeferred(entry) || failure.kind === "rate_limited";
   const isLeft = state === "open" && !isTooEarly && (mayHaveArrived(entry) || !isInterruption(failure));
   const isLost = state === "secret_lost" && saysNothingWasDone(failure);
   const kind = state === "unknown" || isLeft ? "outcome_unknown" : isLost ? state : failure.kind;

@@ -1,6 +1,6 @@
 // Searches the list for the key of a creation whose outcome is unknown. The rules are in api/orphan-key.ts.
 import { type AccessKey, type AccessKeyRequest, readAccessKey } from "../api/access-keys.ts";
-import { findOrphan, namesakesIn, type Search, settleMs, type SearchCriteria } from "../api/orphan-key.ts";
+import { findOrphan, namesakesIn, type Search, settleMs, type Criteria } from "../api/orphan-key.ts";
 import type { Rows } from "../api/json/unknown-list.ts";
 import { Failure } from "../errors.ts";
 import {
@@ -13,7 +13,7 @@ import {
   clockSkewMs,
 } from "../journal/entry.ts";
 import type { EntryLease } from "../journal/journal.ts";
-import type { CreationWork, CreationResult } from "./creation.ts";
+import type { CreationWork, Outcome } from "./creation.ts";
 import { learnedOfKept, deliveryEvidence, settleDelivered } from "./secret-delivery.ts";
 import { readUntilAnswered, wait } from "./sending.ts";
 import { entryFailure, outcomeUnknown, recordOrWarn, serviceTime, type Workbench } from "./workbench.ts";
@@ -52,7 +52,7 @@ function listedKeys(bench: Workbench): Promise<Rows> {
   return readUntilAnswered(bench, () => account.service.accessKeys.list(), { what: "list access keys", where });
 }
 
-async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promise<SearchCriteria> {
+async function searchCriteria(bench: Workbench, entry: Entry, rows: Rows): Promise<Criteria> {
   const request = requestIn(entry);
   const { clock_offset_ms: offset } = entry;
   // The first response showed that this machine's clock agrees with the service's.
@@ -110,25 +110,18 @@ function lastSentAt({ state, detail, updated_at, created_at, clock_offset_ms }: 
   return last + (clock_offset_ms ?? 0);
 }
 
-export async function settleSearch(
-  { bench, lease }: CreationWork,
-  search: Search,
-): Promise<CreationResult | undefined> {
+export async function settleSearch({ bench, lease }: CreationWork, search: Search): Promise<Outcome | undefined> {
   const { entry } = lease;
   switch (search.kind) {
     case "several":
-      throw ambiguousFailure(
-        entry,
-        `${search.keys.length} keys match the request: ${search.keys.map(keyLabel).join("; ")}.`,
-        {
-          meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
-          hint: "Revoke the one that is not in use with integ keys revoke, then stop tracking this change.",
-        },
-      );
+      throw uncertain(entry, `${search.keys.length} keys match the request: ${search.keys.map(keyLabel).join("; ")}.`, {
+        meaning: "Nothing was revoked: integ cannot determine which of them this creation made.",
+        hint: "Revoke the one that is not in use with integ keys revoke, then stop tracking this change.",
+      });
     case "used": {
       const message = `The key ${keyLabel(search.key)} matches the request, and it has been used: its secret is in use.`;
       const meaning = "Nothing was revoked. If its secret reached you, the work is done.";
-      throw ambiguousFailure(entry, message, { meaning });
+      throw uncertain(entry, message, { meaning });
     }
     case "none":
       return settleNoneFound(bench, lease, search.doubts);
@@ -138,7 +131,7 @@ export async function settleSearch(
 }
 
 /** @throws Failure unless a key with the mark of this creation is found, because only the mark is certain evidence */
-export async function identifyDeliveredKey({ bench, lease }: CreationWork, search: Search): Promise<void> {
+export async function identifyKey({ bench, lease }: CreationWork, search: Search): Promise<void> {
   const { entry } = lease;
   const key = search.kind === "one" || search.kind === "used" ? search.key : undefined;
   if (key?.id !== undefined && entry.detail.marked === true)
@@ -152,7 +145,7 @@ export async function identifyDeliveredKey({ bench, lease }: CreationWork, searc
   const keys = search.kind === "several" ? search.keys : key === undefined ? [] : [key];
   const fits = keys.length === 0 ? "none in the list fits" : `these fit: ${keys.map(keyLabel).join("; ")}`;
   const message = `The secret of ${entry.id} was delivered, and it is not certain which key it opens: ${fits}.`;
-  throw ambiguousFailure(entry, message, {
+  throw uncertain(entry, message, {
     meaning: "Nothing was sent or revoked, and no second key is created.",
     hint: "Revoke a key that no one uses with integ keys revoke. If the delivered secret works, the work is done: stop tracking it.",
   });
@@ -179,7 +172,7 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   const { journal, secrets } = bench;
   const others = await creationsOfSameName(bench, entry);
   const mayBeOf = (id: string, why: string, hint: Advice): Failure =>
-    ambiguousFailure(entry, `The key ${keyLabel(key)} matches the request, and may be of ${id} instead.`, {
+    uncertain(entry, `The key ${keyLabel(key)} matches the request, and may be of ${id} instead.`, {
       meaning: `Nothing was revoked: ${why}.`,
       hint,
       nextCommand: undefined,
@@ -203,21 +196,13 @@ async function assertNoOtherMaker(bench: Workbench, entry: Entry, key: AccessKey
   throw mayBeOf(elsewhere.id, why, "Run integ journal recover there.");
 }
 
-async function settleNoneFound(
-  bench: Workbench,
-  lease: EntryLease,
-  doubts: readonly string[],
-): Promise<CreationResult> {
+async function settleNoneFound(bench: Workbench, lease: EntryLease, doubts: readonly string[]): Promise<Outcome> {
   const { id, detail } = lease.entry;
   if (doubts.length > 0)
-    throw ambiguousFailure(
-      lease.entry,
-      `No key of this creation was found, but that is not certain: ${doubts.join("; ")}.`,
-      {
-        meaning: "Nothing was sent or revoked. Try again later, or stop tracking the entry if you know the outcome.",
-        nextCommand: shell`integ journal recover ${id}`,
-      },
-    );
+    throw uncertain(lease.entry, `No key of this creation was found, but that is not certain: ${doubts.join("; ")}.`, {
+      meaning: "Nothing was sent or revoked. Try again later, or stop tracking the entry if you know the outcome.",
+      nextCommand: shell`integ journal recover ${id}`,
+    });
   await lease.record({ state: "refused", detail: { ...detail, in_flight: false } });
   bench.tell.note(
     "No key of that name is in the list: none was created. To create it, run the command that requested it again.",
@@ -230,7 +215,7 @@ function keyLabel({ id = "without id", name, createdAt }: AccessKey): string {
 }
 
 /** The default next step stops tracking the entry, because a person must decide. */
-function ambiguousFailure(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
+function uncertain(entry: Entry, message: string, step: NextStep & { readonly meaning: string }): Failure {
   const more = { nextCommand: shell`integ journal forget ${entry.id}`, ...step, recovers: undefined };
   return outcomeUnknown(entry, new Failure("outcome_unknown", message), more);
 }

@@ -24,7 +24,7 @@ export interface Credential {
   /** The current status; undefined if the service does not show it. @throws Failure of the read */
   statusOf(bench: Workbench, id: string): Promise<string | undefined>;
   /** Words for a status that ends the credential, such as `is revoked`; undefined if it may still work. */
-  endWordsOf(status: string | undefined): string | undefined;
+  endOf(status: string | undefined): string | undefined;
   revoke(bench: Workbench, id: string, about: RevocationOptions): Promise<RevocationResult>;
 }
 
@@ -77,8 +77,7 @@ export const clientCredential: Credential = {
   noun: "client",
   statusOf: async (bench, id) =>
     (await readUntilAnswered(bench, () => bench.account.service.oauthClients.get(id), readContext)).status,
-  endWordsOf: (status) =>
-    status === undefined || status === "active" || status === "pending" ? undefined : `is ${status}`,
+  endOf: (status) => (status === undefined || status === "active" || status === "pending" ? undefined : `is ${status}`),
   revoke: (bench, id, about) => revoke(bench, { ...about, change: "revoke client", id, read: readRevokedClient }),
 };
 
@@ -98,7 +97,7 @@ const endWords: ReadonlyMap<string | undefined, string> = new Map([
 export const keyCredential: Credential = {
   noun: "key",
   statusOf: (bench, id) => statusInList(bench, id).catch(unlessHidden),
-  endWordsOf: (status) => endWords.get(status),
+  endOf: (status) => endWords.get(status),
   revoke: revokeKey,
 };
 

@@ -22,18 +22,12 @@ import {
   type OneTimeSecret,
   placesOf,
 } from "../secrets/destination.ts";
-import {
-  type NewCreationOptions,
-  admitStep,
-  type CreationContract,
-  finishCreation,
-  type CreationResult,
-} from "./creation.ts";
+import { type CreateOptions, admitStep, type CreationContract, finishCreation, type Outcome } from "./creation.ts";
 import { next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
 import { assertTrusted, isSameHere, seenAt } from "./acts/overwrite.ts";
-import { revocationCommand, type Successor } from "./acts/revoke.ts";
+import { revokeStep, type Successor } from "./acts/revoke.ts";
 import { assertMatchesRequest, releaseReserved, rereadSecret, type SecretDelivery } from "./secret-delivery.ts";
-import { admitWithDestination, wait } from "./sending.ts";
+import { admitWork, wait } from "./sending.ts";
 import {
   entryFailure,
   withLease,
@@ -48,11 +42,11 @@ import {
 /** The command waits for an overlap of up to this many ms; `journal recover` finishes a longer one when it is due. */
 const longestWaitMs = 15 * 60_000;
 
-export function isWaitedFor(overlapMs: number): boolean {
+export function isShortOverlap(overlapMs: number): boolean {
   return overlapMs <= longestWaitMs;
 }
 
-export interface RotationOptions extends Omit<NewCreationOptions, "key"> {
+export interface RotationOptions extends Omit<CreateOptions, "key"> {
   readonly mayRevokeUnproven?: (entry: Entry) => Promise<boolean>;
   /** `leave` continues an overlap, and `end` ends it now. By default the command waits for a short overlap. */
   readonly overlap?: "leave" | "end";
@@ -74,11 +68,11 @@ export interface Rotation {
   prove(child: Entry, secret: Pick<OneTimeSecret, "secret" | "clientId">): Promise<boolean>;
   /** @returns when the old credential was last used; null if never; undefined if the service does not show it */
   lastUse?(): Promise<string | null | undefined>;
-  whyUnproven(hasSecret: boolean): string;
-  readonly lacking?: string | undefined;
+  unprovenReason(hasSecret: boolean): string;
+  readonly missingProofSetup?: string | undefined;
 }
 
-export interface Rotated {
+export interface RotationResult {
   readonly oldId: string;
   readonly newId: string;
   readonly oldRevoked: boolean;
@@ -89,39 +83,43 @@ export interface Rotated {
   readonly receipt: string | undefined;
 }
 
-export interface AskedRotation {
+export interface RotationRequest {
   readonly intent: Intent;
   readonly rotation: (bench: Workbench, lease: EntryLease, options: RotationOptions) => Rotation;
   readonly differences: (entry: Entry) => readonly Difference[];
   /** Describes how to start another rotation instead. */
-  readonly wayOut: (entry: Entry) => string;
+  readonly alternative: (entry: Entry) => string;
   /** Set if the old credential was not active; it ends the rotation with a failure. */
   readonly refuseOld?: ((lease: EntryLease) => Promise<Failure>) | undefined;
 }
 
-export async function rotate(bench: Workbench, asked: AskedRotation, options: RotationOptions): Promise<Rotated> {
-  const { intent, refuseOld } = asked;
+export async function rotate(
+  bench: Workbench,
+  request: RotationRequest,
+  options: RotationOptions,
+): Promise<RotationResult> {
+  const { intent, refuseOld } = request;
   const { destination, fresh } = options;
   const settledBefore = await settledRotations(bench.journal, intent);
   const isDelivered = async ({ entry }: EntryLease) => (await currentChild(bench.journal, entry))?.state === "done";
-  const { kind, lease, place } = await admitWithDestination(bench, intent, { destination, fresh, isDelivered });
+  const { kind, lease, place } = await admitWork(bench, intent, { destination, fresh, isDelivered });
   return withLease(lease, async () => {
     if (kind === "resumed") {
       const what = intent.operation === "access_key.rotate" ? "replacement" : "rotation";
       bench.tell.note(`Resuming the unfinished ${what} ${lease.entry.id}.`);
-      await refuseBegunOtherwise(bench, lease.entry, { ...asked, place });
+      await assertSameOptions(bench, lease.entry, { ...request, place });
     } else {
-      await assertFirstOfTwo(bench, lease, { wasActive: refuseOld === undefined, settledBefore, fresh });
+      await assertPrecedence(bench, lease, { wasActive: refuseOld === undefined, settledBefore, fresh });
       if (refuseOld !== undefined) throw await refuseOld(lease);
     }
-    return finishRotation(asked.rotation(bench, lease, options));
+    return finishRotation(request.rotation(bench, lease, options));
   });
 }
 
-export const oneUseless = "two rotations would make the secret of one of them useless";
+export const uselessSecretWords = "two rotations would make the secret of one of them useless";
 
 /** @throws Failure `conflict` if another rotation was admitted first, which continues instead; nothing was sent */
-export async function assertFirstOfTwo(
+export async function assertPrecedence(
   bench: Workbench,
   lease: EntryLease,
   about: Omit<Concurrency, "clock">,
@@ -138,7 +136,7 @@ export async function assertFirstOfTwo(
   if (about.fresh !== true && !isOver && isInPlace(entry) && !isInPlace(first)) {
     message = `The key ${rotatedBy(entry)} is being replaced: the rotation ${first.id} is unfinished.`;
     why = `the replacement revokes this key at its end. ${flags.new} rotates it anyway.`;
-  } else if (isInPlace(entry) || isInPlace(first)) why = `${oneUseless}.`;
+  } else if (isInPlace(entry) || isInPlace(first)) why = `${uselessSecretWords}.`;
   throw entryFailure(lease.entry, "conflict", message, {
     meaning: `Nothing was sent: ${why}`,
     nextCommand: shell`integ journal show ${first.id}`,
@@ -147,7 +145,7 @@ export async function assertFirstOfTwo(
 
 export interface Difference {
   readonly flag: string;
-  readonly begun: string;
+  readonly recorded: string;
   readonly typed: string;
 }
 
@@ -157,7 +155,7 @@ export interface Overlap {
   readonly unusedMs?: number | undefined;
 }
 
-const unusedIn = (ms: number | undefined): string => (ms === undefined ? "not given" : `${ms / 1000}s`);
+const unusedWords = (ms: number | undefined): string => (ms === undefined ? "not given" : `${ms / 1000}s`);
 
 export function overlapDifferences(
   { detail }: Entry,
@@ -165,40 +163,40 @@ export function overlapDifferences(
 ): Difference[] {
   const given = (isGiven: boolean): string => (isGiven ? "given" : "not given");
   return [
-    { flag: flags.overlap, begun: `${(detail.overlap_ms ?? 0) / 1000}s`, typed: `${overlapMs / 1000}s` },
-    { flag: flags.overlapUnused, begun: unusedIn(detail.overlap_unused_ms), typed: unusedIn(unusedMs) },
-    { flag: flags.keepOld, begun: given(detail.keep_old === true), typed: given(keepOld) },
+    { flag: flags.overlap, recorded: `${(detail.overlap_ms ?? 0) / 1000}s`, typed: `${overlapMs / 1000}s` },
+    { flag: flags.overlapUnused, recorded: unusedWords(detail.overlap_unused_ms), typed: unusedWords(unusedMs) },
+    { flag: flags.keepOld, recorded: given(detail.keep_old === true), typed: given(keepOld) },
   ];
 }
 
 /** @param about.place undefined if the destination cannot take a secret */
-export async function refuseBegunOtherwise(
+export async function assertSameOptions(
   bench: Workbench,
   entry: Entry,
-  about: Pick<AskedRotation, "differences" | "wayOut"> & { readonly place: DestinationRecord | undefined },
+  about: Pick<RotationRequest, "differences" | "alternative"> & { readonly place: DestinationRecord | undefined },
 ): Promise<void> {
-  const { differences, wayOut, place } = about;
+  const { differences, alternative, place } = about;
   const all = [...differences(entry)];
   const child = await currentChild(bench.journal, entry);
   // Before the delivery the destination may change. The default, stdout, does not conflict with an earlier destination.
   if (child?.state === "done" && child.destination !== null && place !== undefined && place.kind !== "stdout")
-    all.push({ flag: "the destination of the secret", begun: namesOf(child.destination), typed: namesOf(place) });
-  const others = all.filter(({ begun, typed }) => begun !== typed);
+    all.push({ flag: "the destination of the secret", recorded: namesOf(child.destination), typed: namesOf(place) });
+  const others = all.filter(({ recorded, typed }) => recorded !== typed);
   if (others.length === 0) return;
-  const named = others.map(({ flag, begun, typed }) => `${flag} was ${begun}, and is ${typed} now`);
+  const named = others.map(({ flag, recorded, typed }) => `${flag} was ${recorded}, and is ${typed} now`);
   const message = `The unfinished rotation ${entry.id} was started with other options: ${named.join("; ")}.`;
   throw new Failure("usage", message, {
-    meaning: `Nothing was sent. It continues as it was started; ${wayOut(entry)}.`,
+    meaning: `Nothing was sent. It continues as it was started; ${alternative(entry)}.`,
     ...recoveryStep(entry.id),
   });
 }
 
-export async function finishRotation(rotation: Rotation): Promise<Rotated> {
+export async function finishRotation(rotation: Rotation): Promise<RotationResult> {
   const { bench, lease, oldId } = rotation;
-  const made = await makeNewOne(rotation).catch((error: unknown) => unfinished(rotation, error));
+  const made = await createSuccessor(rotation).catch((error: unknown) => recordUnfinished(rotation, error));
   const id = idOf(made);
   try {
-    assertAnother(rotation, id);
+    assertNewId(rotation, id);
     // If the journal cannot be written, the rotation ends here: both credentials work, and nothing more is sent.
     const { resource_id: before, detail } = lease.entry;
     const isAnother = before !== null && before !== id;
@@ -206,25 +204,25 @@ export async function finishRotation(rotation: Rotation): Promise<Rotated> {
     const unproven = isAnother ? { proven: undefined, overlap_until: undefined, gone: undefined } : {};
     await lease.record({ resource_id: id, detail: { ...detail, ...unproven } });
     const overlap = isAnother ? "leave" : rotation.options.overlap;
-    const dueAt = await untilOver({ ...rotation, options: { ...rotation.options, overlap } }, made);
+    const dueAt = await finishOverlap({ ...rotation, options: { ...rotation.options, overlap } }, made);
     const rotated = { oldId, newId: id, receipt: made.secret?.receipt, entry: lease.entry.id };
     if (dueAt !== undefined) return { ...rotated, oldRevoked: false, dueAt };
     await recordOrWarn(bench, lease, { state: "done", last_error: null });
     await releaseReserved(bench, made.entry);
     return { ...rotated, oldRevoked: lease.entry.detail.keep_old !== true };
   } catch (error) {
-    return await unfinished(rotation, error, made);
+    return await recordUnfinished(rotation, error, made);
   }
 }
 
-const idOf = ({ entry: { resource_id } }: CreationResult): string => resource_id ?? "";
+const idOf = ({ entry: { resource_id } }: Outcome): string => resource_id ?? "";
 
 /** @returns the due time if the overlap continues after this command */
-async function untilOver(rotation: Rotation, made: CreationResult): Promise<string | undefined> {
+async function finishOverlap(rotation: Rotation, made: Outcome): Promise<string | undefined> {
   const { bench, lease, creation, oldId, options } = rotation;
   const show = async (due?: string): Promise<void> =>
     made.receipt === undefined ? undefined : bench.tell.showReceipt?.(made.receipt, due);
-  const isOldRevoked = await untilProven(rotation, made).catch(async (error: unknown) => {
+  const isOldRevoked = await ensureProven(rotation, made).catch(async (error: unknown) => {
     await show();
     throw error;
   });
@@ -238,19 +236,19 @@ async function untilOver(rotation: Rotation, made: CreationResult): Promise<stri
   if (dueAt !== undefined) {
     if (lease.entry.state !== "waiting") await lease.record({ state: "waiting", last_error: null });
     const leftMs = Date.parse(dueAt) - serviceTime(bench);
-    if (options.overlap === "leave" || !isWaitedFor(leftMs)) return dueAt;
+    if (options.overlap === "leave" || !isShortOverlap(leftMs)) return dueAt;
     await wait(bench, leftMs, `The old ${creation.noun} is revoked when the overlap ends`);
   }
   const service = lease.entry.detail.update_profile === true ? await options.reconnect?.() : undefined;
   // The old credential may be revoked already, so requests use the profile's new credential.
   const account = { ...bench.account, service: service ?? bench.account.service };
-  const asking = { ...rotation, bench: { ...bench, account } };
+  const renewed = { ...rotation, bench: { ...bench, account } };
   let times = 0;
   const look = (): Promise<Successor> =>
-    successorOf(asking, times++ === 0 ? made : { ...made, kind: "delivered_before" });
+    successorOf(renewed, times++ === 0 ? made : { ...made, kind: "delivered_before" });
   await creation.revoke(bench, oldId, { grounds: { kind: "replaced", look }, lease, service }).catch(async (error) => {
     // A destination has lost the secret, and a person has revoked the old credential by hand, as integ advised.
-    if (!lease.entry.detail.gone?.length || (await creation.statusOf(asking.bench, oldId)) !== "revoked") throw error;
+    if (!lease.entry.detail.gone?.length || (await creation.statusOf(renewed.bench, oldId)) !== "revoked") throw error;
   });
   return undefined;
 }
@@ -262,7 +260,7 @@ function stepAfterProof({ bench, lease, options }: Rotation, isOldRevoked = fals
   return next(lease.entry, { child: { state: "done" }, isDue, isOldRevoked });
 }
 
-async function untilProven(rotation: Rotation, made: CreationResult): Promise<boolean> {
+async function ensureProven(rotation: Rotation, made: Outcome): Promise<boolean> {
   const { bench, lease, creation, oldId } = rotation;
   const { state, detail } = lease.entry;
   const isOldRevoked = async (): Promise<boolean> => (await creation.statusOf(bench, oldId)) === "revoked";
@@ -275,11 +273,11 @@ async function untilProven(rotation: Rotation, made: CreationResult): Promise<bo
   }
   // An overlap may continue hours later, and someone may have revoked a credential since.
   if (made.secret !== undefined || !detail.overlap_ms) return false;
-  await workingOne(rotation, made.entry);
+  await workingSuccessor(rotation, made.entry);
   return isOldRevoked();
 }
 
-async function makeNewOne(rotation: Rotation): Promise<CreationResult> {
+async function createSuccessor(rotation: Rotation): Promise<Outcome> {
   const { bench, lease, creation, options, proveFirst: prove } = rotation;
   const { destination } = options;
   const { noun } = creation;
@@ -315,7 +313,7 @@ async function makeNewOne(rotation: Rotation): Promise<CreationResult> {
 }
 
 /** @throws Failure `unusable` if the response has no id, or the old credential's, whose revocation would leave none */
-function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): void {
+function assertNewId({ creation: { noun }, oldId }: Rotation, newId: string): void {
   if (newId !== "" && newId !== oldId) return;
   const shown = newId === "" ? "without an id" : "with the id of the old one";
   const message = `The service responded to the creation of a new ${noun} ${shown}: nothing was revoked.`;
@@ -326,7 +324,7 @@ function assertAnother({ creation: { noun }, oldId }: Rotation, newId: string): 
 }
 
 /** Consent cannot replace a proof that the service refused. */
-async function prove(rotation: Rotation, made: CreationResult): Promise<void> {
+async function prove(rotation: Rotation, made: Outcome): Promise<void> {
   const { bench, lease, options, creation } = rotation;
   const { entry: child, secret } = made;
   const { noun } = creation;
@@ -337,7 +335,7 @@ async function prove(rotation: Rotation, made: CreationResult): Promise<void> {
     // The overlap begins now, by the service's clock, which no response may have shown yet.
     if (lease.entry.detail.overlap_ms && bench.account.service.clockOffset() === undefined)
       await creation.statusOf(bench, id);
-    await lease.record(proven(bench, lease.entry, how));
+    await lease.record(addProof(bench, lease.entry, how));
   };
   // An earlier process may have delivered the secret to a readable destination.
   const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
@@ -355,56 +353,56 @@ async function prove(rotation: Rotation, made: CreationResult): Promise<void> {
     }
     await recordOrWarn(bench, lease, { detail: { ...lease.entry.detail, proven: refusedProof } });
   }
-  if (lease.entry.detail.proven === refusedProof) throw refused(rotation, id, tried === false ? undefined : tried);
+  if (lease.entry.detail.proven === refusedProof) throw proofRefused(rotation, id, tried === false ? undefined : tried);
   if (await options.mayRevokeUnproven?.(lease.entry)) return mark("by the person");
-  const { lacking = "" } = rotation;
+  const { missingProofSetup = "" } = rotation;
   // A secret that was only printed cannot be proven later.
-  const isReadable = lacking !== "" && (await rereadSecret(bench.secrets, child)) !== undefined;
+  const isReadable = missingProofSetup !== "" && (await rereadSecret(bench.secrets, child)) !== undefined;
   const then = isReadable
-    ? `it: ${lacking}, then integ journal recover ${lease.entry.id}`
-    : `later rotations: ${lacking}`;
-  throw new Failure("pending", `The new ${noun} ${id} ${rotation.whyUnproven(known !== undefined)}.`, {
-    meaning: `The old ${noun} is not revoked. ${lacking && `To prove ${then}. `}If the new one works for you, continue with ${flags.acceptUnproven}.`,
+    ? `it: ${missingProofSetup}, then integ journal recover ${lease.entry.id}`
+    : `later rotations: ${missingProofSetup}`;
+  throw new Failure("pending", `The new ${noun} ${id} ${rotation.unprovenReason(known !== undefined)}.`, {
+    meaning: `The old ${noun} is not revoked. ${missingProofSetup && `To prove ${then}. `}If the new one works for you, continue with ${flags.acceptUnproven}.`,
     ...recoveryStep(lease.entry.id, [flags.acceptUnproven]),
   });
 }
 
-function refused({ creation, oldId }: Rotation, id: string, error: Failure | undefined): Failure {
+function proofRefused({ creation, oldId }: Rotation, id: string, error: Failure | undefined): Failure {
   const { noun } = creation;
   const message = `The secret of the new ${noun} ${id} was refused when it was tried`;
   return new Failure("pending", error === undefined ? `${message}.` : withReason(message, error), {
     cause: error,
     problem: error?.details.problem,
-    meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for all programs, revoke the old ${noun} yourself: ${revocationCommand(noun, oldId)}`,
+    meaning: `The old ${noun} ${oldId} is not revoked, even with ${flags.acceptUnproven}. If the new ${noun} works for all programs, revoke the old ${noun} yourself: ${revokeStep(noun, oldId)}`,
   });
 }
 
-export function proven(bench: Workbench, { detail }: Entry, how: Proof): Pick<Entry, "detail"> {
+export function addProof(bench: Workbench, { detail }: Entry, how: Proof): Pick<Entry, "detail"> {
   const until = detail.overlap_until ?? isoTime(serviceTime(bench) + (detail.overlap_ms ?? 0));
   return { detail: { ...detail, proven: how, overlap_until: until } };
 }
 
 /** A proof shows only its own moment: the new credential may have been revoked or disabled since. */
-async function successorOf(rotation: Rotation, made: CreationResult): Promise<Successor> {
+async function successorOf(rotation: Rotation, made: Outcome): Promise<Successor> {
   const { detail } = rotation.lease.entry;
   // A token exchange shows that the new one is active; a person's consent does not.
   const isFresh = made.kind === "delivered" && !detail.overlap_ms && proofIn(detail) === "token exchange";
-  const child = isFresh ? made.entry : await workingOne(rotation, made.entry);
-  assertProfileHasIt(rotation, child);
+  const child = isFresh ? made.entry : await workingSuccessor(rotation, made.entry);
+  assertProfileHasSecret(rotation, child);
   const current = child === made.entry ? made : { ...made, entry: child, secret: undefined };
   if (!isFresh && proofIn(detail) !== undefined) await prove(rotation, current);
   const missing = missingPlaces(child.destination).map((place) => describeDestination(place).name);
-  return { id: idOf(current), proof: proofIn(detail), missing, lostFrom: await goneFrom(rotation, child, isFresh) };
+  return { id: idOf(current), proof: proofIn(detail), missing, lostFrom: await lostPlaces(rotation, child, isFresh) };
 }
 
 /** @throws Failure `pending` if the secret did not go to the profile whose credential it replaces */
-export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, child: Entry): void {
+export function assertProfileHasSecret({ bench, lease, oldId, creation }: Rotation, child: Entry): void {
   const { account } = bench;
   const { noun } = creation;
   const newId = child.resource_id ?? "";
   const { id, profile, destination } = lease.entry;
-  const hasIt = [newId, child.detail.client_id].includes(account.keyId ?? account.principal);
-  if (hasIt || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
+  const hasSecret = [newId, child.detail.client_id].includes(account.keyId ?? account.principal);
+  if (hasSecret || !isForProfile(destination, profile) || isForProfile(child.destination, profile)) return;
   const how =
     noun === "key" ? [flags.apiKeyStdin, flags.apiKeyId, newId] : [flags.clientId, "<id>", flags.clientSecretStdin];
   const where = child.destination ? namesOf(child.destination) : "standard output";
@@ -415,31 +413,32 @@ export function assertProfileHasIt({ bench, lease, oldId, creation }: Rotation, 
   });
 }
 
-async function goneFrom(
+async function lostPlaces(
   { bench, lease, creation, options: { destination } }: Rotation,
   child: Entry,
   isFresh: boolean,
 ): Promise<readonly string[]> {
-  const names = { there: [] as string[], gone: [] as string[], unverified: [] as string[] };
+  const names = { there: [] as string[], missing: [] as string[], unverified: [] as string[] };
   const { detail } = lease.entry;
   const isActive = async (id: string): Promise<boolean> => (await creation.statusOf(bench, id)) === "active";
   for (const place of placesOf(child.destination)) {
     const { name } = describeDestination(place);
     const seen = await seenAt(bench, child, place, { isActive, destination });
-    // Another machine found that its own destination has lost the secret; only that machine can check again.
-    names[seen === "unverified" && detail.gone?.includes(name) === true ? "gone" : seen].push(name);
+    // A machine that can read this destination found it without the secret, and this machine cannot check it.
+    names[seen === "unverified" && detail.gone?.includes(name) === true ? "missing" : seen].push(name);
   }
-  if (names.gone.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: names.gone } });
+  const { missing } = names;
+  if (missing.join() !== (detail.gone ?? []).join()) await lease.record({ detail: { ...detail, gone: missing } });
   // This process saw that a fresh delivery was accepted.
   if (names.unverified.length > 0 && !isFresh)
     bench.tell.note(
       `Unverified: the secret of the new ${creation.noun} ${child.resource_id} was delivered to ${names.unverified.join(", ")}, and that cannot be looked at again.`,
     );
-  return names.gone;
+  return missing;
 }
 
 /** @returns the new one, or the one that replaced it everywhere. @throws Failure `unusable` if the service says that it does not work */
-async function workingOne(rotation: Rotation, child: Entry): Promise<Entry> {
+async function workingSuccessor(rotation: Rotation, child: Entry): Promise<Entry> {
   const { bench, oldId, creation } = rotation;
   const { noun } = creation;
   const newId = child.resource_id ?? "";
@@ -450,7 +449,7 @@ async function workingOne(rotation: Rotation, child: Entry): Promise<Entry> {
   const next = later && (await currentChild(bench.journal, later));
   if (later && next && proofIn(later.detail) !== undefined && replacesEverywhere(next, child)) {
     await assertTrusted(bench, [later.id, next.id]);
-    return workingOne(rotation, next);
+    return workingSuccessor(rotation, next);
   }
   const after = later?.resource_id;
   // A later rotation created a working successor, so another rotation would create one too many.
@@ -462,9 +461,7 @@ async function workingOne(rotation: Rotation, child: Entry): Promise<Entry> {
   throw new Failure("unusable", `The new ${noun} ${newId} ${how}: the old one is not revoked.`, {
     meaning: `This rotation ends here, and the old ${noun} ${oldId} stays as it is. ${meaning}`,
     ...(after
-      ? {
-          hint: `Revoke the old ${noun} yourself if no program uses it any more: ${revocationCommand(noun, oldId)}` as const,
-        }
+      ? { hint: `Revoke the old ${noun} yourself if no program uses it any more: ${revokeStep(noun, oldId)}` as const }
       : { nextCommand: again }),
   });
 }
@@ -478,7 +475,7 @@ function replacesEverywhere(later: Entry, earlier: Entry): boolean {
 }
 
 /** The rotation gets the state of its creation. @param made the new credential, if its secret was delivered */
-async function unfinished({ bench, lease, creation }: Rotation, error: unknown, made?: CreationResult): Promise<never> {
+async function recordUnfinished({ bench, lease, creation }: Rotation, error: unknown, made?: Outcome): Promise<never> {
   if (!(error instanceof Failure)) throw error;
   const { noun } = creation;
   // If the journal cannot be read, the outcome of the work does not change.
@@ -487,9 +484,9 @@ async function unfinished({ bench, lease, creation }: Rotation, error: unknown, 
     onFailure(() => lease.entry.state),
   );
   const isDelivered = made !== undefined || childState === "done";
-  const asItStands = lease.entry.state === "waiting" ? "waiting" : "pending";
+  const unfinishedState = lease.entry.state === "waiting" ? "waiting" : "pending";
   const isEnded = made !== undefined && error.kind === "unusable";
-  const state = isEnded ? "unusable" : isDelivered ? asItStands : childState;
+  const state = isEnded ? "unusable" : isDelivered ? unfinishedState : childState;
   await recordOrWarn(bench, lease, { state, last_error: { kind: error.kind, message: error.message } });
   const { entry } = lease;
   const { hint, nextCommand, recovers } = error.details;

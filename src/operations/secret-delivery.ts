@@ -10,7 +10,7 @@ import {
   type EntryProgress,
   isGuess,
   isSettled,
-  lacksResourceId,
+  hasNoId,
   kindOf,
   mayBeCreatedElsewhere,
   nextStep,
@@ -175,7 +175,7 @@ export async function settleDelivered(
   if (isClaimed) await resumeParent(bench, lease.entry);
   const { detail = lease.entry.detail } = learned;
   const settled = detail.differs === undefined ? "done" : "unusable";
-  const state = lacksResourceId({ ...lease.entry, ...learned }) ? "unknown" : settled;
+  const state = hasNoId({ ...lease.entry, ...learned }) ? "unknown" : settled;
   const claimed = isClaimed ? { detail: { ...detail, secret_claimed: true } } : {};
   const isRecorded = await recordOrWarn(bench, lease, { ...learned, ...claimed, state, last_error: null });
   if (isRecorded) await destroyCopy(bench, lease.entry, isClaimed ? { typed: "claim" } : evidence);
@@ -380,8 +380,8 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
     learnedFrom(bench.secrets.isKept(id) ? await bench.secrets.readKept(id).catch(() => undefined) : undefined);
   try {
     if (
-      isForRecordedPlace(work) &&
-      (await completeDelivery(bench, lease).catch((error: unknown) => throwUnknownOutcome(work, error)))
+      isForPlace(work) &&
+      (await completeDelivery(bench, lease).catch((error: unknown) => failUnknown(work, error)))
     ) {
       await settleDelivered(work, await learnedFromCopy());
       return {};
@@ -414,14 +414,14 @@ export async function continueDelivery(work: DeliveryToContinue): Promise<Contin
 }
 
 /** False if a person claims the secret for another destination: it must go there, even if the recorded destination has it. */
-function isForRecordedPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
+function isForPlace({ lease: { entry }, destination: { record }, claimedBy }: SecretDelivery): boolean {
   const before = entry.destination;
   if (claimedBy !== "person" || before === null || before.kind === "several") return true;
   return record.kind !== "several" && isSamePlace(before, record);
 }
 
 /** The client exists. If its destination cannot be checked, the secret may be there, so the outcome is unknown. */
-async function throwUnknownOutcome({ bench, lease, learned }: DeliveryToContinue, error: unknown): Promise<never> {
+async function failUnknown({ bench, lease, learned }: DeliveryToContinue, error: unknown): Promise<never> {
   if (!(error instanceof Failure) || learned === undefined) throw error;
   await recordOrWarn(bench, lease, { ...learned, state: "unknown" });
   throw outcomeUnknown(lease.entry, error);
@@ -477,7 +477,7 @@ export async function undeliveredIfKept({ bench, lease }: SecretDelivery, failur
 }
 
 /** Keeps a copy if only some of several destinations have the secret. @returns true if all of them have it */
-export async function isSecretDelivered(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
+export async function findSecret(bench: DeliveryBench, lease: EntryLease): Promise<boolean> {
   if (wasClaimed(lease.entry) || (await completeDelivery(bench, lease))) return true;
   await keepDelivered(bench, lease);
   return false;

@@ -2,14 +2,7 @@
 // repeats it while that can help.
 import { type Attempt, retryAfterOf } from "../api/call/attempt.ts";
 import { mayRetryChange, nextDelay, retryRead } from "../api/call/retry.ts";
-import {
-  type Entry,
-  wasRateLimited,
-  mayHaveArrived,
-  nextStep,
-  lastErrorOf,
-  attemptedPlaces,
-} from "../journal/entry.ts";
+import { type Entry, isDeferred, mayHaveArrived, nextStep, lastErrorOf, attemptedPlaces } from "../journal/entry.ts";
 import type { Admission, AdmissionChoice, EntryLease, Intent } from "../journal/journal.ts";
 import type { Destination, DestinationRecord } from "../secrets/destination.ts";
 import {
@@ -38,7 +31,7 @@ interface AdmissionOptions extends AdmissionChoice {
  * delivery that a running process continues.
  * @returns no `place` for resumed work, which needs no destination
  */
-export async function admitWithDestination(
+export async function admitWork(
   { journal, secrets }: Workbench,
   intent: Intent,
   { destination, isDelivered, ...choice }: AdmissionOptions,
@@ -214,7 +207,7 @@ export async function waitUntilDue(bench: Workbench, entry: Entry): Promise<void
   if (leftMs > retryForMs)
     throw entryFailure(entry, "rate_limited", `The service asked to wait until ${until}.`, {
       unsent: true,
-      meaning: wasRateLimited(entry)
+      meaning: isDeferred(entry)
         ? "Nothing was sent now, and nothing was changed before. The request and its key are saved."
         : "Nothing was sent now.",
       ...step,

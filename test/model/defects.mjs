@@ -175,7 +175,7 @@ export const defects = [
   {
     name: "two simultaneous rotations of a key in place both happen",
     changes: [
-      ["operations/in-place.ts", 'if (kind === "new") await assertFirstOfTwo', "if (false) await assertFirstOfTwo"],
+      ["operations/in-place.ts", 'if (kind === "new") await assertPrecedence', "if (false) await assertPrecedence"],
     ],
   },
   {
@@ -285,7 +285,7 @@ export const defects = [
   {
     name: "order: the old one is revoked before the journal has the proof",
     changes: [
-      ["operations/rotation.ts", "await lease.record(proven(bench, lease.entry, how));", ""],
+      ["operations/rotation.ts", "await lease.record(addProof(bench, lease.entry, how));", ""],
       ["operations/acts/revoke.ts", "if (proof === undefined)", "if (id === undefined)"],
     ],
   },

@@ -2,7 +2,7 @@ import { addDryRun, defineVerb } from "../verb.ts";
 import { entryFailure, withLease } from "../../operations/workbench.ts";
 import { assertNotKeptElsewhere, continueDelivery } from "../../operations/secret-delivery.ts";
 import { withEntryIds, secretFieldOf } from "../../secrets/secret-format.ts";
-import { lacksResourceId, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
+import { hasNoId, isSettled, nounOf, revokedBy, type Entry } from "../../journal/entry.ts";
 import { untrusted } from "../../operations/acts/overwrite.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -125,7 +125,7 @@ async function reportClaim(
     : await checkedDeliveryWords(context, { ...entry, state: "done" }, { secret: kept.secret, isNew });
   if (!isShown) await printReceipt(() => show(context, kept.receipt, kept, { hidden: true }));
   if (place) context.output.note(place);
-  if (lacksResourceId(entry))
+  if (hasNoId(entry))
     context.output.note(`Its ${nounOf(entry)} is not recorded yet: integ journal recover ${entry.id} finds it.`);
   // The rotation waits for this delivery before it revokes the old credential.
   if (entry.parent !== null) context.output.next(shell`integ journal recover ${entry.parent}`);

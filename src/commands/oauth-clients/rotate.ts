@@ -1,7 +1,7 @@
 import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { endpointSetting, rotateOAuthClient } from "../../operations/client-rotation.ts";
-import type { Rotated } from "../../operations/rotation.ts";
+import type { RotationResult } from "../../operations/rotation.ts";
 import { serviceTime } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
@@ -151,7 +151,7 @@ function questionOf({ profile, region, resource_id }: Entry): string {
 
 const deliveredClientView = { ...oauthClientView, nulls: ["client_secret"] };
 
-function reportOldClient(context: Context, { oldId, oldRevoked, dueAt, entry }: Rotated, nowMs: number): void {
+function reportOldClient(context: Context, { oldId, oldRevoked, dueAt, entry }: RotationResult, nowMs: number): void {
   if (dueAt !== undefined) return context.output.note(overlapNote({ entry, old: oldId, dueAt }, nowMs));
   context.output.note(
     oldRevoked

@@ -2,14 +2,14 @@
 import { JsonText } from "../../api/json/json-text.ts";
 import type { Context } from "../../context.ts";
 import { shell } from "../../next-step.ts";
-import { isWaitedFor, type Overlap, type Rotated } from "../../operations/rotation.ts";
+import { isShortOverlap, type Overlap, type RotationResult } from "../../operations/rotation.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 
 export function oldCredentialWords(old: string, { overlapMs, unusedMs }: Overlap): string {
   if (unusedMs !== undefined)
     return `leave ${old} working until it was not used for ${durationWords(unusedMs)}, for ${durationWords(overlapMs)} at most: then integ journal recover revokes it`;
   if (overlapMs === 0) return `revoke ${old} once the new one works`;
-  if (isWaitedFor(overlapMs)) return `revoke ${old} ${durationWords(overlapMs)} after the new one works`;
+  if (isShortOverlap(overlapMs)) return `revoke ${old} ${durationWords(overlapMs)} after the new one works`;
   // The command does not wait for a longer overlap.
   return `leave ${old} working for ${durationWords(overlapMs)}, until integ journal recover revokes it`;
 }
@@ -37,7 +37,7 @@ export function withDueTime(receipt: string, dueAt: string | undefined): string 
 
 export function rotatedRow(
   { output }: Context,
-  { oldId, newId, dueAt, entry, receipt = "{}" }: Rotated,
+  { oldId, newId, dueAt, entry, receipt = "{}" }: RotationResult,
   secretField: "client_secret" | "secret",
 ): string {
   if (dueAt !== undefined)

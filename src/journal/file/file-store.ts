@@ -10,7 +10,7 @@ import { type EntryFilter, entryNotFound, excludesFinished } from "../lookup.ts"
 import { archivable } from "../prunable.ts";
 import { entryIn, type EntryRecords, type Finding, type Signed, stepIn } from "../record.ts";
 import type { Condition, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "../store.ts";
-import { BusyHolder, inTurn, waitUntilFree } from "../store.ts";
+import { Busy, inTurn, waitUntilFree } from "../store.ts";
 import { type Contents, JournalView } from "./contents.ts";
 import { FileTransaction } from "./file-transaction.ts";
 import { JournalLocks, ownMeans } from "./locks.ts";
@@ -143,7 +143,7 @@ export class FileStore implements Store {
       if (newestIn(this.#readUnmoved()) !== newest) return undefined;
       this.#archiveNow(this.#journal.read());
       const lock = this.#locks.tryLock(record.entry.id);
-      if (lock instanceof BusyHolder) return undefined;
+      if (lock instanceof Busy) return undefined;
       try {
         this.#journal.append([record]);
       } catch (error) {
@@ -175,11 +175,11 @@ export class FileStore implements Store {
     this.#journal.replace(reading, records, { archived, gaps: contents.header?.gaps });
   }
 
-  async take(id: string): Promise<Hold | BusyHolder> {
+  async take(id: string): Promise<Hold | Busy> {
     this.#readUnmoved();
     this.#prepare();
     const lock = this.#locks.tryLock(id);
-    if (lock instanceof BusyHolder) return lock;
+    if (lock instanceof Busy) return lock;
     try {
       // The last holder may have changed the entry, so it is read again under the lock.
       const journal = this.#readUnmoved();

@@ -6,7 +6,7 @@ import { loadKernelLock } from "../../disk/kernel-lock.ts";
 import { isVisible, describeOwner, identify } from "../../disk/lock-owner.ts";
 import { type LockMeans, type OwnedLock, sweepLocks, forceUnlock, tryLock } from "../../disk/process-lock.ts";
 import { Failure } from "../../errors.ts";
-import { BusyHolder } from "../store.ts";
+import { Busy } from "../store.ts";
 
 /** How long an entry must be idle before a person may take it away. No request takes that long. */
 const quietMs = 10 * 60_000;
@@ -33,14 +33,14 @@ export class JournalLocks {
     return `${this.#path}${id === undefined ? "" : `.entry-${id}`}.lock`;
   }
 
-  tryLock(id?: string): OwnedLock | BusyHolder {
+  tryLock(id?: string): OwnedLock | Busy {
     const path = this.#pathOf(id);
     const attempt = tryLock(path, this.#means);
     if (attempt.held) return attempt.held;
     const { self } = this.#means;
     const isSeen = attempt.owner !== undefined && isVisible(attempt.owner, self);
     const by = describeOwner(attempt.owner, self);
-    return new BusyHolder(nameOf(id), { kind: "failed", by, entry: isSeen ? undefined : id });
+    return new Busy(nameOf(id), { kind: "failed", by, entry: isSeen ? undefined : id });
   }
 
   /**

@@ -66,9 +66,9 @@ export function shownAddress(text: string): string {
  */
 export function readAddress(text: string, around: { readonly env: Environment; readonly user?: string }): Address {
   const { env } = around;
-  if (!/^postgres(?:ql)?:\/\//.test(text)) throw invalidAddress("it does not begin with postgresql://");
+  if (!/^postgres(?:ql)?:\/\//.test(text)) throw invalid("it does not begin with postgresql://");
   const [, start = "", authority = "", path = "", query = ""] = shape.exec(text) ?? [];
-  if (start === "" || /\s$|[\r\n\t]|%(?![0-9a-f]{2})|%00/i.test(text)) throw invalidAddress(unreadableWords);
+  if (start === "" || /\s$|[\r\n\t]|%(?![0-9a-f]{2})|%00/i.test(text)) throw invalid(unreadableWords);
   const servers = authority.split(",").map((host) => parsed(`${start}${host}${path}`));
   const given = parametersIn(query);
   const value = (name: Parameter, fromAddress?: string | null): string | undefined =>
@@ -78,10 +78,9 @@ export function readAddress(text: string, around: { readonly env: Environment; r
     port: portIn(value("port", port) ?? "5432"),
   }));
   const { user, password, database } = servers[0]!;
-  if (env.PGSERVICE && !given.host && !servers[0]?.host && !env.PGHOST)
-    throw invalidAddress("PGSERVICE is not supported");
+  if (env.PGSERVICE && !given.host && !servers[0]?.host && !env.PGHOST) throw invalid("PGSERVICE is not supported");
   const attributes = value("target_session_attrs") ?? (hosts.length > 1 ? "read-write" : "any");
-  if (!["any", "read-write"].includes(attributes)) throw invalidAddress("target_session_attrs is read-write or any");
+  if (!["any", "read-write"].includes(attributes)) throw invalid("target_session_attrs is read-write or any");
   return {
     shown: shownAddress(text),
     hosts,
@@ -100,7 +99,7 @@ const unreadableWords =
   "it cannot be read; a port is a number from 1 to 65535, an IPv6 address is in [ ], and any other % @ / ? # is written as %25 %40 %2F %3F %23";
 
 /** Shows no part of the address: with a typing mistake, any part may be the password. */
-function invalidAddress(what: string, hint?: Advice): Failure {
+function invalid(what: string, hint?: Advice): Failure {
   return new Failure("usage", `The address of the journal cannot be used: ${what}.`, {
     meaning: nothingSent,
     hint: hint ?? "Set INTEG_JOURNAL to postgresql://<user>@<host>:<port>/<database>.",
@@ -111,7 +110,7 @@ function parsed(address: string): ReturnType<typeof parse> {
   try {
     return parse(address);
   } catch {
-    throw invalidAddress(unreadableWords);
+    throw invalid(unreadableWords);
   }
 }
 
@@ -122,7 +121,7 @@ function parametersIn(query: string): Partial<Record<Parameter, string>> {
   if (unknown === undefined) return given;
   // Only the name is shown, because the rest may be a secret.
   const what = /^[\w-]{1,40}$/.test(unknown) ? ` "${unknown}"` : "";
-  throw invalidAddress(
+  throw invalid(
     `the parameter${what} is not supported`,
     `Use these alone: ${Object.keys(parameters).join(", ")}; and PGPASSFILE for the path of a password file.`,
   );
@@ -130,7 +129,7 @@ function parametersIn(query: string): Partial<Record<Parameter, string>> {
 
 function portIn(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > 65_535) throw invalidAddress(unreadableWords);
+  if (port < 1 || port > 65_535) throw invalid(unreadableWords);
   return port;
 }
 
@@ -139,7 +138,7 @@ function schemaIn(options = "", variable = ""): string {
   const [, , name] = /^\s*(?:-c\s*|--)search_path=("?)([\w$]+)\1(?:,[\w$",]*)?\s*$/.exec(options) ?? [];
   // pg would send PGOPTIONS to the server.
   if (variable.trim() !== "" || (options.trim() !== "" && name === undefined))
-    throw invalidAddress(
+    throw invalid(
       "of options only -c search_path=<schema> is supported, in the address and not in PGOPTIONS",
       "Name a schema with ?options=-c%20search_path%3D<schema>; set other settings for the role: ALTER ROLE … SET ….",
     );
@@ -155,7 +154,7 @@ function isEncrypted(sslmode: string | undefined, hosts: readonly Host[]): boole
   if (sslmode === undefined) return undefined;
   if (["require", "verify-ca", "verify-full"].includes(sslmode)) return true;
   if (!["disable", "allow", "prefer"].includes(sslmode))
-    throw invalidAddress("sslmode is one of disable, allow, prefer, require, verify-ca, verify-full");
+    throw invalid("sslmode is one of disable, allow, prefer, require, verify-ca, verify-full");
   const far = hosts.find((host) => !isLocal(host));
   if (far === undefined) return false;
   throw new Failure("usage", `sslmode=${sslmode} would send the journal unprotected to ${far.name}.`, {

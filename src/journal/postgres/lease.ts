@@ -59,11 +59,11 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${pid} (${user} on ${host}${run === undefined ? "" : `, ${run}`})`;
 }
 
-export interface TakenLease extends Pick<Hold, "entry" | "content"> {
+export interface LeaseRow extends Pick<Hold, "entry" | "content"> {
   readonly epoch: string;
   readonly n: number;
   /** When the statement that took the lease was sent: the lease starts later. */
-  readonly requestedAt: ReturnType<typeof moment>;
+  readonly sentAt: ReturnType<typeof moment>;
   readonly quiet?: { readonly until: string; readonly ms: number } | undefined;
 }
 
@@ -108,13 +108,10 @@ async function leaseLost(
   });
 }
 
-export function leaseOf(
-  parts: PostgresParts,
-  { entry, content, epoch, quiet, requestedAt, ...taken }: TakenLease,
-): Hold {
+export function leaseOf(parts: PostgresParts, { entry, content, epoch, quiet, sentAt, ...taken }: LeaseRow): Hold {
   const { session, tables, leaseMs, requestMs, shown } = parts;
   const { id } = entry;
-  let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, requestedAt, false];
+  let [{ n }, { attempts }, extendedAt, isReleased] = [taken, entry, sentAt, false];
 
   const isValidFor = (ms: number): boolean => {
     const { monotonic, wall } = extendedAt;
@@ -131,7 +128,7 @@ export function leaseOf(
     entry,
     content,
     get quietUntil() {
-      return quiet !== undefined && performance.now() - requestedAt.monotonic < quiet.ms ? quiet.until : undefined;
+      return quiet !== undefined && performance.now() - sentAt.monotonic < quiet.ms ? quiet.until : undefined;
     },
     isHeld: () => isValidFor(0),
     async append(record) {

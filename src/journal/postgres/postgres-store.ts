@@ -9,7 +9,7 @@ import type { Entry } from "../entry.ts";
 import { type EntryFilter, entryNotFound } from "../lookup.ts";
 import { type EntryRecords, entryIn, type Finding } from "../record.ts";
 import type { Condition, EscrowStore, Hold, Holder, LookupResult, NewRecord, Store, Transaction } from "../store.ts";
-import { BusyHolder } from "../store.ts";
+import { Busy } from "../store.ts";
 import { type Environment, readAddress } from "./address.ts";
 import { journalFailure, serverErrorOf } from "./failures.ts";
 import {
@@ -121,7 +121,7 @@ class PostgresStore implements Store {
   async insert(record: NewRecord): Promise<Hold | undefined> {
     const { session, tables, actor, leaseMs } = this.#parts;
     const { entry, content } = record;
-    const requestedAt = moment();
+    const sentAt = moment();
     try {
       const rows = await session.write({
         text: `WITH ${durably}, entry AS (
@@ -138,7 +138,7 @@ class PostgresStore implements Store {
         ],
         findOutcome: findWrittenRecord(tables, record),
       });
-      if (rows.length > 0) return leaseOf(this.#parts, { entry, content, epoch: "1", n: entry.sequence, requestedAt });
+      if (rows.length > 0) return leaseOf(this.#parts, { entry, content, epoch: "1", n: entry.sequence, sentAt });
     } catch (error) {
       if (serverErrorOf(error)?.code === "23505") return undefined;
       throw error;
@@ -148,7 +148,7 @@ class PostgresStore implements Store {
     return undefined;
   }
 
-  async take(id: string): Promise<Hold | BusyHolder> {
+  async take(id: string): Promise<Hold | Busy> {
     const taken = await this.#takeRow(id, { condition: "lease_until IS NULL OR lease_until <= clock_timestamp()" });
     if (taken !== undefined) return taken;
     // Check at each attempt: the journal may be moved while this process waits.
@@ -158,7 +158,7 @@ class PostgresStore implements Store {
     const holder = holderIn(row);
     const times = holder && ` since ${holder.since}; its lease ends at ${holder.until}`;
     const by = `${describeHolder(holder)}${times ?? ""}`;
-    const busy = new BusyHolder(`Journal entry ${id}`, { kind: "outcome_unknown", by, entry: id });
+    const busy = new Busy(`Journal entry ${id}`, { kind: "outcome_unknown", by, entry: id });
     if (!hasHolderEnded(row)) return busy;
     return (await this.#takeRow(id, { condition: "epoch = $4", epoch: row.epoch })) ?? busy;
   }
@@ -174,7 +174,7 @@ class PostgresStore implements Store {
   ): Promise<Hold | undefined> {
     const { session, tables, actor, leaseMs } = this.#parts;
     const mark = randomUUID();
-    const requestedAt = moment();
+    const sentAt = moment();
     const columns = `content, n, ${leaseColumns}`;
     const values = [id, ownHolder(actor, mark), leaseMs];
     const [row] = await session.write({
@@ -195,7 +195,7 @@ class PostgresStore implements Store {
     const quietMs = Number(row?.quiet_ms ?? 0);
     const quiet = quietMs > 0 ? { until: String(row?.quiet_until), ms: quietMs } : undefined;
     const [newEpoch, n] = [String(row?.epoch), Number(row?.n)];
-    return leaseOf(this.#parts, { entry, content, epoch: newEpoch, n, requestedAt, quiet });
+    return leaseOf(this.#parts, { entry, content, epoch: newEpoch, n, sentAt, quiet });
   }
 
   /** Takes the entry from the holder that the user saw, and releases it. Until `quiet_until`, that holder's requests may arrive. */

@@ -88,7 +88,7 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
     // A restored or edited database may have only some tables: creating the others would hide the loss.
     const missing = rows.map(({ name }) => String(name).split(".").at(-1)).join(", ");
     if (missing !== "")
-      throw unusableDatabase(`The tables of the journal in the schema ${schema} lack ${missing}`, {
+      throw unusable(`The tables of the journal in the schema ${schema} lack ${missing}`, {
         hint: "Restore them from a backup, or use another schema.",
       });
     await checkTables(query, tables);
@@ -101,13 +101,13 @@ export async function makeTables(query: Query, tables: Tables): Promise<{ versio
   return { version: schemaVersion, isNew: true };
 }
 
-function unusableDatabase(what: string, step: NextStep): Failure {
+function unusable(what: string, step: NextStep): Failure {
   return new Failure("usage", `${what}.`, { meaning: nothingSent, ...step });
 }
 
 export function assertUsable({ encoding }: Server): void {
   if (encoding === "UTF8") return;
-  throw unusableDatabase(`The database of the journal has the encoding ${encoding}, and UTF8 is needed`, {
+  throw unusable(`The database of the journal has the encoding ${encoding}, and UTF8 is needed`, {
     hint: "Create another database: CREATE DATABASE integ ENCODING 'UTF8' TEMPLATE template0.",
   });
 }
@@ -115,14 +115,12 @@ export function assertUsable({ encoding }: Server): void {
 export async function checkTables(query: Query, { meta, schema }: Tables): Promise<void> {
   const [row] = await query(`SELECT value FROM ${meta} WHERE key = 'version'`).catch((error: unknown) => {
     if (!["42P01", "3F000"].includes(serverErrorOf(error)?.code ?? "")) throw error;
-    throw unusableDatabase(`The schema ${schema} of this database does not have a journal yet`, {
-      nextCommand: initCommand,
-    });
+    throw unusable(`The schema ${schema} of this database does not have a journal yet`, { nextCommand: initCommand });
   });
   const version = Number(row?.value ?? Number.NaN);
   if (version === schemaVersion) return;
   const actual = Number.isNaN(version) ? "an unknown version" : `version ${version}`;
-  throw unusableDatabase(`The team's journal has tables of ${actual}; this integ needs version ${schemaVersion}`, {
+  throw unusable(`The team's journal has tables of ${actual}; this integ needs version ${schemaVersion}`, {
     hint:
       version > schemaVersion
         ? "Upgrade integ, then run the command again."

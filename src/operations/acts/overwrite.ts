@@ -64,7 +64,7 @@ export async function isAt(bench: Overwriting, entry: Entry, record: SingleRecor
 }
 
 /** `unverified` means that this machine, or every machine, cannot read the destination. */
-export type Seen = "there" | "gone" | "unverified";
+export type Seen = "there" | "missing" | "unverified";
 
 interface Looking {
   readonly isActive: (id: string) => Promise<boolean>;
@@ -89,7 +89,7 @@ export async function seenAt(
     const holders = [entry, ...later].filter((one) => placesOf(one.destination).some(isShown));
     for (const { id, resource_id } of holders)
       if (id === entry.id ? !isOutdated : await isActive(resource_id ?? "")) return "there";
-    return "gone";
+    return "missing";
   }
   if (!isOutdated) {
     if (record.kind === "command" || (isLocal(record) && !isOfMachine(record, bench))) return "unverified";
@@ -101,7 +101,7 @@ export async function seenAt(
   for (const { destination, resource_id } of later)
     for (const place of placesOf(destination).filter((one) => isSameHere(one, record)))
       if ((await bench.secrets.reread(place)) !== undefined && (await isActive(resource_id ?? ""))) return "there";
-  return "gone";
+  return "missing";
 }
 
 /** The store did not show its time of change after the write, so the proof does not identify the content. */

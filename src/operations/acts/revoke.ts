@@ -93,7 +93,7 @@ async function recordBefore(lease: EntryLease, id: string): Promise<void> {
   else await lease.record({ state: isOfRotation ? "pending" : state, detail: { ...detail, revoking: true } });
 }
 
-export const revocationCommand = (noun: "client" | "key", id: string): NextCommand =>
+export const revokeStep = (noun: "client" | "key", id: string): NextCommand =>
   noun === "key" ? shell`integ keys revoke ${id}` : shell`integ oauth-clients revoke ${id}`;
 
 async function assertGrounds(grounds: RevocationGrounds, entry: Entry): Promise<void> {

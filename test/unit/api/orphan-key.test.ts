@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Rows } from "../../../src/api/json/unknown-list.ts";
-import { findOrphan, settleMs, type SearchCriteria } from "../../../src/api/orphan-key.ts";
+import { findOrphan, settleMs, type Criteria } from "../../../src/api/orphan-key.ts";
 
 const sent = Date.parse("2026-11-21T02:00:00.000Z");
 const later = sent + 60 * 60_000;
@@ -27,7 +27,7 @@ const orphan = {
 };
 const other = { ...orphan, id: "ak_own", name: "admin", createdAt: at(-1e9), lastUsedAt: at(0) };
 
-function sought(change: Partial<SearchCriteria> = {}): SearchCriteria {
+function sought(change: Partial<Criteria> = {}): Criteria {
   return {
     request: { name: "ci" },
     marked: false,

@@ -6,7 +6,7 @@ import {
   type Entry,
   type EntryState,
   isSettled,
-  lacksResourceId,
+  hasNoId,
   needsAttention,
   nextStep,
   unfinishedStates,
@@ -135,8 +135,8 @@ test("an entry has the detail of its own operation", () => {
 });
 
 test("a creation without a resource id is unnamed; a claimed secret is recorded", () => {
-  expect(lacksResourceId(entry())).toBe(true);
-  expect(lacksResourceId(entry({ resource_id: "oac_1" }))).toBe(false);
-  expect(lacksResourceId(entry({ operation: "access_key.rotate" }))).toBe(false);
+  expect(hasNoId(entry())).toBe(true);
+  expect(hasNoId(entry({ resource_id: "oac_1" }))).toBe(false);
+  expect(hasNoId(entry({ operation: "access_key.rotate" }))).toBe(false);
   expect([wasClaimed(entry()), wasClaimed(entry({ detail: { secret_claimed: true } }))]).toEqual([false, true]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
-import { assertFirstOfTwo } from "../../../src/operations/rotation.ts";
+import { assertPrecedence } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import type { Failure } from "../../../src/errors.ts";
 import { newEntry } from "../../../src/journal/admission.ts";
@@ -71,7 +71,7 @@ async function outcomeOf({ mode = "in_place", other, isShared = false, ...about 
   } as unknown as EntryLease;
   const settledBefore = new Set(about.before ? [first.id] : []);
   const { fresh, wasActive = false } = about;
-  const ahead = assertFirstOfTwo(bench, lease, { wasActive, settledBefore, fresh });
+  const ahead = assertPrecedence(bench, lease, { wasActive, settledBefore, fresh });
   const failure = (await ahead.catch((error: unknown) => error)) as Failure | undefined;
   expect(entries[0]!.state, "refused in the journal").toBe(failure === undefined ? "open" : "refused");
   if (failure !== undefined) expect(failure.kind).toBe("conflict");

@@ -77,8 +77,8 @@ describe("a command's destination has the secret only if its check prints that s
 
   it.each<[string, string | undefined, readonly Entry[], Seen]>([
     ["its own secret", "own\n", [], "there"],
-    ["another text", "another", [], "gone"],
-    ["nothing", "", [], "gone"],
+    ["another text", "another", [], "missing"],
+    ["nothing", "", [], "missing"],
     ["nothing that integ can run", undefined, [], "unverified"],
     ["a later secret whose key works", "later", [delivered("2", "later", successor)], "there"],
     [
@@ -87,7 +87,7 @@ describe("a command's destination has the secret only if its check prints that s
       [delivered("2", "later", { ...successor, resource_id: "x" })],
       "gone",
     ],
-    ["its own secret, after a rotation in place", "own", [delivered("2", "later", inPlace)], "gone"],
+    ["its own secret, after a rotation in place", "own", [delivered("2", "later", inPlace)], "missing"],
     ["the secret of a rotation in place", "later", [delivered("2", "later", inPlace)], "there"],
   ])("%s", async (_what, shown, later, seen) => {
     const entry = delivered("1", "own");

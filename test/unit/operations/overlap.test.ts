@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isWaitedFor, overlapDifferences, refuseBegunOtherwise } from "../../../src/operations/rotation.ts";
+import { isShortOverlap, overlapDifferences, assertSameOptions } from "../../../src/operations/rotation.ts";
 import type { Workbench } from "../../../src/operations/workbench.ts";
 import { type Entry, type EntryProgress, overlapEnd } from "../../../src/journal/entry.ts";
 import type { EntryLease } from "../../../src/journal/journal.ts";
@@ -25,7 +25,7 @@ it.each([
   [15 * minutes - 1, true],
   [15 * minutes, true],
   [15 * minutes + 1, false],
-])("an overlap of %i ms is waited for: %s", (ms, is) => expect(isWaitedFor(ms)).toBe(is));
+])("an overlap of %i ms is waited for: %s", (ms, is) => expect(isShortOverlap(ms)).toBe(is));
 
 it.each<[string, string | null | undefined, number]>([
   ["an hour ago", "2026-11-27T11:00:00Z", 23],
@@ -54,7 +54,7 @@ describe("a rotation typed with other options", () => {
   ])("%j as %j", (detail, typed, words) => {
     const found = overlapDifferences(entry(detail), typed);
     expect(found.map(({ flag }) => flag)).toEqual(["--overlap", "--overlap-unused", "--keep-old"]);
-    const values = found.flatMap(({ begun, typed }) => [begun, typed]);
+    const values = found.flatMap(({ recorded, typed }) => [recorded, typed]);
     expect(values.join(" ").replaceAll("not given", "none")).toBe(words);
   });
 
@@ -83,8 +83,8 @@ describe("a rotation typed with other options", () => {
     const world = new AWorld();
     const { kind, failure } = await world.run(async (bench) => {
       const lease = await rotation(bench, child);
-      const differences = () => pairs.map(([begun, typed]) => ({ flag: "--f", begun, typed }));
-      await refuseBegunOtherwise(bench, lease.entry, { differences, wayOut: () => "go", place });
+      const differences = () => pairs.map(([recorded, typed]) => ({ flag: "--f", recorded, typed }));
+      await assertSameOptions(bench, lease.entry, { differences, alternative: () => "go", place });
     });
     if (words === undefined) expect(kind).toBe("done");
     else

@@ -1,6 +1,6 @@
 // The old credential of the profile in use stays until the profile has the new one.
 import { describe, expect, it } from "vitest";
-import { assertProfileHasIt, type Rotation } from "../../../src/operations/rotation.ts";
+import { assertProfileHasSecret, type Rotation } from "../../../src/operations/rotation.ts";
 import type { Entry } from "../../../src/journal/entry.ts";
 import { type DestinationRecord, isForProfile } from "../../../src/secrets/destination.ts";
 import { Failure } from "../../../src/errors.ts";
@@ -40,7 +40,7 @@ function refusalOf({
   const child = { resource_id: "ak_new", destination: went, detail: { client_id: "cid_new" } } as unknown as Entry;
   try {
     const rotation = { bench: { account }, lease: { entry }, oldId: "ak_old", creation: { noun } };
-    assertProfileHasIt(rotation as unknown as Rotation, child);
+    assertProfileHasSecret(rotation as unknown as Rotation, child);
     return undefined;
   } catch (error) {
     if (error instanceof Failure) return error;

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { identify, type LockOwner, newOwner } from "../../../../src/disk/lock-owner.ts";
 import { Failure } from "../../../../src/errors.ts";
 import { JournalLocks } from "../../../../src/journal/file/locks.ts";
-import { BusyHolder, nothingSent, waitUntilFree } from "../../../../src/journal/store.ts";
+import { Busy, nothingSent, waitUntilFree } from "../../../../src/journal/store.ts";
 import { folder } from "../intent.ts";
 
 const self = identify(process.pid);
@@ -23,14 +23,14 @@ const refused = async (work: () => unknown): Promise<unknown> => {
   }
 };
 
-const busyOf = (path: string, entry?: string): BusyHolder => {
+const busyOf = (path: string, entry?: string): Busy => {
   const locks = locksAt(path);
   const attempt = entry === undefined ? locks.tryLock() : locks.tryLock(entry);
-  if (!(attempt instanceof BusyHolder)) throw new Error("it is free");
+  if (!(attempt instanceof Busy)) throw new Error("it is free");
   return attempt;
 };
 
-function lockedBy(text: string, entry?: string): BusyHolder {
+function lockedBy(text: string, entry?: string): Busy {
   const path = join(folder(), "journal.ndjson");
   writeFileSync(entry === undefined ? `${path}.lock` : `${path}.entry-${entry}.lock`, text);
   return busyOf(path, entry);
@@ -70,7 +70,7 @@ describe("the message about a lock holder", () => {
   };
   const far = owner({ host: "far", boot: null });
   const here = JSON.stringify(newOwner(self, false));
-  it.each<[string, () => BusyHolder, string, object]>([
+  it.each<[string, () => Busy, string, object]>([
     [
       "an entry, by a process here",
       () => lockedBy(here, "0123456789"),

@@ -1,11 +1,11 @@
 // A client whose secret is lost is revoked, confirmed as revoked, and replaced under a new key.
 import { describe, expect, it } from "vitest";
 import { createOAuthClient } from "../../../../src/operations/client.ts";
-import type { CreationResult } from "../../../../src/operations/creation.ts";
+import type { Outcome } from "../../../../src/operations/creation.ts";
 import { AWorld, type Ended, type Setting } from "../a-world.ts";
 import type { Fate } from "../an-account.ts";
 
-function replace(world: AWorld): Promise<Ended<CreationResult["kind"]>> {
+function replace(world: AWorld): Promise<Ended<Outcome["kind"]>> {
   const request = { service_account_id: "sa_1", scopes: ["entity:read"] };
   return world.run(async (bench) => {
     const options = { destination: world.destination(), waitMs: 60_000, mayReplace: async () => true };
