@@ -117,13 +117,21 @@ export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_I
   return lines;
 }
 
-/** Matches `integ` and the words, ids, flags and values of its command. */
-const command = /integ(?: (?:'[^']*'|[\w./:<>@*+=-]*[\w/>*=-]))+/g;
+const value = String.raw`(?:'[^']*'(?:\\''[^']*')*|[\w./:<>@*+=-]*[\w/>*=-])`;
+
+/**
+ * Matches a program, up to three plain words, and then flags with their values and words that are not English. More
+ * plain words are the rest of the sentence.
+ */
+const command = new RegExp(
+  String.raw`\b(?:integ|gh|kubectl|vault)(?: (?!-)${value}){0,3}(?: (?:--?[a-z][\w-]*(?:[ =](?!-)${value})?|(?=\S*[\d_/<>'=@-]|\S+\.\w)${value}))*`,
+  "g",
+);
 const joint = "\u0000";
 
 /** A command is one word, because users could not copy a broken command. */
 function wordsOf(text: string): string[] {
-  const [, prose = text, last] = /^(.*:) (integ .*)$/.exec(text) ?? [];
+  const [, prose = text, last] = /^(.*:) (integ .*[^.])$/.exec(text) ?? [];
   const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", joint));
   const words = joined.split(" ").map((word) => word.replaceAll(joint, " "));
   return last === undefined ? words : [...words, last];

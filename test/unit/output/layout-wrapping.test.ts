@@ -20,9 +20,24 @@ it.each([
     "integ journal recover 1rs6y1ys1e --replace-lost-secret",
   ],
   ["Without the question from now on: integ profiles use 'my profile' -q", "integ profiles use 'my profile' -q"],
+  [
+    "Give the key's holder its new secret with integ profiles edit prod --api-key-id ak_2, then go on.",
+    "integ profiles edit prod --api-key-id ak_2",
+  ],
+  ["Unlock it (vault operator unseal), then run the command again.", "vault operator unseal"],
   ["1 change needs attention. Next: integ journal list", "integ journal list"],
 ])("wrapping leaves the command whole at every width: %s", (text, command) => {
   for (let width = 20; width <= 120; width += 1) expect(wrapped(text, { width, margin: "  " })).toContain(command);
+});
+
+it("wrapping breaks the sentence after a command, and a sentence about integ", () => {
+  const text =
+    "integ journal recover 1rs6y1ys1e --replace-lost-secret revokes the client and creates another, then: integ releases the entry only if the process has done nothing for ten minutes.";
+  const longest = "integ journal recover 1rs6y1ys1e --replace-lost-secret revokes".length;
+  const widths = wrapped(text, { width: 40 })
+    .split("\n")
+    .map(({ length }) => length);
+  expect(widths.filter((width) => width > 40)).toEqual([longest]);
 });
 
 it("wrapping changes nothing without a useful width", () => {
