@@ -117,7 +117,8 @@ export function shell(text: TemplateStringsArray, ...values: readonly Word[]): N
 
 /** Only the user knows the value, so the command is a help page. */
 export function settingOf(profile: string, flag: `--${string}`): NextStep {
-  return { hint: `Set it in profile ${profile} with ${flag}.`, nextCommand: shell`integ help profiles edit` };
+  const edit = shell`integ profiles edit ${profile} ${flag}`;
+  return { hint: `Set it with ${edit} <${flag.replace(/.*-/, "")}>.`, nextCommand: shell`integ help profiles edit` };
 }
 
 /** A word is quoted unless every shell reads it unchanged: zsh expands a leading `=`, and all shells expand `~`. */

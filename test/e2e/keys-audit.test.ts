@@ -102,6 +102,13 @@ describe("keys audit", () => {
     expect(yaml.stdout).toContain("severity: high");
   });
 
+  it("names the command that sets a missing organization id", async () => {
+    const { at } = await desk.withProfile();
+    expect((await at.integ(["profiles", "edit", "p", "--organization-id", ""])).code).toBe(0);
+    const { code, stderr } = await at.integ(["keys", "audit"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("integ profiles edit p --organization-id <id>")]);
+  });
+
   it("neutralizes hostile text from the service", async () => {
     const at = desk.withToken();
     await desk.service.fault("GET /api/v1/access-keys text=hostile");

@@ -109,7 +109,10 @@ describe("without a terminal", () => {
       await desk.service.calm();
       const words = [own.id, ...how, "--secret-file", "x"] as const;
       const { code, stderr } = await rotateUnconfirmed(at, ...words);
-      expect([code, stderr]).toEqual([2, expect.stringContaining("Set it in profile p with --api-key-id.")]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining("Set it with integ profiles edit p --api-key-id <id>."),
+      ]);
       expect(await desk.sent("POST", /access-keys/)).toBe(0);
       const agreed = await rotate(at, ...words);
       expect(agreed.code, agreed.stderr).toBe(0);

@@ -121,10 +121,10 @@ const value = String.raw`(?:'[^']*'(?:\\''[^']*')*|[\w./:<>@*+=-]*[\w/>*=-])`;
 
 /**
  * Matches a program, up to three plain words, and then flags with their values and words that are not English. More
- * plain words are the rest of the sentence.
+ * plain words are the rest of the sentence. Also matches an option with its value.
  */
 const command = new RegExp(
-  String.raw`\b(?:integ|gh|kubectl|vault)(?: (?!-)${value}){0,3}(?: (?:--?[a-z][\w-]*(?:[ =](?!-)${value})?|(?=\S*[\d_/<>'=@-]|\S+\.\w)${value}))*`,
+  String.raw`\b(?:integ|gh|kubectl|vault)(?: (?!-)${value}){0,3}(?: (?:--?[a-z][\w-]*(?:[ =](?!-)${value})?|(?=\S*[\d_/<>'=@-]|\S+\.\w)${value}))*|--[a-z][\w-]* (?=\S*[\d_/,<])${value}`,
   "g",
 );
 const joint = "\u0000";

@@ -25,6 +25,7 @@ it.each([
     "integ profiles edit prod --api-key-id ak_2",
   ],
   ["Unlock it (vault operator unseal), then run the command again.", "vault operator unseal"],
+  ["Hidden columns: created_at, updated_at. To see them: --fields id,updated_at", "--fields id,updated_at"],
   ["1 change needs attention. Next: integ journal list", "integ journal list"],
 ])("wrapping leaves the command whole at every width: %s", (text, command) => {
   for (let width = 20; width <= 120; width += 1) expect(wrapped(text, { width, margin: "  " })).toContain(command);
