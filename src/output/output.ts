@@ -306,7 +306,8 @@ async function printPage({ terminal, times }: OutputOptions, lines: Parameters<O
     const shown = tone === undefined || paint === undefined ? mark : paint[tone](mark);
     const leadWidth = measure.of(visibleText(lead));
     const before = `  ${shown} ${visibleText(lead)}${" ".repeat(Math.max(0, margin - 4 - leadWidth))}`;
-    const line = leadWidth <= margin - 4 ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`;
+    const isBeside = leadWidth <= margin - 4 && broken.startsWith(" ".repeat(margin));
+    const line = isBeside ? `${before}${broken.slice(margin)}` : `${before.trimEnd()}\n${broken}`;
     await terminal.writeOut(isolated(`${line}\n`, terminal.isTTY.stdout));
   }
 }

@@ -89,19 +89,21 @@ export interface Wrapping {
 /** A narrower terminal wraps the text itself. */
 const narrowestLine = 20;
 
-/** Breaks text between words. Long words and a command at the end stay whole. */
+/** Breaks text between words. Long words and commands stay whole, and an id that fits only without the margin has none. */
 export function wrapped(text: string, { width, margin = "" }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
   const lines: string[] = [];
+  const fitsAlone = (one: string): boolean => margin.length + one.length > width && one.length <= width;
+  const placed = (one: string): string => (fitsAlone(one) && /^[\w-]+\W?$/.test(one) ? one : margin + one);
   let line = "";
   for (const word of wordsOf(text)) {
     const longer = line === "" ? word : `${line} ${word}`;
     if (line !== "" && margin.length + roughWidth(longer) > width) {
-      lines.push(margin + line);
+      lines.push(placed(line));
       line = word;
     } else line = longer;
   }
-  lines.push(margin + line);
+  lines.push(placed(line));
   return lines.join("\n");
 }
 

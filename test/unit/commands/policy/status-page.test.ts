@@ -75,6 +75,13 @@ it.each([
   },
 );
 
+it("at 40 columns, no line breaks an id of 38 characters", async () => {
+  const credentials = morning.credentials.map((one) => ({ ...one, id: one.id.padEnd(38, "0") }));
+  const text = await statusAt({ ...morning, credentials, needed: [], waiting: [] }, 40);
+  for (const line of text.split("\n")) expect(line.length, line).toBeLessThanOrEqual(40);
+  for (const { id } of credentials) expect(text).toContain(id);
+});
+
 it("the page lists the items that need a person by severity, then by kind and date", async () => {
   const items = (
     [
