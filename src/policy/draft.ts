@@ -29,7 +29,7 @@ export function draftPolicy(
   };
   return [
     "# Which credentials should exist. Check: integ policy check. Compare: integ plan. Apply: integ apply.",
-    `# To adopt the existing credentials: integ adopt ${flags.all}. The comment beside an item is the id of its credential.`,
+    `# To adopt the existing credentials: integ adopt ${flags.all}, or integ adopt access-key <id> ${flags.name} <item>. The comment beside an item is the id of its credential.`,
     "# `secret: unknown` is valid until the first rotation: replace it with { file: … }, { command: … }, { profile: … } or a store.",
     "version: 1",
     `id: ${id} # keep this id, even if the file moves: it links the credentials to the policy`,

@@ -91,6 +91,17 @@ describe("integ adopt --all", () => {
     expect(readFileSync(home.path("made.secret"), "utf8")).toBe(secret);
   });
 
+  it("after policy init, keys of the same name have a command each, which works", async () => {
+    for (const name of ["etl", "etl", "nightly"]) await makeKey(name);
+    const { stderr } = await integ("policy", "init");
+    expect(stderr).toContain("integ adopt --all\n");
+    const commands = stderr.match(/integ adopt access-key .+/g)!;
+    expect(commands.map((command) => command.split("--name ")[1])).toEqual(["etl", "etl-2"]);
+    for (const command of commands) expect((await integ(...command.split(" ").slice(1))).code).toBe(0);
+    expect((await integ("adopt", "--all", "--yes")).code).toBe(0);
+    expect(await actionsOf()).toEqual(Array(4).fill("none"));
+  });
+
   it("lists each ambiguous case with its command and adopts the rest: exit 10", async () => {
     const [first, second, other] = [await makeKey("twice"), await makeKey("twice"), await makeKey("once")];
     write(policy(keyItem("twice"), keyItem("once"), keyItem("new")));

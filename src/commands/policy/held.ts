@@ -1,6 +1,7 @@
 // `apply` leaves held items to a person, with these next steps.
 import { flags, type NextCommand, type NextStep, shell } from "../../next-step.ts";
 import type { Decision } from "../../policy/decide.ts";
+import type { ItemRef } from "../../policy/works.ts";
 import { isSecretStored } from "../keys/own-key.ts";
 import { fileWords } from "./policy-file.ts";
 
@@ -52,9 +53,13 @@ export function adoptionCommands(
   file: string,
 ): NextCommand[] {
   if (hold !== "not_adopted") return [];
-  const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
   const candidates = choices ?? (current === undefined ? [] : [current]);
-  return candidates.map(({ id }) => shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${name}`);
+  return candidates.map(({ id }) => adoptionCommand({ kind, name }, id, file));
+}
+
+export function adoptionCommand({ kind, name }: Pick<ItemRef, "kind" | "name">, id: string, file: string): NextCommand {
+  const noun = kind === "oauth_client" ? "oauth-client" : "access-key";
+  return shell`integ adopt ${noun} ${id} ${fileWords(file)} --name ${name}`;
 }
 
 function alternative(holder: Decision["holder"]): string {

@@ -10,6 +10,7 @@ import type { Journal } from "../../journal/journal.ts";
 import { baseNameOf, itemOf, newPolicyId, worksIn } from "../../policy/works.ts";
 import { KnownClients } from "../oauth-clients/clients.ts";
 import { read, serviceNow } from "../running/read.ts";
+import { adoptionCommand } from "./held.ts";
 import { KnownDestinations } from "./known-destination.ts";
 import { addPolicyFile, assertNamed, fileWords } from "./policy-file.ts";
 import { assertFolder } from "./text-file.ts";
@@ -53,18 +54,20 @@ export const command = defineVerb({
       await context.output.document({ object: "policy_file", path, id, items: items.length });
     context.output.note(`${options.file}: ${items.length} ${items.length === 1 ? "item" : "items"}. Nothing was sent.`);
     const names = namesFor(items);
-    for (const [{ kind, baseName, id: first }] of names) {
-      const alike = items.filter((item) => item.kind === kind && item.baseName === baseName);
-      if (alike.length > 1 && alike[0]?.id === first)
-        context.output.note(`The same name: ${alike.map((item) => `${names.get(item)} is ${item.id}`).join(", ")}.`);
-    }
     const policies = [...new Set(facts.others.values())];
     if (policies.length > 0)
       context.output.note(
         `${facts.others.size === 1 ? "1 client or key is" : `${facts.others.size} clients and keys are`} left out: they belong to ${policies.length === 1 ? "policy" : "policies"} ${policies.join(", ")}.`,
       );
-    if (items.length > 0)
-      context.output.note(`Adopt the existing credentials: ${shell`integ adopt --all ${fileWords(options.file)}`}.`);
+    const alike = items.filter(({ kind, baseName, id: own }) =>
+      items.some((other) => other.kind === kind && other.baseName === baseName && other.id !== own),
+    );
+    if (items.length > alike.length)
+      context.output.note(`Adopt the existing credentials: ${shell`integ adopt --all ${fileWords(options.file)}`}`);
+    const commands = alike.map((item) =>
+      adoptionCommand({ kind: item.kind, name: names.get(item)! }, item.id, options.file),
+    );
+    if (alike.length > 0) context.output.note(["Adopt those of the same name one by one:", ...commands].join("\n"));
     context.output.next(shell`integ plan ${fileWords(options.file)}`);
   },
 });

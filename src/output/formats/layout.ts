@@ -133,7 +133,7 @@ const joint = "\u0000";
 
 /** A command is one word, because users could not copy a broken command. */
 function wordsOf(text: string): string[] {
-  const [, prose = text, last] = /^(.*:) (integ .*[^.])$/.exec(text) ?? [];
+  const [, prose = text, last] = /^(.*:) (integ [^,]*[^,.])$/.exec(text) ?? [];
   const joined = prose.replaceAll(command, (found) => found.replaceAll(" ", joint));
   const words = joined.split(" ").map((word) => word.replaceAll(joint, " "));
   return last === undefined ? words : [...words, last];

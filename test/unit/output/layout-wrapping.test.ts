@@ -26,6 +26,10 @@ it.each([
   ],
   ["Unlock it (vault operator unseal), then run the command again.", "vault operator unseal"],
   ["Hidden columns: created_at, updated_at. To see them: --fields id,updated_at", "--fields id,updated_at"],
+  [
+    "Choose one: integ adopt access-key ak_1 --name etl, or integ adopt access-key ak_2 --name etl",
+    "integ adopt access-key ak_2 --name etl",
+  ],
   ["1 change needs attention. Next: integ journal list", "integ journal list"],
 ])("wrapping leaves the command whole at every width: %s", (text, command) => {
   for (let width = 20; width <= 120; width += 1) expect(wrapped(text, { width, margin: "  " })).toContain(command);
@@ -33,7 +37,7 @@ it.each([
 
 it("wrapping breaks the sentence after a command, and a sentence about integ", () => {
   const text =
-    "integ journal recover 1rs6y1ys1e --replace-lost-secret revokes the client and creates another, then: integ releases the entry only if the process has done nothing for ten minutes.";
+    "Choose one: integ adopt access-key ak_2 --name etl, or integ journal recover 1rs6y1ys1e --replace-lost-secret revokes the client and creates another, then: integ releases the entry only if the process has done nothing for ten minutes.";
   const longest = "integ journal recover 1rs6y1ys1e --replace-lost-secret revokes".length;
   const widths = wrapped(text, { width: 40 })
     .split("\n")
