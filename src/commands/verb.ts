@@ -2,6 +2,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { DeclaredCommand, Notes } from "../completion/tree.ts";
 import type { Context } from "../context.ts";
 import type { Column, Format } from "../output/formats/format.ts";
+import type { Contract } from "../profiles/profile.ts";
 
 interface Definition<Args extends unknown[], Options extends Record<string, unknown>> extends Notes {
   readonly configure: (command: Command) => Command<Args, Options>;
@@ -10,6 +11,8 @@ interface Definition<Args extends unknown[], Options extends Record<string, unkn
    * missing.
    */
   readonly asks?: (context: Context, options: Options) => Promise<string | undefined>;
+  /** At a terminal, integ reads the profile's credential for this contract before the first question. */
+  readonly contract?: Contract;
   /** All columns of integ's own result. integ refuses other `--fields` before it sends a request. */
   readonly result?: readonly Column[];
   /** These formats are available in addition to those of every command. */

@@ -123,6 +123,10 @@ function noCommand(words: readonly string[]): Failure {
 }
 
 async function promptForArguments(context: Context, { verb, args, options, missing }: Typed): Promise<unknown[]> {
+  if (context.output.interactive && verb.contract !== undefined) {
+    const profile = await context.profiles.active();
+    await (verb.contract === "legacy" ? profile.legacy() : profile.credential());
+  }
   if (missing === undefined) return args;
   const picked = context.output.interactive ? await verb.asks?.(context, options) : undefined;
   if (picked === undefined) throw missing;

@@ -30,6 +30,32 @@ describe("questions", () => {
     expect(await second.ended).toBe(130);
   });
 
+  it.each([
+    "keys create",
+    "keys revoke",
+    "keys rotate",
+    "oauth-clients create",
+    "oauth-clients revoke oac_1",
+    "oauth-clients rotate",
+  ])("finds before the first question of integ %s that the profile cannot be used", async (line) => {
+    const home = homeOfTest({});
+    const { base_url, organization_id, access_token_endpoint } = service.us;
+    const address = ["--region", "us", "--base-url", base_url, "--organization-id", organization_id];
+    const key = ["--api-key-command", "exit 1", "--access-token-endpoint", access_token_endpoint];
+    const added = await home.integ(["profiles", "add", "locked", "--no-verify", ...address, ...key]);
+    expect(added.code, added.stderr).toBe(0);
+    for (const [profile, code, words] of [
+      ["nope", 2, 'Profile "nope" not found'],
+      ["locked", 3, "The --api-key-command of profile locked failed"],
+    ] as const) {
+      const dialog = new Session([...line.split(" "), "-p", profile], { home });
+      await dialog.seen(/Error: |◆/);
+      expect(dialog.shown).not.toContain("◆");
+      expect(dialog.shown).toContain(words);
+      expect(await dialog.ended).toBe(code);
+    }
+  });
+
   it("shows what will be created, as which profile and where, before the request", async () => {
     const client = session(creationWords(service, "--new", "--secret-file", "planned.secret"));
     expect(await client.ended).toBe(0);

@@ -17,6 +17,7 @@ import { addKeyOptions, expiryOf, isMarked, type KeyFlags } from "./new-key.ts";
 import { accessKeyView, deliveredKeyView } from "./keys.ts";
 
 export const command = defineVerb({
+  contract: "legacy",
   fields: accessKeyView.columns.map(({ path }) => path),
   result: accessKeyView.columns,
   configure: (command) =>

@@ -9,6 +9,7 @@ import { warnIfLockedOut } from "./own-key.ts";
 import { askKey, revokedKeyView } from "./keys.ts";
 
 export const command = defineVerb({
+  contract: "legacy",
   fields: revokedKeyView.columns.map(({ path }) => path),
   result: revokedKeyView.columns,
   configure: (command) => addDryRun(command.argument("<id...>", "Ids of the keys")),

@@ -13,6 +13,7 @@ import type { Destination } from "../../secrets/destination.ts";
 import { shell } from "../../next-step.ts";
 
 export const command = defineVerb({
+  contract: "legacy",
   fields: accessKeyView.columns.map(({ path }) => path),
   result: accessKeyView.columns,
   configure: (command) =>

@@ -18,6 +18,7 @@ import {
 import { askAccount, askScopes, oauthClientView } from "./clients.ts";
 
 export const command = defineVerb({
+  contract: "v1",
   fields: oauthClientView.columns.map(({ path }) => path),
   result: oauthClientView.columns,
   configure: (command) =>

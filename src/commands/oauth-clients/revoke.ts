@@ -9,6 +9,7 @@ import { shell } from "../../next-step.ts";
 import { askClient, clientsOf, oauthClientView, resourceIdOf, unknownClient } from "./clients.ts";
 
 export const command = defineVerb({
+  contract: "v1",
   fields: oauthClientView.columns.map(({ path }) => path),
   result: oauthClientView.columns,
   configure: (command) =>

@@ -22,6 +22,7 @@ import { shell } from "../../next-step.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
+  contract: "v1",
   fields: oauthClientView.columns.map(({ path }) => path),
   result: oauthClientView.columns,
   configure: (command) =>
