@@ -105,6 +105,19 @@ it.each<[string, string, string]>([
   expect(await service.control("GET")).toMatchObject({ requests: [] });
 });
 
+describe("integ policy check", () => {
+  it("finds a profile that does not exist, as integ plan does, and says that a policy has no items", async () => {
+    writeFileSync(home.path("nope.yaml"), "version: 1\nid: pol_of_no_profile\nprofile: nope\n");
+    const [checked, planned] = [
+      await integ("policy", "check", "-f", "nope.yaml"),
+      await integ("plan", "-f", "nope.yaml"),
+    ];
+    expect(checked).toEqual({ ...planned, code: 2, stderr: expect.stringContaining('Profile "nope" not found') });
+    const offline = await integ("policy", "check", "-f", "nope.yaml", "--offline");
+    expect([offline.code, offline.stderr]).toEqual([0, expect.stringContaining("no items, and nothing is compared")]);
+  });
+});
+
 describe("integ policy init", () => {
   it("writes existing credentials to a valid file, and never overwrites a file", async () => {
     const made = await integ(...creationWords(service, "--secret-file", "made.secret", "--json"));

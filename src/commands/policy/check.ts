@@ -14,7 +14,8 @@ const columns = [
 ] as const;
 
 export const command = defineVerb({
-  configure: (command) => addPolicyFile(command).option("--offline", "Check the file only, not its destinations"),
+  configure: (command) =>
+    addPolicyFile(command).option("--offline", "Check the file only, not its profile and destinations"),
   examples: [
     { line: "integ policy check", does: "check ./integ.yaml and whether its destinations can take a secret" },
     {
@@ -26,10 +27,14 @@ export const command = defineVerb({
   neverAsks: true,
   async run(context, { options }) {
     const { policy, file } = await loadPolicy(context, options.file);
+    // The profile must exist, as for integ plan.
+    if (!options.offline && policy.profile !== undefined) await context.profiles.named(policy.profile, "policy");
     const { findingsOf } = await import("../../policy/findings.ts");
     const findings = [...findingsOf(policy), ...(options.offline ? [] : await destinationFindings(context, policy))];
     const { length: count } = policy.items;
-    const valid = `${file} is valid: ${count} ${count === 1 ? "item" : "items"}.`;
+    const content =
+      count === 0 ? "it has no items, and nothing is compared" : `${count} ${count === 1 ? "item" : "items"}`;
+    const valid = `${file} is valid: ${content}.`;
     await printFindings(context, findings, { columns, empty: `No findings. ${valid}` });
     if (findings.length > 0) context.output.note(valid);
     if (findings.length > 0)
