@@ -85,7 +85,7 @@ describe("a command's destination has the secret only if its check prints that s
       "a later secret whose key is revoked",
       "later",
       [delivered("2", "later", { ...successor, resource_id: "x" })],
-      "gone",
+      "missing",
     ],
     ["its own secret, after a rotation in place", "own", [delivered("2", "later", inPlace)], "missing"],
     ["the secret of a rotation in place", "later", [delivered("2", "later", inPlace)], "there"],
