@@ -245,7 +245,7 @@ export async function readCommandLine(
     // Commander printed the version.
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     const unknownBelow = error.code === "commander.unknownCommand" ? stopped : undefined;
-    const failure = await usageFailure(complaint || error.message, { words, program, unknownBelow });
+    const failure = await usageFailure(complaint || error.message, { words, program, stopped, unknownBelow });
     const incomplete = error.code === "commander.missingArgument" && stopped ? typedFor(stopped) : undefined;
     if (incomplete?.verb.asks) return { ...incomplete, missing: failure };
     throw failure;
@@ -301,10 +301,6 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
   return [...meant, "--help"];
 }
 
-function isKnownFlag(program: Command, flag: string): boolean {
-  return [...allCommands(program)].some(({ options }) => options.some(({ long }) => long === flag));
-}
-
 /** These flags would take a secret as their value, so integ suggests safe flags. */
 function secretFlagAdvice(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
@@ -316,11 +312,13 @@ function secretFlagAdvice(flag: string): Advice | undefined {
 interface Typing {
   readonly words: readonly string[];
   readonly program: Command;
+  /** The command that reported the error. */
+  readonly stopped: Command | undefined;
   /** The command that lacks the typed subcommand. */
   readonly unknownBelow: Command | undefined;
 }
 
-async function usageFailure(complaint: string, { words, program, unknownBelow }: Typing): Promise<Failure> {
+async function usageFailure(complaint: string, { words, program, stopped, unknownBelow }: Typing): Promise<Failure> {
   const [first = "", ...rest] = complaint.trim().split("\n");
   // The value of an unknown flag may be a secret, so it is not repeated.
   const message = first.replace(/^error: /, "").replace(/(unknown option '--?[^=']+)=.*'/, "$1'");
@@ -330,7 +328,7 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
     .replace(/^\(|\)$/g, "");
   const [, flag] = /^unknown option '(--[^']+)'/.exec(message) ?? [];
   // Commander treats a flag with an unexpected value as an unknown flag.
-  if (flag !== undefined && isKnownFlag(program, flag))
+  if ([program, stopped].some((command) => command?.options.some(({ long }) => long === flag)))
     return new Failure("usage", `${flag} takes no value.`, { hint: `Write ${flag} without a value.` });
   const instead = flag === undefined ? undefined : secretFlagAdvice(flag);
   if (instead !== undefined)
@@ -341,12 +339,21 @@ async function usageFailure(complaint: string, { words, program, unknownBelow }:
     });
   const command = knownWords(words);
   const help = command.length === 0 ? shell`integ --help` : shell`integ help ${command}`;
+  const terraform = words.find((word) => /^-out\b/.test(word));
+  if (terraform !== undefined)
+    return new Failure("usage", "Options have two hyphens: -out is --out.", { nextCommand: help });
   const choice = invalidChoice(message);
   if (choice !== undefined) return invalidValue(choice.what, choice.value, { ...choice.advice, nextCommand: help });
-  const details = { nextCommand: help, meaning: suggestion || undefined };
+  const { unknownWordHelp, familiarOption } = await import("./unknown-words.ts");
+  const details: { -readonly [key in keyof FailureDetails]: FailureDetails[key] } = {
+    nextCommand: help,
+    ...(familiarOption(message) ?? { meaning: suggestion || undefined }),
+  };
+  const isFile = /^too many/.test(message) && words.some((word) => /\.ya?ml$/.test(word));
+  if (isFile && stopped?.options.some(({ long }) => long === "--file") === true)
+    details.hint = "Name the policy file with -f <file>.";
   if (unknownBelow === undefined)
     return new Failure("usage", excessWords(message, command, words) ?? sentence(message), details);
-  const { unknownWordHelp } = await import("./unknown-words.ts");
   const familiar = unknownWordHelp(unknownBelow, { suggestion: suggestion || undefined, isHelp: words[0] === "help" });
   return new Failure("usage", sentence(message), { nextCommand: help, ...familiar });
 }

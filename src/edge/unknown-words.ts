@@ -25,6 +25,20 @@ const familiarWords: Readonly<Record<string, FailureDetails>> = {
   whoami: { meaning: "profiles show prints the profile that commands use.", nextCommand: shell`integ profiles show` },
 };
 
+/** Options of other programs, or of other commands. */
+const familiarOptions: Readonly<Record<string, FailureDetails>> = {
+  "auto-approve": { meaning: "--yes answers the question, after you have read the plan." },
+  out: { hint: "Use > <file> to write the output to a file." },
+  "out-file": { hint: "Use > <file> to write the output to a file." },
+  target: { meaning: "--only <item> selects items of the policy." },
+};
+
+/** `message` is commander's sentence about an unknown option. */
+export function familiarOption(message: string): FailureDetails | undefined {
+  const [, name = ""] = /^unknown option '--?([\w-]+)/.exec(message) ?? [];
+  return Object.hasOwn(familiarOptions, name) ? familiarOptions[name] : undefined;
+}
+
 const aliases: Readonly<Record<string, keyof typeof familiarWords>> = {
   client: "clients",
   configure: "config",
@@ -67,6 +81,8 @@ function helpOf(command: Command, suggestion: string): FailureDetails {
 }
 
 function verbsOf(noun: Command, word: string): FailureDetails {
+  if (noun.parent?.commands.some((command) => command.name() === word) === true)
+    return { meaning: `The command is integ ${word}, without ${noun.name()}.`, nextCommand: shell`integ help ${word}` };
   const verbs = noun.commands.map((verb) => verb.name());
   const meant = synonyms.find((group) => group.includes(word))?.find((verb) => verbs.includes(verb));
   const words = meant === undefined ? [noun.name()] : [noun.name(), meant];

@@ -41,6 +41,19 @@ describe("the command line", () => {
     });
   });
 
+  it.each([
+    ["keys list --out f", { hint: "Use > <file> to write the output to a file." }],
+    ["policy plan integ.yaml", { nextCommand: "integ help plan" }],
+    ["plan integ.yaml", { hint: "Name the policy file with -f <file>." }],
+    ["apply --auto-approve", { meaning: expect.stringContaining("--yes") }],
+  ])("answers words of other programs: %s", async (line, details) => {
+    await expect(readCommandLine(line.split(" "), screen)).rejects.toMatchObject({ details });
+  });
+
+  it("says that -out has two hyphens", async () => {
+    await expect(readCommandLine(["plan", "-out=x"], screen)).rejects.toThrow("-out is --out");
+  });
+
   it("keeps --no-input apart from a command's own --input", async () => {
     const { globals, options } = await typed("--no-input api /v1/x --input file.json");
     expect([globals.input, options.input]).toEqual([false, "file.json"]);
