@@ -120,6 +120,9 @@ describe("oauth-clients rotate", () => {
   it("a long overlap is success and keeps both; recover waits for its end, or ends it with --now", async () => {
     const { at, id } = await homeWithClient();
     const waiting = await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
+    // Until then, the step would do nothing: the table shows only when it is due.
+    const [, shown = ""] = (await integHere(at, ["journal", "list"])).stdout.split("\n");
+    expect(shown).toMatch(/ waiting .*\dZ +-$/);
     expect(waiting.code, waiting.stderr).toBe(0);
     const [entry] = await unfinishedEntries(at);
     const { due_at } = entry!;

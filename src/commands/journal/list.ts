@@ -1,5 +1,12 @@
 import type { Context } from "../../context.ts";
-import { type Entry, isSettled, operations, settledStates, unfinishedStates } from "../../journal/entry.ts";
+import {
+  type Entry,
+  isSettled,
+  needsAttention,
+  operations,
+  settledStates,
+  unfinishedStates,
+} from "../../journal/entry.ts";
 import type { EntryFilter } from "../../journal/lookup.ts";
 import { sinceOf } from "../options/since.ts";
 import { mentionDamage, mentionMove, entriesOfProfile } from "../running/change.ts";
@@ -56,10 +63,13 @@ export const command = defineVerb({
     let untrustedCount = 0;
     const print = async (page: readonly Entry[]): Promise<void> => {
       const untrusted = await journal.untrusted(page.map(({ id }) => id));
-      const about = ({ id }: Entry) => ({
-        holder: holders.get(id),
-        first: first?.get(id),
-        isUntrusted: untrusted.has(id),
+      // The table shows when a later step is due, and no command that does nothing until then.
+      const isLater = (entry: Entry): boolean =>
+        context.output.format === "table" && entry.state === "waiting" && !needsAttention(entry, context.clock.now());
+      const about = (entry: Entry) => ({
+        holder: holders.get(entry.id),
+        first: first?.get(entry.id) ?? (isLater(entry) ? { needs: undefined, command: null } : undefined),
+        isUntrusted: untrusted.has(entry.id),
       });
       await list.page(pageOf(page.map((entry) => publicEntry(entry, about(entry)))));
       untrustedCount += untrusted.size;
