@@ -31,6 +31,11 @@ export function isInstalled(command: string, { PATH: path = "" }: Environment): 
   });
 }
 
+/** A person does not leave a pager this soon: a pager that ends before the end of its input has shown nothing. */
+const soonestMs = 300;
+/** A program that reads no input ends within this time, before integ ends the input. */
+const startMs = 50;
+
 export function startPager(command: string, env: Environment): Pager {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("INTEG_"));
   // With these options, less keeps colours, exits if everything fits on the screen, and does not clear the screen.
@@ -39,9 +44,12 @@ export function startPager(command: string, env: Environment): Pager {
     stdio: ["pipe", "inherit", "inherit"],
     env: { LESS: "FRX", LV: "-c", ...Object.fromEntries(own) },
   });
+  let isInputOver = false;
+  const startedAt = performance.now();
+  const isTooSoon = (): boolean => !isInputOver && performance.now() - startedAt < soonestMs;
   // A pager that a signal ended has not failed: the user left it with Ctrl-C.
   const ended = new Promise<boolean>((resolve) => {
-    child.on("close", (code) => resolve(code === 0 || code === null || code > 128));
+    child.on("close", (code) => resolve((code === 0 && !isTooSoon()) || code === null || code > 128));
     child.on("error", () => resolve(false));
   });
   child.stdin.on("error", () => {});
@@ -50,7 +58,9 @@ export function startPager(command: string, env: Environment): Pager {
       new Promise((resolve, reject) => {
         child.stdin.write(data, (error) => (error ? reject(error) : resolve()));
       }),
-    close() {
+    async close() {
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, startMs))]);
+      isInputOver = true;
       child.stdin.end();
       return ended;
     },

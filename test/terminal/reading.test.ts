@@ -50,6 +50,18 @@ describe("a status", () => {
   });
 });
 
+describe("a pager", () => {
+  it.each(["true", "exit 0", "sh -c 'exit 0'"])(
+    "that shows nothing (%s) loses no output, and is no error",
+    async (pager) => {
+      const session = new Session(["journal", "list", "--all"], { home, env: { PAGER: pager } });
+      expect(await session.ended).toBe(0);
+      expect(session.shown).toContain("oauth_client.create");
+      expect(session.shown).not.toContain("EPIPE");
+    },
+  );
+});
+
 describe("a time", () => {
   it("is relative on a terminal, and exact on a pipe", async () => {
     const words = ["entities", "list", "--limit", "3", "--quiet", "--fields", "id,created_at"];
