@@ -205,6 +205,9 @@ describe("doctor", () => {
       "issuer",
       "contract",
     ]);
+    const table = (await at.integ(["doctor", "-p", "nobody"])).stdout;
+    expect(table.match(/profile has a problem/g)).toHaveLength(1);
+    expect(table).toContain(" credential store, service, permissions, ");
   });
 
   it.each([

@@ -57,9 +57,22 @@ async function printRows(
     plural: "checks",
   });
   const problems = rows.filter((row) => row.status === "problem").length;
-  await list.whole(rows.map((row) => withoutHome(row, context.settings.home)));
+  const shown = context.output.format === "table" ? onceEach(rows) : rows;
+  await list.whole(shown.map((row) => withoutHome(row, context.settings.home)));
   if (problems > 0)
     throw new Failure("findings", `${problems === 1 ? "1 problem was" : `${problems} problems were`} found.`);
+}
+
+/** In a table, checks with the same result share a row. */
+function onceEach(rows: readonly ProfileDiagnosis[]): ProfileDiagnosis[] {
+  const shown = new Map<string, ProfileDiagnosis>();
+  for (const row of rows) {
+    const { check, ...result } = row;
+    const key = JSON.stringify(row.status === "ok" ? row : result);
+    const first = shown.get(key);
+    shown.set(key, first === undefined ? row : { ...first, check: `${first.check}, ${check}` });
+  }
+  return [...shown.values()];
 }
 
 function subjectOf(context: Context, name?: string): Subject {
