@@ -56,6 +56,25 @@ describe("questions", () => {
     }
   });
 
+  it("explains a lost response before it asks what to do; Ctrl-C at the question sends nothing", async () => {
+    await service.fault("POST /v1/oauth_clients drop=after times=1");
+    const lost = await at.integ(creationWords(service, "--new", "--secret-file", "lost.secret", "--retry-for", "0"));
+    expect(lost.code).toBe(7);
+    const [, id = ""] = /integ journal recover (\w+)/.exec(lost.stderr) ?? [];
+    for (const [env, question] of [
+      [{}, /● No/],
+      [{ TERM: "dumb" }, /\(default: no\)/],
+    ] as const) {
+      const dialog = session(["journal", "recover", id], env);
+      await dialog.seen(question);
+      expect(dialog.shown).toMatch(/The creation was sent and took effect: the client oac_us_\w+\s+exists\.[^]*\?/);
+      dialog.type("\u0003");
+      expect(await dialog.ended).toBe(130);
+      expect(dialog.shown).toContain("Nothing was sent after the question.");
+    }
+    await service.calm();
+  });
+
   it("shows what will be created, as which profile and where, before the request", async () => {
     const client = session(creationWords(service, "--new", "--secret-file", "planned.secret"));
     expect(await client.ended).toBe(0);

@@ -171,7 +171,19 @@ export async function mayReplace(
   if (isPermitted) return true;
   if (mayBeCreatedElsewhere(entry) || otherPlaces(entry, (await secrets.undelivered()).place).length > 0) return false;
   if (settings.yes) return !isInPlace(entry) || entry.state === "secret_lost";
-  return output.interactive && output.confirm(question, { destructive: true });
+  if (!output.interactive) return false;
+  output.note(lostWords(entry));
+  return output.confirm(question, { destructive: true });
+}
+
+/** The reason for the question: what was sent, what it changed, and what integ keeps. */
+function lostWords(entry: Entry): string {
+  const { id, resource_id, operation } = entry;
+  const noun = operation.startsWith("access_key.") ? "key" : "client";
+  const happened = isInPlace(entry)
+    ? `The rotation of key ${resource_id} was sent and may have taken effect: the old secret may no longer work`
+    : `The creation was sent and took effect: the ${noun} ${resource_id} exists`;
+  return `${happened}. Its new secret did not arrive here, or was not saved. The journal keeps the request as entry ${id}.`;
 }
 
 /**

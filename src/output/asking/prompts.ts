@@ -19,7 +19,9 @@ export interface Streams {
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
 export function cancelled(): Failure {
-  return new Failure("interrupted", "Cancelled: the question was not answered.");
+  return new Failure("interrupted", "Cancelled: the question was not answered.", {
+    meaning: "Nothing was sent after the question.",
+  });
 }
 
 /**
