@@ -349,7 +349,7 @@ async function usageFailure(complaint: string, { words, program, stopped, unknow
     nextCommand: help,
     ...(familiarOption(message) ?? { meaning: suggestion || undefined }),
   };
-  const isFile = /^too many/.test(message) && words.some((word) => /\.ya?ml$/.test(word));
+  const isFile = message.startsWith("too many") && words.some((word) => /\.ya?ml$/.test(word));
   if (isFile && stopped?.options.some(({ long }) => long === "--file") === true)
     details.hint = "Name the policy file with -f <file>.";
   if (unknownBelow === undefined)

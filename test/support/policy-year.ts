@@ -235,11 +235,11 @@ class Year {
     await askControl(this.#parts.us, "POST", `/access_keys/${us.access_key_id}`, { expiresAt: null });
     const at = `--base-url ${us.base_url} --organization-id ${us.organization_id}`;
     const words = `profiles add prod --region us ${at}`.split(" ");
-    const more = ["--access-token-endpoint", us.access_token_endpoint!, "--token-endpoint", us.token_endpoint!];
-    const own = ["--api-key-stdin", "--api-key-id", us.access_key_id!];
+    const more = ["--access-token-endpoint", us.access_token_endpoint, "--token-endpoint", us.token_endpoint];
+    const own = ["--api-key-stdin", "--api-key-id", us.access_key_id];
     const added = await runHere(home, [...words, ...more, ...own], { input: us.access_key_secret });
     if (added?.code !== 0) throw new Error(added?.stderr);
-    writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id!));
+    writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id));
   }
 
   /** A job that fails runs again an hour later. */
@@ -303,7 +303,7 @@ class Year {
     // Problems between a consumer and the service are not measured.
     for (let attempt = 0; ; attempt += 1) {
       const answer = await fetch(
-        client_secret === undefined ? us.access_token_endpoint! : us.token_endpoint!,
+        client_secret === undefined ? us.access_token_endpoint : us.token_endpoint,
         client_secret === undefined
           ? { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ secret }) }
           : {
