@@ -8,7 +8,7 @@ import { cancelled, discardTypedAhead, type PromptContext, type Question } from 
 /** A terminal in line mode sends this line for Escape and Enter. */
 const escapeLine = "\u001b";
 
-/** @throws Failure `interrupted` for Escape, the end of input, and if `interruption` is aborted */
+/** @throws Failure `interrupted` for Escape, the end of input; the kind of the reason of `interruption` if it is aborted */
 async function askLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
   const { createInterface } = await import("node:readline");
   const { stdin } = terminal;
@@ -23,7 +23,7 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   });
   lines.close();
   interruption.removeEventListener("abort", onAbort);
-  if (interruption.aborted) throw cancelled();
+  if (interruption.aborted) throw cancelled(interruption.reason);
   if (answer === undefined || answer === escapeLine) throw cancelled();
   return answer;
 }

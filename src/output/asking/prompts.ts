@@ -18,10 +18,15 @@ export interface Streams {
 
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
-export function cancelled(): Failure {
-  return new Failure("interrupted", "Cancelled: the question was not answered.", {
-    meaning: "Nothing was sent after the question.",
-  });
+/** `reason` is the signal that ended the question, if any. */
+export function cancelled(reason?: unknown): Failure {
+  return new Failure(
+    reason instanceof Failure ? reason.kind : "interrupted",
+    "Cancelled: the question was not answered.",
+    {
+      meaning: "Nothing was sent after the question.",
+    },
+  );
 }
 
 /**
