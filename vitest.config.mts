@@ -86,7 +86,7 @@ const withProcesses = [
   "output/output",
   "journal/{file/{archive,failing-disk,lock-waits},postgres/tls}",
   "profiles/{credentials,shell-command,store}",
-  "sandbox/{control,fuzz,neighbours,server,store}",
+  "sandbox/{control,fuzz,neighbors,server,store}",
   "secrets/{command,failing-disk,github-answers,kubernetes-answers,refusals,registry,secret-format,stdout,vault-answers,vault-fields,vault-store}",
 ].map((names) => `test/unit/${names}.test.ts`);
 

@@ -1,4 +1,4 @@
-// Writes the licences of bundled packages beside the bundle, so that the package includes them.
+// Writes the licenses of bundled packages beside the bundle, so that the package includes them.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "rolldown";

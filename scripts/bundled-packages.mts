@@ -1,4 +1,4 @@
-// Finds the bundled packages in the bundler's module list, for licences and the SBOM.
+// Finds the bundled packages in the bundler's module list, for licenses and the SBOM.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -29,7 +29,7 @@ export function packagesOf(modules: readonly string[]): BundledPackage[] {
 
 function packageAt(folder: string): BundledPackage {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as BundledPackage;
-  if (!name || !version || !license) throw new Error(`${folder}/package.json lacks a name, a version or a licence`);
+  if (!name || !version || !license) throw new Error(`${folder}/package.json lacks a name, a version or a license`);
   return { folder, name, version, license };
 }
 

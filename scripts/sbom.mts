@@ -69,7 +69,7 @@ function componentOf(one: BundledPackage, checksums: ReadonlyMap<string, string>
   };
 }
 
-/** A licence is an SPDX identifier or an expression. */
+/** A license is an SPDX identifier or an expression. */
 function licensesOf(license: string): object[] {
   return / (OR|AND|WITH) /.test(license) ? [{ expression: license }] : [{ license: { id: license } }];
 }

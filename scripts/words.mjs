@@ -27,6 +27,7 @@ export const glossary = [
   { not: /\banew\b/i, say: "again, new" },
   { not: /\b(c[ao]mes? to (its|an) end|(br[io]ngs?|brought) [a-z ]{0,12}\bhome)\b/i, say: "finish, complete, deliver" },
   { not: /\bhand(s|ed|ing)? over\b/i, say: "deliver" },
+  { not: /\b\w*(behaviour|colour(?!=)|neighbour|favour|licence|honour)\w*/i, say: "US spelling: behavior, color" },
   { not: /\b(errand|twin)s?\b/i, say: "request, attempt, fingerprint" },
   { not: /\btime-outs?\b/i, say: "timeout" },
   { not: /\b(somebody|nobody|whoever)\b/i, say: "someone, no one; better, name the actor" },

@@ -79,7 +79,7 @@ export function saysNothingWasDone({ kind }: Failure): boolean {
   return kind === "usage" || kind === "failed" || kind === "unreachable";
 }
 
-/** A cancelled question counts as an interruption, too. */
+/** A canceled question counts as an interruption, too. */
 export function isInterruption({ kind }: Failure): boolean {
   return kind === "interrupted" || kind === "terminated";
 }

@@ -67,7 +67,7 @@ const output: Text = [
   "--fields id,email prints only these fields, in this order, in every format; a name with dots (a.b) selects a nested field, and the heading of a column is a name too.",
   "With json or ndjson an error is one JSON object, alone on the last line of standard error.",
   "A list prints one page unless --all or --max asks for more; a note says if more rows exist.",
-  "Colour never carries meaning alone. With --no-color, NO_COLOR or TERM=dumb and on fewer than 50 columns nothing is redrawn: progress is printed as plain lines and questions have numbered choices, for a screen reader. In a log progress is printed as plain lines too.",
+  "Color never carries meaning alone. With --no-color, NO_COLOR or TERM=dumb and on fewer than 50 columns nothing is redrawn: progress is printed as plain lines and questions have numbered choices, for a screen reader. In a log progress is printed as plain lines too.",
 ];
 
 const states: Readonly<Record<EntryState, string>> = {

@@ -160,7 +160,7 @@ async function reportError(
   terminal.close();
   terminal.freshErrLine();
   terminal.writeErr(
-    await render(error, { known, ...about, colour: terminal.colour.stderr, width: terminal.errWidth, exitCode }),
+    await render(error, { known, ...about, color: terminal.color.stderr, width: terminal.errWidth, exitCode }),
   );
   return exitCode;
 }

@@ -6,12 +6,12 @@ import { formatVersion } from "./entry.ts";
 import type { Signed } from "./record.ts";
 
 /** `unknown`: unsigned, or signed with a key that this machine lacks; `wrong`: the HMAC does not match the key that it names. */
-type Judgement = "valid" | "unknown" | "wrong";
+type Judgment = "valid" | "unknown" | "wrong";
 
 export interface Keys {
   /** @returns the first key's name and the HMAC; empty without a key */
   sign(content: string): string;
-  judge(record: Signed): Judgement;
+  judge(record: Signed): Judgment;
   readonly digests: SecretDigests;
   /** HMACs of texts in escrow. */
   readonly escrowDigests: SecretDigests;
@@ -80,7 +80,7 @@ export function keyRing({ read, make, readEarlier = () => [] }: KeySource): Keys
     const [first] = keys();
     return first === undefined ? "" : macOf(first, text);
   };
-  const judge = (text: string, mac: string, known = keys()): Judgement => {
+  const judge = (text: string, mac: string, known = keys()): Judgment => {
     const usedKey = known.find((key) => nameOf(key) === mac.split(".")[0]);
     if (usedKey === undefined) return "unknown";
     const [actual, expected] = [Buffer.from(mac), Buffer.from(macOf(usedKey, text))];

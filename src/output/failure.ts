@@ -7,8 +7,8 @@ import { isolated, shortened, visibleJson, visibleLines, visibleText } from "./v
 
 export interface FailureStyle {
   readonly format: string;
-  /** Level of colours as in chalk; true is level 1. */
-  readonly colour: boolean | number;
+  /** Level of colors as in chalk; true is level 1. */
+  readonly color: boolean | number;
   readonly exitCode: number;
   /** Typed words after `integ`, for a next step that repeats the command. */
   readonly typed?: readonly string[];
@@ -48,7 +48,7 @@ function asJson(failure: Failure, { exitCode, typed = [] }: FailureStyle): strin
 }
 
 function forPerson(failure: Failure, style: FailureStyle): string {
-  const paint = painter(style.colour);
+  const paint = painter(style.color);
   const { meaning, hint, nextCommand, problem } = failure.details;
   const wrap = (text: string, margin: string): string =>
     isolated(wrapped(text, { width: style.width, margin }), style.width !== undefined);
@@ -110,7 +110,7 @@ export function renderBug(error: unknown, style?: FailureStyle): string {
   if (style?.format === "json" || style?.format === "ndjson") {
     return `${visibleJson(JSON.stringify({ error: { kind: "failed", message, exit_code: style.exitCode } }))}\n`;
   }
-  const paint = painter(style?.colour ?? false);
+  const paint = painter(style?.color ?? false);
   return [
     `${paint.red.bold("Error:")} ${oneLine(message)}`,
     "  Please report it with the lines below, after you have read them.",
@@ -119,8 +119,8 @@ export function renderBug(error: unknown, style?: FailureStyle): string {
   ].join("\n");
 }
 
-function painter(colour: boolean | number): InstanceType<typeof Chalk> {
-  const level = typeof colour === "number" ? colour : colour ? 1 : 0;
+function painter(color: boolean | number): InstanceType<typeof Chalk> {
+  const level = typeof color === "number" ? color : color ? 1 : 0;
   return new Chalk({ level: level === 3 ? 3 : level === 2 ? 2 : level === 1 ? 1 : 0 });
 }
 

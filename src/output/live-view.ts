@@ -76,7 +76,7 @@ export class LiveLine implements LiveText {
       discardStdin: false, // Discarding input would put the terminal into raw mode.
       hideCursor: false, // A hidden cursor would need signal handlers to show it again.
       isEnabled: true,
-      color: terminal.colour.stderr === 0 ? (false as const) : "cyan",
+      color: terminal.color.stderr === 0 ? (false as const) : "cyan",
     });
     clearTimeout(this.#timer);
     this.#timer = setInterval(() => this.#draw(), refreshMs).unref();

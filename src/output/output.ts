@@ -292,7 +292,7 @@ function summaryOf(
 
 async function printPage({ terminal, times }: OutputOptions, lines: Parameters<Output["page"]>[0]): Promise<void> {
   const { painter } = await import("./formats/table.ts");
-  const paint = await painter(terminal.colour.stdout);
+  const paint = await painter(terminal.color.stdout);
   const width = terminal.isTTY.stdout ? terminal.width : undefined;
   const measure = width === undefined ? asciiWidth : await (await import("./unicode-width.ts")).unicodeWidth();
   const isPlain = terminal.env.TERM === "dumb";
@@ -434,7 +434,7 @@ function stdoutTarget(
     get width() {
       return terminal.width;
     },
-    colour: terminal.colour.stdout,
+    color: terminal.color.stdout,
     now,
     version,
     ...reports,
@@ -455,9 +455,9 @@ function ofView(target: ListTarget, columns: readonly Column[]): ListTarget {
   return target.fields === undefined ? target : { ...target, fields: asColumns(target.fields, columns) };
 }
 
-/** A file is treated like a pipe: nothing is fitted or coloured. */
+/** A file is treated like a pipe: nothing is fitted or colored. */
 function fileTarget(target: ListTarget, to: Pick<ListTarget, "sink" | "rowsBefore">): ListTarget {
-  return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, colour: 0 };
+  return { ...target, sink: to.sink, rowsBefore: to.rowsBefore, isTerminal: false, hasRelativeTimes: false, color: 0 };
 }
 
 function holdsSecret(text: string, { secretField = "", nulls = [] }: ResourceView): boolean {

@@ -38,7 +38,7 @@ const startMs = 50;
 
 export function startPager(command: string, env: Environment): Pager {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("INTEG_"));
-  // With these options, less keeps colours, exits if everything fits on the screen, and does not clear the screen.
+  // With these options, less keeps colors, exits if everything fits on the screen, and does not clear the screen.
   const child = spawn(command, {
     shell: true,
     stdio: ["pipe", "inherit", "inherit"],

@@ -57,7 +57,7 @@ export class Terminal {
   readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
-  readonly colour: { readonly stdout: ColourLevel; readonly stderr: ColourLevel };
+  readonly color: { readonly stdout: ColorLevel; readonly stderr: ColorLevel };
   /** The last line of stderr: it follows the report of a failure. */
   ending = "";
   live: LiveText | undefined;
@@ -77,7 +77,7 @@ export class Terminal {
   #isErrMidLine = false;
 
   constructor(facts: TerminalFacts) {
-    const { stdout, stderr, env, noColor: noColour = false } = facts;
+    const { stdout, stderr, env, noColor = false } = facts;
     this.#facts = facts;
     this.stdout = stdout;
     this.stderr = stderr;
@@ -90,9 +90,9 @@ export class Terminal {
       stdout: stdout.isTTY === true,
       stderr: stderr.isTTY === true,
     };
-    this.colour = {
-      stdout: colourLevel({ env, isTerminal: this.isTTY.stdout, noColour }),
-      stderr: colourLevel({ env, isTerminal: this.isTTY.stderr, noColour }),
+    this.color = {
+      stdout: colorLevel({ env, isTerminal: this.isTTY.stdout, noColor }),
+      stderr: colorLevel({ env, isTerminal: this.isTTY.stderr, noColor }),
     };
     this.#files = { stdout: openFile(stdout), stderr: openFile(stderr) };
     // Without a listener, an EPIPE between two writes would crash the process.
@@ -119,11 +119,11 @@ export class Terminal {
 
   /**
    * True if integ prints lines instead of redrawing stderr: the terminal cannot move its cursor, it is too narrow, or
-   * it has no colours, which suggests a screen reader.
+   * it has no colors, which suggests a screen reader.
    */
   get isPlain(): boolean {
     const { columns = narrowest } = this.stderr;
-    return this.env.TERM === "dumb" || this.colour.stderr === 0 || columns < narrowest;
+    return this.env.TERM === "dumb" || this.color.stderr === 0 || columns < narrowest;
   }
 
   get isPiped(): boolean {
@@ -273,23 +273,23 @@ function writeFailure(error: unknown): Error {
   });
 }
 
-/** Level 0 has no colour, 1 has 16 colours, 2 has 256 colours, 3 has true colour. */
-export type ColourLevel = 0 | 1 | 2 | 3;
+/** Level 0 has no color, 1 has 16 colors, 2 has 256 colors, 3 has true color. */
+export type ColorLevel = 0 | 1 | 2 | 3;
 
-export interface ColourFacts {
+export interface ColorFacts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;
   /** True for `--no-color`, or if an agent reads the output. */
-  readonly noColour: boolean;
+  readonly noColor: boolean;
 }
 
 /**
- * The first of these facts decides the colour level: `--no-color`, a nonempty `NO_COLOR` (no-color.org), `FORCE_COLOR`
+ * The first of these facts decides the color level: `--no-color`, a nonempty `NO_COLOR` (no-color.org), `FORCE_COLOR`
  * (0 to 3, `true`, `false`; empty means 1), `CLICOLOR_FORCE`, `CLICOLOR=0`, a stream that is not a terminal,
  * `TERM=dumb`, and the abilities in `COLORTERM` and `TERM`.
  */
-export function colourLevel({ env, isTerminal, noColour }: ColourFacts): ColourLevel {
-  if (noColour || isSet(env.NO_COLOR)) return 0;
+export function colorLevel({ env, isTerminal, noColor }: ColorFacts): ColorLevel {
+  if (noColor || isSet(env.NO_COLOR)) return 0;
   const forced = env.FORCE_COLOR;
   if (forced !== undefined) return forcedLevel(forced);
   if (isSet(env.CLICOLOR_FORCE) && env.CLICOLOR_FORCE !== "0") return 1;
@@ -302,7 +302,7 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== "";
 }
 
-function forcedLevel(value: string): ColourLevel {
+function forcedLevel(value: string): ColorLevel {
   if (value === "0" || value === "false") return 0;
   return value === "2" ? 2 : value === "3" ? 3 : 1;
 }

@@ -22,12 +22,12 @@ export async function unicodeWidth(): Promise<DisplayWidth> {
   return { of, fit };
 }
 
-/** For each code unit: 0 is not measured; 1 and 2 are columns; 3 depends on its neighbours or must be escaped. */
+/** For each code unit: 0 is not measured; 1 and 2 are columns; 3 depends on its neighbors or must be escaped. */
 const widths = new Uint8Array(65_536);
 const [narrow, wide, other] = [1, 2, 3] as const;
 
 /**
- * `unit` is a UTF-16 code unit; `measure` is string-width. Returns 0 if the width depends on neighbours, or if the
+ * `unit` is a UTF-16 code unit; `measure` is string-width. Returns 0 if the width depends on neighbors, or if the
  * character must be escaped.
  */
 function characterWidth(unit: number, measure: (text: string) => number): 0 | 1 | 2 {
@@ -39,13 +39,13 @@ function characterWidth(unit: number, measure: (text: string) => number): 0 | 1 
 function kindOf(character: string, measure: (text: string) => number): number {
   if (visibleText(character) !== character || !/^[\p{L}\p{N}\p{P}\p{S}\p{Zs}]$/u.test(character)) return other;
   if (/\p{Emoji}/u.test(character) && character > "\x7f") return other;
-  // Characters that combine with a neighbour have no width of their own.
+  // Characters that combine with a neighbor have no width of their own.
   if ([...segmenter.segment(`a${character}${character}a`)].length !== 4) return other;
   const width = measure(character);
   return width === narrow || width === wide ? width : other;
 }
 
-/** Returns undefined unless the width of each character is independent of its neighbours. */
+/** Returns undefined if a character must be escaped, or if its width depends on its neighbors. */
 export function quickWidth(text: string, measure: (text: string) => number): number | undefined {
   let width = 0;
   for (let at = 0; at < text.length; at += 1) {

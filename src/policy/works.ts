@@ -168,7 +168,7 @@ function failuresOf(works: readonly Work[]): number {
   let failures = 0;
   for (const { entry } of works) {
     if (leavesCredential.has(entry.state)) break;
-    // An entry refused without an error was withdrawn in favour of another process.
+    // An entry refused without an error was withdrawn in favor of another process.
     failures += entry.detail.failures ?? (entry.state === "refused" && entry.last_error !== null ? 1 : 0);
   }
   return failures;

@@ -86,18 +86,18 @@ function endOf(
   child: ChildProcess,
   streams: Promise<unknown>,
   { timeLimitMs, signal, leadsGroup, env }: EndOptions,
-): Promise<ChildProcess | "late" | "cancelled"> {
+): Promise<ChildProcess | "late" | "canceled"> {
   return new Promise((resolve, reject) => {
     const stopWaiting = (): void => {
       for (const stream of child.stdio) stream?.destroy();
     };
-    let givenUp: "late" | "cancelled" | undefined;
-    const giveUp = (why: "late" | "cancelled") => (): void => {
+    let givenUp: "late" | "canceled" | undefined;
+    const giveUp = (why: "late" | "canceled") => (): void => {
       clearTimeout(timer);
       givenUp = why;
       void killCommand(child, { leadsGroup, env });
     };
-    const cancel = giveUp("cancelled");
+    const cancel = giveUp("canceled");
     const timer = setTimeout(giveUp("late"), Math.min(timeLimitMs, longestTimerMs));
     if (signal?.aborted) cancel();
     signal?.addEventListener("abort", cancel, { once: true });
@@ -170,7 +170,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     throw new Failure("failed", "The shell could not be started.", { cause: error });
   });
   shown.end(Buffer.concat(output), typeof ended === "string" || ended.exitCode !== 0);
-  if (ended === "cancelled") throw options.signal?.reason;
+  if (ended === "canceled") throw options.signal?.reason;
   if (ended === "late") {
     throw new Failure(
       "failed",

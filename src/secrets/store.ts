@@ -47,7 +47,7 @@ export interface Store {
   look(facts: StoreFacts): Promise<Found>;
   /**
    * Returns when the store has the secret. After a lost response it reads the store, if it can.
-   * @param over the content that the caller has read; Vault and GitHub compare it before they write
+   * @param over the content that the caller has read; Vault, GitHub and Kubernetes compare it before they write
    * @returns false if the content has changed since: nothing was written
    */
   write(text: string, facts: StoreFacts, over: Found): Promise<boolean>;

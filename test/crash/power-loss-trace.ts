@@ -184,6 +184,6 @@ class Reader {
       this.steps.push({ kind: name.startsWith("link") ? "link" : "rename", from, to, node });
       this.#names.set(to, node);
       if (name.startsWith("rename")) this.#names.delete(from);
-    } else throw new Error(`${name}: what a power cut makes of it is not modelled`);
+    } else throw new Error(`${name}: what a power cut makes of it is not modeled`);
   }
 }

@@ -118,7 +118,7 @@ describe.skipIf(absent)("the executable", () => {
     expect([code, stdout]).toEqual([0, `${version}\n`]);
   });
 
-  it("includes the licences of Node and of the bundled packages", () => {
+  it("includes the licenses of Node and of the bundled packages", () => {
     const text = readFileSync(join(built, "THIRD-PARTY-LICENSES.txt"), "utf8");
     for (const name of ["Node.js", "commander", "undici", "zod"]) expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
     expect(text).toContain("V8");

@@ -39,7 +39,7 @@ beforeAll(async () => {
 beforeEach(() => {
   at = homeOfTest();
   if (proxy) {
-    proxy.behaviour = "tunnel";
+    proxy.behavior = "tunnel";
     proxy.asked.length = 0;
     proxy.plain.length = 0;
   }
@@ -120,10 +120,10 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
     const address = `http://${user}:${encodeURIComponent(password)}@127.0.0.1`;
     const basic = Buffer.from(`${user}:${password}`).toString("base64");
     const outputs: string[] = [];
-    for (const behaviour of ["tunnel", 407, "close"] as const) {
-      proxy.behaviour = behaviour;
+    for (const behavior of ["tunnel", 407, "close"] as const) {
+      proxy.behavior = behavior;
       const ended = await at.integ([...list, "--debug"], { env: proxied({ HTTPS_PROXY: `${address}:${proxy.port}` }) });
-      expect(ended.code, ended.stderr).toBe(behaviour === "tunnel" ? 0 : 11);
+      expect(ended.code, ended.stderr).toBe(behavior === "tunnel" ? 0 : 11);
       outputs.push(ended.stdout, ended.stderr);
     }
     outputs.push((await at.integ(list, { env: proxied({ HTTPS_PROXY: `${address}:9` }) })).stderr);
@@ -135,7 +135,7 @@ describe.skipIf(isMissing("openssl"))("a proxy", () => {
   });
 
   it("that needs a password is reported as such, with the way to set one", async () => {
-    proxy.behaviour = 407;
+    proxy.behavior = 407;
     const stderr = await expectNothingSent(proxied());
     expect(stderr).toContain("407");
     expect(stderr).toContain("HTTPS_PROXY=http://<user>:<password>@");

@@ -115,7 +115,7 @@ it("has no install script anywhere in its tree, and its lock records no download
   expect(Object.values(lock.packages).filter(({ resolved }) => resolved?.startsWith("http"))).toEqual([]);
 });
 
-it("names the licence of each bundled package", () => {
+it("names the license of each bundled package", () => {
   const text = readFileSync(join(root, "dist/THIRD-PARTY-LICENSES.txt"), "utf8");
   for (const name of ["commander", "undici", "zod", "chalk"]) expect(text).toMatch(new RegExp(`^${name} \\d`, "m"));
 });

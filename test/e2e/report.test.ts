@@ -252,14 +252,14 @@ describe("the HTML page", () => {
     expect(text).toContain("<svg");
   });
 
-  it("colours a key that is not valid differently from a valid one, and has a legend", async () => {
+  it("colors a key that is not valid differently from a valid one, and has a legend", async () => {
     const text = await page(10);
-    const colourOf = (key: string): string | undefined =>
+    const colorOf = (key: string): string | undefined =>
       new RegExp(String.raw`fill="(#\w+)"><title>${key}:`).exec(text)?.[1];
     const keys = { valid: "key 2", "not active": "key 8", expired: "key 4", "without an expiry": "key 6" };
     for (const [words, key] of Object.entries(keys))
-      expect(text).toContain(`<b style="color:${colourOf(key)}">■</b> ${words}`);
-    expect(new Set(Object.values(keys).map(colourOf)).size).toBe(4);
+      expect(text).toContain(`<b style="color:${colorOf(key)}">■</b> ${words}`);
+    expect(new Set(Object.values(keys).map(colorOf)).size).toBe(4);
     expect(text).toContain(", revoked</title>");
   });
 

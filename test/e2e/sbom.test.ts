@@ -129,7 +129,7 @@ describe.skipIf(isSkipped).each([
     console.log(`components of the ${kind}: ${listed.length}`);
   });
 
-  it("has the fields that CycloneDX requires, and version, licence, checksum and package URL of each", () => {
+  it("has the fields that CycloneDX requires, and version, license, checksum and package URL of each", () => {
     const check = new Ajv({ allErrors: true }).compile(schema);
     check(sbom);
     expect(check.errors ?? []).toEqual([]);
@@ -156,7 +156,7 @@ describe.skipIf(isSkipped).each([
     expect(own).toBe(`pkg:npm/integ@${version}`);
   });
 
-  it("has the same packages as the licences file", () => {
+  it("has the same packages as the licenses file", () => {
     const text = readFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), "utf8");
     const licensed = [...text.matchAll(/^((?:@[\w.-]+\/)?[\w.-]+) (\d+\.\d+\.\S+) \(.+\)$/gm)];
     expect(licensed.map(([, name, version]) => `${name}@${version}`).sort()).toEqual(

@@ -9,7 +9,7 @@ import type { Certificate } from "./certificates.ts";
  * `tunnel` opens the tunnel, a number is the status of the response, `close` ends the connection without a response, `hang`
  * sends no response, and `cut` ends the tunnel at the first byte of a response.
  */
-type Behaviour = "tunnel" | "close" | "hang" | "cut" | number;
+type Behavior = "tunnel" | "close" | "hang" | "cut" | number;
 
 export interface ConnectProxy {
   readonly port: number;
@@ -19,7 +19,7 @@ export interface ConnectProxy {
   }[];
   /** Method and URL of each request that was not CONNECT. */
   readonly plain: string[];
-  behaviour: Behaviour;
+  behavior: Behavior;
   close(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export async function startConnectProxy(certificate?: Certificate): Promise<Conn
   const asked: ConnectProxy["asked"] = [];
   const plain: string[] = [];
   const open = trackOpen(server);
-  const proxy = { asked, plain, behaviour: "tunnel" as Behaviour };
+  const proxy = { asked, plain, behavior: "tunnel" as Behavior };
   server.on("request", (request, response) => {
     plain.push(`${request.method} ${request.url}`);
     response.writeHead(400).end();
@@ -37,14 +37,14 @@ export async function startConnectProxy(certificate?: Certificate): Promise<Conn
   server.on("connect", (request, near: Duplex) => {
     near.on("error", () => {});
     asked.push({ target: request.url!, headers: request.headers });
-    const { behaviour } = proxy;
-    if (behaviour === "hang") return;
-    if (behaviour === "close") return void near.destroy();
-    if (typeof behaviour === "number") {
-      const more = behaviour === 407 ? 'Proxy-Authenticate: Basic realm="proxy"\r\n' : "";
-      return void near.end(`HTTP/1.1 ${behaviour} No\r\n${more}Content-Length: 0\r\nConnection: close\r\n\r\n`);
+    const { behavior } = proxy;
+    if (behavior === "hang") return;
+    if (behavior === "close") return void near.destroy();
+    if (typeof behavior === "number") {
+      const more = behavior === 407 ? 'Proxy-Authenticate: Basic realm="proxy"\r\n' : "";
+      return void near.end(`HTTP/1.1 ${behavior} No\r\n${more}Content-Length: 0\r\nConnection: close\r\n\r\n`);
     }
-    open.add(tunnel(request.url!, near, behaviour === "cut"));
+    open.add(tunnel(request.url!, near, behavior === "cut"));
   });
   const port = await listen(server);
   return Object.assign(proxy, { port, close: () => end(server, open) });

@@ -4,14 +4,14 @@ const esc = "\u001b";
 const bel = "\u0007";
 const st = `${esc}\\`;
 
-/** CSI sequences: clear, move, scroll, erase, insert, delete; colours; modes; reports; window, margins, cursor. */
+/** CSI sequences: clear, move, scroll, erase, insert, delete; colors; modes; reports; window, margins, cursor. */
 const csi = [
   "2J 3J H 1;1H 5A 9B 9C 9D E F 10G K 1K 2K L M P X @ S T",
   "31m 1;4;7m 38;5;196m 48;2;255;0;0m 8m 0m ?25l ?1049h ?47h ?1000h ?1006h ?2004h",
   "4h 20h ?7l ?5h 5n 6n c >c =c ?6n 18t 21t 8;1;1t 3;5r s u !p",
 ].flatMap((bodies) => bodies.split(" ").flatMap((body) => [`${esc}[${body}`, `\u009b${body}`]));
 
-/** OSC sequences that set title, icon, palette, directory, link, clipboard, notification and colours. */
+/** OSC sequences that set title, icon, palette, directory, link, clipboard, notification and colors. */
 const osc = [
   "0;owned 1;owned 2;owned 4;1;#ff0000 7;file:///x 8;;http://evil.example 52;c;b3duZWQ= 9;owned",
   "10;#ff0000 11;#ff0000 12;? 104 777;notify;owned;x 1337;File=inline=1:AAAA 633;A 133;A",

@@ -99,7 +99,7 @@ describe("an error", () => {
       const problem: Problem = Object.fromEntries(words.map((word) => [word, text]));
       const rest: FailureDetails = Object.fromEntries(details.map((detail) => [detail, text]));
       const failure = new Failure("conflict", text, { ...rest, problem });
-      const rendered = renderFailure(failure, { format, colour: 0, exitCode: 5 });
+      const rendered = renderFailure(failure, { format, color: 0, exitCode: 5 });
       if (format.endsWith("json")) expect(JSON.parse(rendered).error.detail).toBe(text);
       written += rendered + renderBug(new Error(text));
     }

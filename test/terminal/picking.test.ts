@@ -144,7 +144,7 @@ describe("a creation", () => {
     await second.answer(/◼ entity:read/, key);
     expect(await second.ended).toBe(code);
     expect(second.written).not.toContain("creates a client");
-    expect(second.written).toContain("Cancelled");
+    expect(second.written).toContain("Canceled");
     expect([(await clients()).length, readFileSync(home.path("state", "journal.ndjson"), "utf8")]).toEqual(before);
   });
 
@@ -167,9 +167,9 @@ describe("a creation", () => {
   });
 
   it.each([
-    ["at 50 columns in colour", 50, {}],
+    ["at 50 columns in color", 50, {}],
     ["at 40 columns", 40, {}],
-    ["without colour", 80, { NO_COLOR: "1" }],
+    ["without color", 80, { NO_COLOR: "1" }],
     ["on a dumb terminal", 80, { TERM: "dumb" }],
   ])("is readable and works %s", async (_what, columns, env) => {
     const account = `sa_${"long_name_".repeat(4)}1`;
@@ -178,7 +178,7 @@ describe("a creation", () => {
     const isDrawn = columns === 50;
     if (isDrawn) {
       await dialog.answer(/Enter: confirm.*└/s, "\r");
-      // Without colour, the position shows in the text next to the name.
+      // Without color, the position shows in the text next to the name.
       await dialog.answer(/entity:read \(last used/, down);
       await dialog.answer(/organization:read \(last used/, " \r");
     } else {

@@ -149,7 +149,7 @@ describe("questions", () => {
   it.each([
     ["a terminal", {}],
     ["a dumb terminal", { TERM: "dumb" }],
-    ["a terminal without colour", { NO_COLOR: "1" }],
+    ["a terminal without color", { NO_COLOR: "1" }],
   ])("hides a typed secret on %s", async (what, env) => {
     const name = what.replaceAll(" ", "-");
     const dialog = session(["profiles", "add", name, "--region", "us", "--base-url", service.us.base_url], env);
@@ -205,7 +205,7 @@ describe("questions", () => {
     const dialog = session(["oauth-clients", "revoke", id]);
     await dialog.answer(/Revoke client/, keys);
     expect(await dialog.ended, dialog.written).toBe(code);
-    expect(dialog.written).toContain(code === 130 ? "Cancelled" : "the answer was no");
+    expect(dialog.written).toContain(code === 130 ? "Canceled" : "the answer was no");
     expect(await statusOf(id)).toBe("active");
   });
 

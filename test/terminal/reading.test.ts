@@ -1,4 +1,4 @@
-// A terminal shows relative times, and no information by colour alone.
+// A terminal shows relative times, and no information by color alone.
 import { beforeAll, describe, expect, it } from "vitest";
 import { homeOfFile, serviceOfFile } from "../support/service.ts";
 import { Session } from "./session.ts";
@@ -32,20 +32,20 @@ describe("a status", () => {
     ["one entry", ["journal", "show", "--fields", "operation,state", "LAST"], ["unknown"]],
     ["keys", ["keys", "list", "--fields", "id,status"], ["active"]],
     ["findings", ["doctor", "--fields", "check,status"], ["ok", "warning"]],
-  ])("is a word, and its colour adds no information: %s", async (_what, command, expected) => {
+  ])("is a word, and its color adds no information: %s", async (_what, command, expected) => {
     const { stdout } = await home.integ(["journal", "list", "--json"]);
     const [last] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
     // With `--quiet`, because on a busy machine a spinner could appear in between.
     const words = [...command.map((word) => (word === "LAST" ? last!.id : word)), "--quiet"];
-    const coloured = await outputOf(words);
+    const colored = await outputOf(words);
     const plain = await outputOf(words, { NO_COLOR: "1" });
-    expect(coloured).toMatch(sgr);
+    expect(colored).toMatch(sgr);
     expect(plain).not.toMatch(sgr);
-    expect(coloured.replaceAll(sgr, "")).toBe(plain);
+    expect(colored.replaceAll(sgr, "")).toBe(plain);
     for (const word of expected) {
       expect(plain).toMatch(new RegExp(`\\b${word}\\b`));
-      // The word itself is coloured, not something next to it.
-      expect(coloured).toMatch(new RegExp(`\u001b\\[\\d+m${word} *\u001b\\[39m`));
+      // The word itself is colored, not something next to it.
+      expect(colored).toMatch(new RegExp(`\u001b\\[\\d+m${word} *\u001b\\[39m`));
     }
   });
 });

@@ -3,12 +3,12 @@ import xterm, { type Terminal } from "@xterm/headless";
 export interface Screen {
   /** Wrapped lines are joined, and trailing spaces are removed. */
   readonly lines: readonly string[];
-  /** Effects other than text: title, bell, responses, modes, colours, other buffer. */
+  /** Effects other than text: title, bell, responses, modes, colors, other buffer. */
   readonly effects: readonly string[];
   readonly cursor: { readonly x: number; readonly y: number };
 }
 
-/** @param mayStyle true if colours and other attributes are expected, and not an effect */
+/** @param mayStyle true if colors and other attributes are expected, and not an effect */
 export async function shown(output: string, { columns = 80, mayStyle = false } = {}): Promise<Screen> {
   const terminal = new xterm.Terminal({
     cols: columns,

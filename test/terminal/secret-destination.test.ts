@@ -63,7 +63,7 @@ describe("a creation asks for the secret's destination", () => {
     expect(dialog.written).toContain("The secret is shown once");
   });
 
-  it("and creates nothing if the question is cancelled", async () => {
+  it("and creates nothing if the question is canceled", async () => {
     home();
     const dialog = session(creation());
     await dialog.answer(question, "\u0003");

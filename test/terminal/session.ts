@@ -12,10 +12,10 @@ export interface SessionOptions {
 
 const lastWords = "-- all written --";
 
-const colour = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
+const color = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, "g");
 
 export class Session {
-  /** The program's output since the last typed answer, without colours. */
+  /** The program's output since the last typed answer, without colors. */
   shown = "";
   written = "";
   readonly ended: Promise<number>;
@@ -33,7 +33,7 @@ export class Session {
       env: { ...home.env, TERM: "xterm-256color", ...env },
     });
     this.#pty.onData((text) => {
-      this.shown += text.replaceAll(colour, "");
+      this.shown += text.replaceAll(color, "");
       this.written += text;
     });
     this.ended = isReadWhole ? this.#endOnceRead() : this.#end();

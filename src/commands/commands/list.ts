@@ -119,14 +119,14 @@ export const environment: readonly Variable[] = [
   ...["PGHOST", "PGPORT", "PGDATABASE", "PGUSER", "PGPASSWORD", "PGPASSFILE", "PGSSLMODE", "PGSSLROOTCERT"].map(
     (name) => ({ name, meaning: "For a team's journal: as PostgreSQL's own programs read it" }),
   ),
-  { name: "NO_COLOR", meaning: "No colour", flag: "--no-color" },
+  { name: "NO_COLOR", meaning: "No color", flag: "--no-color" },
   {
     name: "FORCE_COLOR",
-    meaning: "Force colour: 1, 2 or 3 for 16, 256 or 16 million colours, 0 for none",
+    meaning: "Force color: 1, 2 or 3 for 16, 256 or 16 million colors, 0 for none",
   },
-  { name: "CLICOLOR", meaning: "0: no colour" },
-  { name: "CLICOLOR_FORCE", meaning: "Force colour" },
-  { name: "TERM", meaning: "dumb: a terminal without colour and without lines that change" },
+  { name: "CLICOLOR", meaning: "0: no color" },
+  { name: "CLICOLOR_FORCE", meaning: "Force color" },
+  { name: "TERM", meaning: "dumb: a terminal without color and without lines that change" },
   { name: "CI", meaning: "Set in continuous integration: never prompt" },
   {
     name: "GITHUB_ACTIONS",

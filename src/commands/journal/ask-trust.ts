@@ -14,7 +14,7 @@ interface TrustQuestion {
   ask(): Promise<void>;
 }
 
-/** @param journal has the entry of a rotation's creation, if any */
+/** @param journal is searched for the creation of a rotation, whose destinations get the secret */
 export async function showTrust(
   { output }: Context,
   journal: Journal,

@@ -85,7 +85,7 @@ function createGlobalOptions(command: Command): readonly Option[] {
       ["--no-input", "Never prompt [env: INTEG_NO_INPUT]"],
       ["-q, --quiet", "Print results and errors only"],
       ["--debug", "Print requests and responses on stderr, secrets redacted [env: INTEG_DEBUG]"],
-      ["--no-color", "No colour [env: NO_COLOR]"],
+      ["--no-color", "No color [env: NO_COLOR]"],
     ]),
   ];
 }

@@ -67,7 +67,7 @@ export async function pickSome(
   const options = optionsOf(list);
   let hasBegun = false;
   const keys = await askOnTerminal(context, (streams) =>
-    // Clack's `multiselect` marks the active row by colour only; this prompt also shows its hint.
+    // Clack's `multiselect` marks the active row by color only; this prompt also shows its hint.
     autocompleteMultiselect({
       ...streams,
       // Clack writes `1 items selected`, so its output is corrected.

@@ -3,7 +3,7 @@
 import { StringDecoder } from "node:string_decoder";
 import { wrapped } from "../formats/layout.ts";
 import { isolated, visibleText } from "../visible-text.ts";
-import { cancelled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
+import { canceled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
 /** A terminal in line mode sends this line for Escape and Enter. */
 const escapeLine = "\u001b";
@@ -13,7 +13,7 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   const { createInterface } = await import("node:readline");
   const { stdin } = terminal;
   interruption.throwIfAborted();
-  if (stdin.readableEnded || stdin.destroyed) throw cancelled();
+  if (stdin.readableEnded || stdin.destroyed) throw canceled();
   const lines = createInterface({ input: stdin, terminal: false });
   const onAbort = (): void => lines.close();
   interruption.addEventListener("abort", onAbort, { once: true });
@@ -23,8 +23,8 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   });
   lines.close();
   interruption.removeEventListener("abort", onAbort);
-  if (interruption.aborted) throw cancelled(interruption.reason);
-  if (answer === undefined || answer === escapeLine) throw cancelled();
+  if (interruption.aborted) throw canceled(interruption.reason);
+  if (answer === undefined || answer === escapeLine) throw canceled();
   return answer;
 }
 
@@ -82,7 +82,7 @@ export async function plainText(
 async function askHidden({ terminal, interruption }: PromptContext, prompt: string): Promise<string | undefined> {
   const { stdin } = terminal;
   interruption.throwIfAborted();
-  if (stdin.readableEnded || stdin.destroyed) throw cancelled();
+  if (stdin.readableEnded || stdin.destroyed) throw canceled();
   if (stdin.setRawMode === undefined) return undefined;
   try {
     stdin.setRawMode(true);
@@ -94,12 +94,12 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
   const line = new HiddenLine();
   try {
     return await new Promise<string>((resolve, reject) => {
-      const onEnd = (): void => reject(cancelled());
+      const onEnd = (): void => reject(canceled());
       const onAbort = (): void => reject(interruption.reason);
       const onData = (data: Buffer | string): void => {
         const end = line.take(typeof data === "string" ? data : decoder.write(data));
         if (end === "entered") resolve(line.text);
-        if (end === "cancelled") reject(cancelled());
+        if (end === "canceled") reject(canceled());
       };
       stdin.on("end", onEnd).on("close", onEnd).on("data", onData).resume();
       interruption.addEventListener("abort", onAbort, { once: true });
@@ -128,10 +128,10 @@ class HiddenLine {
     return this.#characters.join("");
   }
 
-  take(keys: string): "entered" | "cancelled" | undefined {
+  take(keys: string): "entered" | "canceled" | undefined {
     for (const key of keys.replaceAll(sequence, "")) {
       if (key === enter || key === newLine) return "entered";
-      if (key === interrupt || key === endOfInput || key === escapeLine) return "cancelled";
+      if (key === interrupt || key === endOfInput || key === escapeLine) return "canceled";
       if (key === backspace || key === erase) this.#characters.pop();
       else if (key === eraseLine) this.#characters = [];
       else if (key >= " ") this.#characters.push(key);

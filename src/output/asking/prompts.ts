@@ -19,10 +19,10 @@ export interface Streams {
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
 /** `reason` is the signal that ended the question, if any. */
-export function cancelled(reason?: unknown): Failure {
+export function canceled(reason?: unknown): Failure {
   return new Failure(
     reason instanceof Failure ? reason.kind : "interrupted",
-    "Cancelled: the question was not answered.",
+    "Canceled: the question was not answered.",
     {
       meaning: "Nothing was sent after the question.",
     },
@@ -52,14 +52,14 @@ export async function askOnTerminal<T>(
     });
   };
   interruption.throwIfAborted();
-  if (stdin.readableEnded || stdin.destroyed) throw cancelled();
+  if (stdin.readableEnded || stdin.destroyed) throw canceled();
   stdin.on("end", onEnd).on("close", onEnd).on("keypress", onKey);
   try {
     const signal = AbortSignal.any([end.signal, interruption]);
     const answer = await ask({ input: stdin, output: terminal.stderr, signal });
     if (typeof answer !== "symbol") return answer as Exclude<T, symbol>;
     interruption.throwIfAborted();
-    throw cancelled();
+    throw canceled();
   } finally {
     isOver = true;
     stdin.off("end", onEnd).off("close", onEnd).off("keypress", onKey);
@@ -81,7 +81,7 @@ export async function discardTypedAhead({ terminal: { stdin } }: PromptContext):
   await new Promise((resolve) => setTimeout(resolve, typedAheadMs));
   stdin.off("data", discard).pause();
   stdin.setRawMode?.(false);
-  if (isInterrupted) throw cancelled();
+  if (isInterrupted) throw canceled();
 }
 
 export interface Question {

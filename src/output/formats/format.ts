@@ -10,7 +10,7 @@ export interface Column {
   readonly heading: string;
   /**
    * By default, the field's name selects `id` or `word`, otherwise the kind is `text`. `time` is ISO 8601; `status` is
-   * a coloured word; `list` is an array joined by commas. `id`, `word` and `status` are never cut, because users copy
+   * a colored word; `list` is an array joined by commas. `id`, `word` and `status` are never cut, because users copy
    * ids and words may begin alike. `sentence` is wrapped at a terminal and never cut. `command` and `advice` are
    * printed below the row at a terminal, after `Next:` and `Fix:`.
    */
@@ -93,11 +93,11 @@ export interface Sink {
 
 export interface ListTarget {
   readonly sink: Sink;
-  /** At a terminal, text is indented, fitted and coloured, and invisible characters are escaped. */
+  /** At a terminal, text is indented, fitted and colored, and invisible characters are escaped. */
   readonly isTerminal: boolean;
   readonly hasRelativeTimes: boolean;
   readonly width: number;
-  readonly colour: 0 | 1 | 2 | 3;
+  readonly color: 0 | 1 | 2 | 3;
   readonly now: () => number;
   /** Version of integ. */
   readonly version: string;

@@ -111,14 +111,14 @@ interface Lifetime {
   readonly until: number;
 }
 
-const colours = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
+const colors = { valid: "#2e6f40", "without an expiry": "#8a6d00", expired: "#b3261e", "not active": "#8c8c8c" };
 
-// Browsers do not print backgrounds, so the legend uses coloured characters instead of boxes.
-const legend = `<p>${Object.entries(colours)
-  .map(([words, colour]) => `<b style="color:${colour}">■</b> ${words}`)
+// Browsers do not print backgrounds, so the legend uses colored characters instead of boxes.
+const legend = `<p>${Object.entries(colors)
+  .map(([words, color]) => `<b style="color:${color}">■</b> ${words}`)
   .join(" &nbsp; ")}</p>`;
 
-function stateOf({ status, until }: Lifetime, nowMs: number): keyof typeof colours {
+function stateOf({ status, until }: Lifetime, nowMs: number): keyof typeof colors {
   if (!["", "active", "expired"].includes(status)) return "not active";
   if (status === "expired" || until <= nowMs) return "expired";
   return Number.isNaN(until) ? "without an expiry" : "valid";
@@ -146,11 +146,11 @@ function timeline(lifetimes: readonly Lifetime[], nowMs: number): string {
     const { name, status, from, until } = lifetime;
     const [x, end] = [at(from), Number.isNaN(until) ? width : at(until)];
     const y = (index % barsOfPicture) * lineHeight + 24;
-    const colour = colours[stateOf(lifetime, nowMs)];
+    const color = colors[stateOf(lifetime, nowMs)];
     const letters = [...name];
     const label = letters.length > longestName ? `${letters.slice(0, longestName - 1).join("")}…` : name;
     const words = Number.isNaN(until) ? "without an expiry" : `until ${day(until)}`;
-    return `<text x="0" y="${y + 10}">${escaped(label)}</text><rect x="${x.toFixed(1)}" y="${y}" width="${Math.max(2, end - x).toFixed(1)}" height="10" fill="${colour}"><title>${escaped(name)}: from ${day(from)}, ${words}${status && `, ${escaped(status)}`}</title></rect>`;
+    return `<text x="0" y="${y + 10}">${escaped(label)}</text><rect x="${x.toFixed(1)}" y="${y}" width="${Math.max(2, end - x).toFixed(1)}" height="10" fill="${color}"><title>${escaped(name)}: from ${day(from)}, ${words}${status && `, ${escaped(status)}`}</title></rect>`;
   });
   const now = at(nowMs).toFixed(1);
   const pictureOf = (some: readonly string[]): string => {

@@ -105,7 +105,7 @@ class TableList implements PageWriter {
     const columns = this.#columns;
     const headings = columns.map(({ heading }) => visibleText(heading.toUpperCase()));
     if (!headings.every(isAscii)) this.#measure = await unicodeWidth();
-    this.#paint = await painter(target.colour);
+    this.#paint = await painter(target.color);
     const widest = columns.map((column, index) => {
       const least = target.hasRelativeTimes && column.kind === "time" ? relativeTimeWidth : 0;
       return cells.reduce(
@@ -277,7 +277,7 @@ async function tableResource(text: string, { view, target }: ShownResource): Pro
     (cell(column) ?? "") !== "";
   const others = row.isObject && target.fields === undefined ? otherColumns(parts.names, view, target) : [];
   const columns = [...cellColumns(view.columns, target.fields), ...others].filter(isShown);
-  const paint = await painter(target.colour);
+  const paint = await painter(target.color);
   const headings = columns.map(({ heading }) => visibleText(heading));
   const measure: DisplayWidth = headings.every(isAscii) ? asciiWidth : await unicodeWidth();
   const width = Math.max(0, ...headings.map((heading) => measure.of(heading)));
@@ -312,7 +312,7 @@ export async function painter(level: 0 | 1 | 2 | 3): Promise<ChalkInstance | und
   return new Chalk({ level });
 }
 
-const colours = {
+const colors = {
   green: ["active", "done", "ok", "waiting"],
   yellow: ["medium", "pending", "open", "unknown", "warning"],
   red: [
@@ -329,11 +329,11 @@ const colours = {
   ],
 } as const;
 
-/** The word has the meaning; the colour only helps to find it. */
+/** The word has the meaning; the color only helps to find it. */
 function paintStatus(status: string, paint: ChalkInstance): string {
   const word = status.trimEnd();
-  for (const colour of ["green", "yellow", "red"] as const) {
-    if (colours[colour].some((known) => known === word)) return paint[colour](status);
+  for (const color of ["green", "yellow", "red"] as const) {
+    if (colors[color].some((known) => known === word)) return paint[color](status);
   }
   return status;
 }

@@ -143,7 +143,7 @@ export function legacyDocument(baseUrl: string): JsonObject {
     ...opening({
       title: "Legacy compatibility API (sandbox)",
       version: informationVersion,
-      description: `The contract labelled ${label}, as this sandbox implements it.`,
+      description: `The contract labeled ${label}, as this sandbox implements it.`,
       baseUrl,
     }),
     tags: [

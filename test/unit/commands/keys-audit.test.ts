@@ -32,18 +32,18 @@ const sound = {
 
 const caller: Caller = { name: "profile p", isSecretStored: true, ownership: () => "other" };
 
-interface Judgement {
+interface Judgment {
   readonly findings: Finding[];
   readonly unjudged: Unjudged[];
   readonly judged: number;
 }
 
-function auditKeys(keys: readonly Record<string, unknown>[], at: AuditInput): Judgement {
+function auditKeys(keys: readonly Record<string, unknown>[], at: AuditInput): Judgment {
   const { findings, unjudged, judged } = auditOf(keys, at);
   return { findings: [...findings], unjudged: [...unjudged], judged };
 }
 
-function audit(...keys: object[]): Judgement {
+function audit(...keys: object[]): Judgment {
   return auditKeys(keys as Record<string, unknown>[], { now, limits, caller });
 }
 

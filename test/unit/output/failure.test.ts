@@ -3,7 +3,7 @@ import { exitCodes, Failure, type FailureKind } from "../../../src/errors.ts";
 import { shell } from "../../../src/next-step.ts";
 import { renderBug, renderFailure } from "../../../src/output/failure.ts";
 
-const person = { format: "table", colour: false, exitCode: 7 };
+const person = { format: "table", color: false, exitCode: 7 };
 const lost = new Failure("outcome_unknown", 'no answer to "create OAuth client" (connection closed after 30 s)', {
   meaning: "The client may or may not exist. The idempotency key is saved, so nothing can be created twice.",
   nextCommand: shell`integ journal recover 6k2f9`,
@@ -73,11 +73,11 @@ describe("an error for a person", () => {
     expect(renderFailure(bare, person)).toContain("  The service says: (x)\n");
   });
 
-  it("has colours on request, with the same words", () => {
-    const coloured = renderFailure(lost, { ...person, colour: 1 });
-    expect(coloured).toContain("\u001b[");
-    expect(coloured.replaceAll(/\u001b\[\d+m/g, "")).toBe(renderFailure(lost, person));
-    expect(renderFailure(lost, { ...person, colour: true })).toBe(coloured);
+  it("has colors on request, with the same words", () => {
+    const colored = renderFailure(lost, { ...person, color: 1 });
+    expect(colored).toContain("\u001b[");
+    expect(colored.replaceAll(/\u001b\[\d+m/g, "")).toBe(renderFailure(lost, person));
+    expect(renderFailure(lost, { ...person, color: true })).toBe(colored);
   });
 
   it("prevents the service from adding lines, and limits its text", () => {
@@ -96,7 +96,7 @@ describe("an error for a person", () => {
 
 describe("an error for a program", () => {
   const json = (failure: Failure, exitCode: number, format = "json") => {
-    const text = renderFailure(failure, { format, colour: 1, exitCode });
+    const text = renderFailure(failure, { format, color: 1, exitCode });
     expect(text).toMatch(/^[^\n]+\n$/);
     return JSON.parse(text);
   };
@@ -155,7 +155,7 @@ describe("a bug", () => {
   });
 
   it("is one JSON object for a program", () => {
-    const text = renderBug(new Error("x"), { format: "ndjson", colour: 0, exitCode: 1 });
+    const text = renderBug(new Error("x"), { format: "ndjson", color: 0, exitCode: 1 });
     expect(JSON.parse(text)).toEqual({ error: { kind: "failed", message: "This is a bug in integ: x", exit_code: 1 } });
   });
 });

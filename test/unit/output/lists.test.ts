@@ -168,7 +168,7 @@ describe("yaml", () => {
 });
 
 describe("table", () => {
-  it("truncates nothing, has no colour on a pipe, and keeps times unchanged", async () => {
+  it("truncates nothing, has no color on a pipe, and keeps times unchanged", async () => {
     const long = `{"id":"e3","status":"active","display_name":"${"n".repeat(300)}","created_at":"x"}`;
     const { out } = await printed({ env: { NO_COLOR: "" }, pages: [[rows[0]!], [rows[1]!, long]] });
     expect(out.split("\n")).toEqual([
@@ -278,7 +278,7 @@ describe("table", () => {
     expect(out.split("\n")[1]).toBe(`${"山".repeat(9)}…`);
   });
 
-  it("colours a status, whose word is the same without colour", async () => {
+  it("colors a status, whose word is the same without color", async () => {
     const { out } = await printed({ tty: true, env: { NO_COLOR: "" } });
     expect(out).toContain("\u001b[32mactive\u001b[39m");
     expect(out).not.toMatch(/\u001b\[\d+modd/);

@@ -303,7 +303,7 @@ describe("progress", () => {
   });
 
   it.each([
-    ["without colour", { env: { NO_COLOR: "1" } }],
+    ["without color", { env: { NO_COLOR: "1" } }],
     ["of 40 columns", { ...drawn, columns: 40 }],
     ["of type dumb", { env: { NO_COLOR: "", TERM: "dumb" } }],
   ])(
@@ -396,7 +396,7 @@ describe("questions", () => {
   };
   const tty = (options: StageOptions = {}): Stage =>
     stage({ ...options, tty: true, env: { NO_COLOR: "", ...options.env } });
-  const cancelled = { kind: "interrupted", message: expect.stringContaining("Cancelled") as string };
+  const canceled = { kind: "interrupted", message: expect.stringContaining("Canceled") as string };
 
   it("are answered by --yes without asking", async () => {
     const { output, stderr } = stage({ yes: true });
@@ -441,10 +441,10 @@ describe("questions", () => {
     ["Escape", "\u001b"],
     ["Ctrl-D", "\u0004"],
     ["Ctrl-C", "\u0003"],
-  ])("are cancelled by %s", async (_key, typed) => {
+  ])("are canceled by %s", async (_key, typed) => {
     const { output, stdin, stderr } = tty();
     const answer = output.confirm("Revoke?");
-    await Promise.all([expect(answer).rejects.toMatchObject(cancelled), keysAt({ stdin, stderr }, typed)]);
+    await Promise.all([expect(answer).rejects.toMatchObject(canceled), keysAt({ stdin, stderr }, typed)]);
     expect(stdin).toMatchObject({ isRaw: false });
   });
 
@@ -464,10 +464,10 @@ describe("questions", () => {
   it("never take the end of the input for a yes, before or after the question", async () => {
     const { output, stdin } = tty();
     const answer = output.confirm("Revoke?");
-    await Promise.all([expect(answer).rejects.toMatchObject(cancelled), sleep(60).then(() => stdin.end())]);
+    await Promise.all([expect(answer).rejects.toMatchObject(canceled), sleep(60).then(() => stdin.end())]);
     await sleep(10);
-    await expect(output.confirm("Revoke?")).rejects.toMatchObject(cancelled);
-    await expect(output.ask("Name?", { flag: "--name <name>" })).rejects.toMatchObject(cancelled);
+    await expect(output.confirm("Revoke?")).rejects.toMatchObject(canceled);
+    await expect(output.ask("Name?", { flag: "--name <name>" })).rejects.toMatchObject(canceled);
   });
 
   it.each(["xterm", "dumb"])(
@@ -488,8 +488,8 @@ describe("questions", () => {
       for (const ask of [pick, search, pickSome]) {
         const { output, stdin } = tty({ env: { TERM } });
         const answer = ask(output);
-        await Promise.all([expect(answer).rejects.toMatchObject(cancelled), sleep(60).then(() => stdin.end())]);
-        await expect(ask(output)).rejects.toMatchObject(cancelled);
+        await Promise.all([expect(answer).rejects.toMatchObject(canceled), sleep(60).then(() => stdin.end())]);
+        await expect(ask(output)).rejects.toMatchObject(canceled);
         expect(stdin).toMatchObject({ isRaw: false });
       }
     },
@@ -529,7 +529,7 @@ describe("questions", () => {
   it("are interrupted by Ctrl-C", async () => {
     const { output, stdin, stderr } = tty();
     const answer = output.confirm("Revoke?");
-    await Promise.all([expect(answer).rejects.toMatchObject(cancelled), keysAt({ stdin, stderr }, "\u0003")]);
+    await Promise.all([expect(answer).rejects.toMatchObject(canceled), keysAt({ stdin, stderr }, "\u0003")]);
     const other = output.ask("Name?");
     await Promise.all([expect(other).rejects.toBeInstanceOf(Failure), keys(stdin, "\u0003")]);
   });
@@ -548,7 +548,7 @@ describe("questions", () => {
 
   const plain: readonly (readonly [string, StageOptions])[] = [
     ["a dumb terminal", { env: { TERM: "dumb" } }],
-    ["a terminal without colour", { env: { NO_COLOR: "1" } }],
+    ["a terminal without color", { env: { NO_COLOR: "1" } }],
     ["a terminal of 49 columns", { columns: 49 }],
     ["a terminal that does not know its width", { columns: 0 }],
   ];
@@ -674,7 +674,7 @@ describe("questions", () => {
     ["Escape and Enter", "\u001b\n", "\u001b"],
     ["Ctrl-C", "", "\u0003"],
     ["Ctrl-D", "", "\u0004"],
-  ])("are cancelled on a plain terminal by %s", async (_key, line, hiddenKeys) => {
+  ])("are canceled on a plain terminal by %s", async (_key, line, hiddenKeys) => {
     const ways: readonly ((output: Output) => Promise<unknown>)[] = [
       (output) => output.confirm("Revoke?"),
       (output) => output.ask("Name?"),
@@ -686,7 +686,7 @@ describe("questions", () => {
       const typed = index === 3 ? hiddenKeys : line;
       // The terminal itself turns keys of a visible line into a signal, or into the end of the input.
       const type = async (): Promise<void> => (typed === "" ? void stdin.end() : keys(stdin, typed));
-      await Promise.all([expect(ask(output)).rejects.toMatchObject(cancelled), sleep(120).then(type)]);
+      await Promise.all([expect(ask(output)).rejects.toMatchObject(canceled), sleep(120).then(type)]);
       expect(stdin).toMatchObject({ isRaw: false });
     }
   });

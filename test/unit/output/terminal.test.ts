@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
-import { BrokenPipe, colourLevel, Terminal, type TerminalFacts } from "../../../src/output/terminal.ts";
+import { BrokenPipe, colorLevel, Terminal, type TerminalFacts } from "../../../src/output/terminal.ts";
 import { KeptStream, TerminalStream } from "./streams.ts";
 
 type WriteFile = (fd: number, data: Buffer, offset: number) => number;
@@ -159,21 +159,21 @@ describe("the state of the streams", () => {
     expect(terminal({ stdout: Object.assign(new TerminalStream(), { columns: 0 }) }).width).toBe(80);
   });
 
-  it("has the colour of each stream separately", () => {
+  it("has the color of each stream separately", () => {
     const stdout = new TerminalStream();
-    expect(terminal({ stdout, env: { TERM: "xterm-256color" } }).colour).toEqual({ stdout: 2, stderr: 0 });
-    expect(terminal({ stdout, env: { TERM: "xterm" }, noColor: true }).colour).toEqual({ stdout: 0, stderr: 0 });
+    expect(terminal({ stdout, env: { TERM: "xterm-256color" } }).color).toEqual({ stdout: 2, stderr: 0 });
+    expect(terminal({ stdout, env: { TERM: "xterm" }, noColor: true }).color).toEqual({ stdout: 0, stderr: 0 });
   });
 });
 
-describe("colour", () => {
-  const level = (env: Record<string, string>, isTerminal = true, noColour = false): number =>
-    colourLevel({ env, isTerminal, noColour });
+describe("color", () => {
+  const level = (env: Record<string, string>, isTerminal = true, noColor = false): number =>
+    colorLevel({ env, isTerminal, noColor });
 
   it.each([
     ["a terminal", {}, 1],
-    ["256 colours", { TERM: "screen-256color" }, 2],
-    ["true colour", { COLORTERM: "truecolor" }, 3],
+    ["256 colors", { TERM: "screen-256color" }, 2],
+    ["true color", { COLORTERM: "truecolor" }, 3],
     ["a dumb terminal", { TERM: "dumb" }, 0],
     ["NO_COLOR", { NO_COLOR: "1" }, 0],
     ["an empty NO_COLOR, which is ignored", { NO_COLOR: "" }, 1],

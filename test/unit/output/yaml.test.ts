@@ -15,7 +15,7 @@ const target: ListTarget = {
   isTerminal: false,
   hasRelativeTimes: false,
   width: 80,
-  colour: 0,
+  color: 0,
   now: () => 0,
   version: "",
   note: () => {},

@@ -144,9 +144,9 @@ describe("credentials in the keychain", () => {
     ["hangs", "hang", "no response within 1 s"],
     ["dies", "crash", "does not run here"],
     ["returns something else", "garble", "something else"],
-  ])("that %s are replaced by a file: reported and tried once a day", async (_what, behaviour, why) => {
+  ])("that %s are replaced by a file: reported and tried once a day", async (_what, behavior, why) => {
     let now = 1_000_000;
-    const { keychain, configDir, open } = withKeychain(behaviour, { now: () => now });
+    const { keychain, configDir, open } = withKeychain(behavior, { now: () => now });
     const kept = await open().save(secret, origins);
     expect(kept).toMatchObject({ kept: "file", note: expect.stringContaining(why) });
     expect(await open().read(kept, origins)).toBe(secret);

@@ -173,13 +173,13 @@ async function shown(screen: Screen, columns: number, env: Record<string, string
 
 afterEach(() => void vi.useRealTimers());
 
-it("the page matches plan-page.txt, complete at each width, and the same without colours", async () => {
+it("the page matches plan-page.txt, complete at each width, and the same without colors", async () => {
   const pages: string[] = [];
   for (const [what, screen] of Object.entries(screens))
     for (const columns of [120, 80, 40]) {
       const text = await shown(screen, columns);
       const painted = await shown(screen, columns, { NO_COLOR: "", FORCE_COLOR: "1" });
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are removed here
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: colors are removed here
       expect(painted.replaceAll(/\u001b\[\d+m/g, "")).toBe(text);
       expect(text).not.toMatch(/[\u001b\u202E\u2028]/);
       pages.push(`${what}, ${columns} columns\n${"─".repeat(columns)}\n${text}`);
