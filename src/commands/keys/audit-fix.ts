@@ -5,11 +5,12 @@ import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { type NextCommand, type NextStep, shell, stepAs } from "../../next-step.ts";
-import { type Destination, namesOf } from "../../secrets/destination.ts";
+import { type NextCommand, type NextStep, shell } from "../../next-step.ts";
+import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
+import { questionOf, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import type { Finding, RuleName } from "./audit-rules.ts";
@@ -41,14 +42,28 @@ export async function fixKeys(
   const { output } = context;
   const bench = await workbenchOf(context);
   const fixes = await fixesOf(context, bench, findings);
-  for (const finding of output.format === "table" ? [] : findings) reportFinding(context, finding, fixes);
+  for (const finding of output.format === "table" ? [] : findings) {
+    const { key_id, key_name } = finding;
+    const planned = fixes.get(key_id ?? "") ? "--fix replaces it, with an overlap of 1d." : "--fix revokes it.";
+    const isFixed = key_id !== null && fixes.has(key_id);
+    reportFinding(context, key_id ?? key_name ?? "a key without id", finding, isFixed ? planned : undefined);
+  }
   if (isTrial) {
     await showFixes(context, bench, fixes);
     return [];
   }
   const left = findings.filter(({ key_id }) => key_id === null || !fixes.has(key_id));
   if (fixes.size === 0) return left;
-  if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}`, { destructive: true })))
+  const words = {
+    revoked: ", unused as far as the API shows",
+    verb: "replace",
+    left: `the old key valid for ${overlap}`,
+  };
+  const question = questionOf(
+    [...fixes].map(([id, one]) => [id, one?.destination]),
+    words,
+  );
+  if (!(await output.confirm(`${actingAs(bench)}: ${question}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
   await mentionUnfinished(context);
   const change = async (id: string): Promise<string> => {
@@ -119,28 +134,6 @@ function isRevocable({ rule, severity, key_id, remedy }: Finding): boolean {
 function isFixedByReplacement({ rule, key_id, remedy }: Finding): boolean {
   const start = shell`integ keys rotate ${key_id ?? ""} --by-replacement`;
   return ageRules.has(rule) && remedy.startsWith(start) && !remedy.includes("--update-profile");
-}
-
-function reportFinding({ output, settings }: Context, finding: Finding, fixes: Fixes): void {
-  const { key_id, key_name, message, remedy } = finding;
-  const planned =
-    fixes.get(key_id ?? "") === undefined ? "--fix revokes it." : "--fix replaces it, with an overlap of 1d.";
-  const isFixed = key_id !== null && fixes.has(key_id);
-  const next = stepAs(settings.profile, remedy);
-  const step = isFixed ? planned : next.startsWith("integ ") ? `Next: ${next}` : next;
-  output.note(`${key_id ?? key_name ?? "a key without id"}: ${message}. ${step}`);
-}
-
-function questionOf(fixes: Fixes): string {
-  const revoked = [...fixes].flatMap(([id, one]) => (one === undefined ? [id] : []));
-  const renewed = [...fixes].flatMap(([id, one]) =>
-    one === undefined ? [] : [`${id} → ${namesOf(one.destination.record)}`],
-  );
-  const parts = [
-    ...(revoked.length > 0 ? [`revoke ${revoked.join(", ")}, unused as far as the API shows`] : []),
-    ...(renewed.length > 0 ? [`replace ${renewed.join(", ")}, and leave the old key valid for ${overlap}`] : []),
-  ];
-  return `${parts.join("; ")}?`;
 }
 
 async function showFixes(context: Context, bench: Workbench, fixes: Fixes): Promise<void> {

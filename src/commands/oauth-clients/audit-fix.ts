@@ -5,12 +5,13 @@ import { revocationIntent, revokeNamed } from "../../operations/revocation.ts";
 import type { Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
-import { type NextCommand, stepAs } from "../../next-step.ts";
+import type { NextCommand } from "../../next-step.ts";
 import type { Entry } from "../../journal/entry.ts";
-import { type Destination, namesOf } from "../../secrets/destination.ts";
+import type { Destination } from "../../secrets/destination.ts";
 import { destinationOptions } from "../policy/destinations.ts";
 import { destinationsOf } from "../policy/known-destination.ts";
 import { actingAs, mentionUnfinished, workbenchOf } from "../running/change.ts";
+import { questionOf, reportFinding } from "../running/audit-fix.ts";
 import { rotatedRow } from "../running/overlap-words.ts";
 import { changeEach } from "../running/several.ts";
 import { changedSince } from "../keys/audit-fix.ts";
@@ -45,7 +46,12 @@ export async function fixClients(
     const options = { ...destinationOptions(destinations), yields: "oauth_client" } as const;
     fixes.push({ finding, id, destination: await context.secrets.destination(options, async () => {}) });
   }
-  for (const finding of output.format === "table" ? [] : findings) reportFinding(context, finding, fixes);
+  for (const finding of output.format === "table" ? [] : findings) {
+    const fix = fixes.find((one) => one.finding === finding);
+    const planned = fix?.destination ? "--fix rotates it, with an overlap of 24h." : "--fix revokes it.";
+    const name = finding.client_id ?? String(finding.service_account_id);
+    reportFinding(context, name, finding, fix && planned);
+  }
   const bench = await workbenchOf(context);
   if (isTrial) {
     await showFixes(context, bench, fixes);
@@ -53,7 +59,12 @@ export async function fixClients(
   }
   const left = findings.filter((finding) => !fixes.some((fix) => fix.finding === finding));
   if (fixes.length === 0) return left;
-  if (!(await output.confirm(`${actingAs(bench)}: ${questionOf(fixes)}`, { destructive: true })))
+  const words = { verb: "rotate", left: "the old client valid for 24h" };
+  const question = questionOf(
+    fixes.map(({ id, destination }) => [id, destination]),
+    words,
+  );
+  if (!(await output.confirm(`${actingAs(bench)}: ${question}`, { destructive: true })))
     throw new Failure("usage", "Nothing was changed: the answer was no.");
   await mentionUnfinished(context);
   const change = async (id: string): Promise<string> => {
@@ -76,27 +87,6 @@ export async function fixClients(
     }),
   });
   return left;
-}
-
-function reportFinding(context: Context, finding: ClientFinding, fixes: readonly Fix[]): void {
-  const { client_id, service_account_id, message, remedy } = finding;
-  const fix = fixes.find((one) => one.finding === finding);
-  const planned = fix?.destination === undefined ? "--fix revokes it." : "--fix rotates it, with an overlap of 24h.";
-  const next = stepAs(context.settings.profile, remedy);
-  const step = fix !== undefined ? planned : next.startsWith("integ ") ? `Next: ${next}` : next;
-  context.output.note(`${client_id ?? service_account_id}: ${message}. ${step}`);
-}
-
-function questionOf(fixes: readonly Fix[]): string {
-  const revoked = fixes.filter(({ destination }) => destination === undefined).map(({ id }) => id);
-  const rotated = fixes.flatMap(({ id, destination }) =>
-    destination === undefined ? [] : [`${id} → ${namesOf(destination.record)}`],
-  );
-  const parts = [
-    ...(revoked.length > 0 ? [`revoke ${revoked.join(", ")}`] : []),
-    ...(rotated.length > 0 ? [`rotate ${rotated.join(", ")}, and leave the old client valid for 24h`] : []),
-  ];
-  return `${parts.join("; ")}?`;
 }
 
 async function rotate(

@@ -1,0 +1,29 @@
+// The words that the `--fix` of both audits prints.
+import type { Context } from "../../context.ts";
+import { type Advice, type NextCommand, stepAs } from "../../next-step.ts";
+import { type Destination, namesOf } from "../../secrets/destination.ts";
+
+/** @param planned what `--fix` does about the finding; undefined if a person must fix it */
+export function reportFinding(
+  { output, settings }: Context,
+  name: string,
+  { message, remedy }: { readonly message: string; readonly remedy: NextCommand | Advice },
+  planned: string | undefined,
+): void {
+  const next = stepAs(settings.profile, remedy);
+  output.note(`${name}: ${message}. ${planned ?? (next.startsWith("integ ") ? `Next: ${next}` : next)}`);
+}
+
+/** @param fixes ids, with the destination of the new secret; undefined means a revocation */
+export function questionOf(
+  fixes: readonly (readonly [id: string, destination: Destination | undefined])[],
+  words: { readonly revoked?: string; readonly verb: string; readonly left: string },
+): string {
+  const revoked = fixes.flatMap(([id, destination]) => (destination === undefined ? [id] : []));
+  const renewed = fixes.flatMap(([id, destination]) => (destination ? [`${id} → ${namesOf(destination.record)}`] : []));
+  const parts = [
+    ...(revoked.length > 0 ? [`revoke ${revoked.join(", ")}${words.revoked ?? ""}`] : []),
+    ...(renewed.length > 0 ? [`${words.verb} ${renewed.join(", ")}, and leave ${words.left}`] : []),
+  ];
+  return `${parts.join("; ")}?`;
+}
