@@ -128,7 +128,7 @@ const notStarted = "not started";
 const linesKept = 6;
 const mostRows = 20;
 
-export class DrawnTable implements LiveTable {
+class DrawnTable implements LiveTable {
   readonly #states: Map<string, { readonly state: string; readonly isOver: boolean }>;
   readonly #title: string;
   readonly #progress: Progress;
@@ -190,7 +190,7 @@ export class DrawnTable implements LiveTable {
   }
 }
 
-export class PlainTable implements LiveTable {
+class PlainTable implements LiveTable {
   readonly #states = new Map<string, string>();
   readonly #say: (line: string) => void;
 

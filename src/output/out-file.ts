@@ -23,7 +23,7 @@ import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
 import { isObject, tryParseJson } from "../json.ts";
 
 /** A run with other values cannot continue the list. Messages show the values. */
-export type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
+type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
 
 /** The complete part of a file, counted from its beginning. */
 export interface ResumePoint extends ListEnd {

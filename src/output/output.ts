@@ -36,7 +36,7 @@ export interface PageLine {
   readonly isWhole?: boolean;
 }
 
-export interface PageScreen {
+interface PageScreen {
   /** Number of columns of the terminal; undefined if stdout is not a terminal. */
   readonly width: number | undefined;
   readonly measure: DisplayWidth;

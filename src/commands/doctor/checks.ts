@@ -178,7 +178,7 @@ const check = "unused credentials";
 const minimumAgeMs = 60_000;
 
 /** Checks only the secrets in files: a keychain cannot list its secrets. */
-export async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
+async function checkUnnamedSecrets(context: Context): Promise<Diagnosis[]> {
   const credentials = await context.profiles.credentials();
   const profiles = (await context.profiles.store()).list();
   const named = new Set(

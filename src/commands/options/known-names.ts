@@ -45,7 +45,7 @@ export async function namesFor(what: LiveNames, known: KnownNames): Promise<Choi
   return resourceChoices(entries.filter(here), what === "clients" ? "oauth_client." : "access_key.");
 }
 
-export function profileChoices(stored: readonly ProfileName[]): Choice[] {
+function profileChoices(stored: readonly ProfileName[]): Choice[] {
   return stored.map(({ name, region, base_url }) => ({ value: name, hint: `${region}, ${base_url}` }));
 }
 

@@ -370,7 +370,7 @@ export async function keepingOf(context: Context): Promise<SecretKeeping> {
  * In a journal of this machine, the profile that the entry names finishes the entry. A team's journal can name a
  * profile of another machine, so the address, organization and client must match.
  */
-export async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
+async function profileOf(context: Context, entry: Entry): Promise<ActiveProfile> {
   const { isShared } = await context.journal();
   return (isShared ? await fittingProfile(context, entry) : undefined) ?? context.profiles.named(entry.profile);
 }

@@ -15,7 +15,7 @@ import { type RowPage, UniqueRows } from "../../output/row-page.ts";
 import { type FlagsOf, sharedOptions } from "../verb.ts";
 
 /** The function reads one page in one attempt, without retries. */
-export type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
+type ReadPage = (request: ListRequest) => Promise<Attempt<RawPage>>;
 
 export interface List {
   readonly flags: ListFlags;
@@ -247,7 +247,7 @@ function noteMore({ context: { output }, plan, view, writer: { rowsWritten: rows
   output.warn(`This is one page, ${rows} ${rows === 1 ? view.singular : view.plural}. More exist: ${all}`);
 }
 
-export interface ListPlan {
+interface ListPlan {
   /** Rows per page; undefined means the service's default (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
@@ -272,7 +272,7 @@ const formatOfSuffix: Readonly<Record<string, Format>> = {
  * A typed format takes precedence over the suffix, and the suffix over the environment.
  * @throws Failure `usage` for a table: its first rows determine its columns, so it could not be resumed
  */
-export function formatOfFile(
+function formatOfFile(
   path: string,
   { format, typedFormat }: { readonly format: Format; readonly typedFormat?: Format },
 ): Format {
@@ -300,7 +300,7 @@ export const addListOptions = sharedOptions((command) =>
 );
 export type ListFlags = FlagsOf<typeof addListOptions>;
 
-export function planOf(flags: ListFlags): ListPlan {
+function planOf(flags: ListFlags): ListPlan {
   const max =
     flags.max === undefined ? undefined : wholeNumber("--max", flags.max, { least: 1, most: Number.MAX_SAFE_INTEGER });
   const walks = flags.all === true || max !== undefined;
