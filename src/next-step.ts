@@ -172,10 +172,10 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
 }
 
 /** `step` is a command, or advice that can end with a command. */
-export function stepAs(profile: string | undefined, step: string): string {
+export function stepAs<T extends string>(profile: string | undefined, step: T): T {
   const [, advice = "", command] = /^(.*: )?(integ .*)$/s.exec(step) ?? [];
   if (profile === undefined || command === undefined) return step;
-  return `${advice}${commandAfter(command as NextCommand, [shortFlags.profile, profile])}`;
+  return `${advice}${commandAfter(command as NextCommand, [shortFlags.profile, profile])}` as T;
 }
 
 /** The last occurrence of the flag counts. */

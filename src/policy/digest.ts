@@ -45,10 +45,9 @@ interface MadeFrom {
 export function planDocument(plan: Plan, { policy, observed, ...about }: PlanOrigin & MadeFrom): PlanDocument {
   const { policyFile: policy_file, profile, region, baseUrl: base_url, only } = about;
   const made_from = fingerprints({ policy, observed, only });
-  return {
+  const document = {
     object: "plan",
     version: 1,
-    digest: digestOf({ made_from, base_url }),
     made_at: new Date(observed.nowMs).toISOString(),
     policy_file,
     profile,
@@ -58,7 +57,8 @@ export function planDocument(plan: Plan, { policy, observed, ...about }: PlanOri
     data: plan.items.map(({ row }) => row),
     unmanaged: plan.unmanaged,
     made_from,
-  };
+  } as const;
+  return { ...document, digest: digestOf(document) };
 }
 
 function digestOf(value: unknown): string {
@@ -115,10 +115,9 @@ export function readPlanDocument(text: string, file: string): PlanDocument {
     throw notPlanFailure(file, `it is not a plan that integ plan ${flags.out} wrote`);
   if (read.version !== 1)
     throw notPlanFailure(file, `it has version ${String(read.version)}, and this integ reads version 1`, true);
-  const plan = read as unknown as PlanDocument;
-  if (digestOf({ made_from: plan.made_from, base_url: plan.base_url }) !== plan.digest)
-    throw notPlanFailure(file, "its digest does not belong to its content", true);
-  return plan;
+  const { digest, ...content } = read;
+  if (digestOf(content) !== digest) throw notPlanFailure(file, "its digest does not belong to its content", true);
+  return read as unknown as PlanDocument;
 }
 
 /** A file that is not a plan is most likely a policy, which a plan must not overwrite. */

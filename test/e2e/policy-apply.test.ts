@@ -232,11 +232,17 @@ describe("a saved plan", () => {
     write(policy(item("a")));
     await integ("plan", "--out", "plan.json");
     const text = readFileSync(home.path("plan.json"), "utf8");
-    write(
-      text.replace('"made_from"', '"other": 1, "made_from"').replace(/"item a": "./, '"item a": "z'),
-      "edited.json",
-    );
-    expect((await apply("edited.json")).stderr).toContain("its digest does not belong to its content");
+    for (const [old, edited] of [
+      [/"item a": "./, '"item a": "z'],
+      [/"made_at": "\d+/, '"made_at": "2999'],
+      ['"only": []', '"only": ["a"]'],
+      ['"action": "create"', '"action": "none"'],
+      ['"made_from"', '"other": 1, "made_from"'],
+    ] as const) {
+      write(text.replace(old, edited), "edited.json");
+      const { code, stderr } = await apply("edited.json");
+      expect([code, stderr]).toEqual([2, expect.stringContaining("its digest does not belong to its content")]);
+    }
     for (const [file, content] of [
       ["no.json", "{}"],
       ["version.json", text.replace('"version": 1', '"version": 2')],

@@ -4,6 +4,7 @@ import { dueAt } from "../../journal/entry.ts";
 import { timeAhead } from "../../output/relative-time.ts";
 import type { Plan } from "../../policy/plan.ts";
 import { type AppliedItem, runnable } from "./apply-plan.ts";
+import { stepAs } from "../../next-step.ts";
 import { adoptionCommands, stepForAllHeld } from "./held.ts";
 import { planPage, unchangedWords } from "./plan-page.ts";
 
@@ -113,7 +114,7 @@ export function reportOutcomes({ output }: Context, applied: readonly AppliedIte
  * @throws Failure the first of these failures; without a failure, `findings` if an item needs a person
  */
 export function conclude(
-  { output }: Context,
+  { output, settings }: Context,
   applied: readonly AppliedItem[],
   { file, isAdoption = false }: { readonly file: string; readonly isAdoption?: boolean },
 ): void {
@@ -126,7 +127,7 @@ export function conclude(
   for (const { name, failure } of failures) if (failure !== worst) output.warn(`${name}: ${failure.message}`);
   const left = applied.filter((item) => ["stalled", "left"].includes(resultOf(item)));
   for (const { planned } of left) {
-    const commands = adoptionCommands(planned.decision, file);
+    const commands = adoptionCommands(planned.decision, file).map((command) => stepAs(settings.profile, command));
     if (commands.length > 0) output.note(`${planned.row.name}: ${commands.join(", or ")}`);
   }
   if (applied.length > 1) output.ending(countWords(applied, isAdoption));
@@ -153,7 +154,8 @@ function countWords(applied: readonly AppliedItem[], isAdoption: boolean): strin
   const done = (actions: readonly string[]): number =>
     count(({ planned }, result) => (result === "done" || result === "waiting") && actions.includes(planned.row.action));
   const [adopted, revoked] = [done(["adopt"]), done(["revoke_old"])];
-  const left = count((_, result) => result === "left" || result === "stalled" || result === "postponed");
+  const left = count((_, result) => result === "left" || result === "stalled");
+  const postponed = count((_, result) => result === "postponed");
   const failed = `${count((_, result) => result === "failed")} failed`;
   if (isAdoption) return `Applied: ${adopted} adopted, ${failed}, ${left} left.`;
   return `Applied: ${[
@@ -163,6 +165,7 @@ function countWords(applied: readonly AppliedItem[], isAdoption: boolean): strin
     ...(revoked > 0 ? [`${revoked} revoked`] : []),
     failed,
     ...(left > 0 ? [`${left} left`] : []),
+    ...(postponed > 0 ? [`${postponed} postponed`] : []),
     `${count(({ planned }, result) => ["none", "elsewhere"].includes(result) || (result === "waiting" && planned.row.action === "wait"))} unchanged`,
   ].join(", ")}.`;
 }

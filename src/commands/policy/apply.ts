@@ -91,7 +91,7 @@ export const command = defineVerb({
     const unfinished = entries.filter(({ state }) => !isSettled(state)).map(({ id }) => id);
     await cleanUp(context, () => releaseSettled(context, { ids: unfinished, newestCount: 0 }));
     await printApplied(context, applied, { file });
-    reportPlanNotes(context, plan, { file });
+    reportPlanNotes(context, plan, { file, profile: policy.profile });
     reportOutcomes(context, applied, serviceTime(bench));
     if (options.revokeUnmanaged) await revokeUnmanaged(context, bench, { unmanaged: plan.unmanaged, entriesAtPlan });
     conclude(context, applied, { file });

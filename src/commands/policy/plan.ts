@@ -12,7 +12,7 @@ import { observe } from "./observe.ts";
 import { planPage } from "./plan-page.ts";
 import { addPolicyFile, fileWords, loadPolicy } from "./policy-file.ts";
 import { assertSlots, planColumns, printPlanRows, summarizePlan, reportPlanNotes } from "./rows.ts";
-import { flags, shell } from "../../next-step.ts";
+import { flags, shell, stepAs } from "../../next-step.ts";
 import { stepForAllHeld } from "./held.ts";
 
 export const command = defineVerb({
@@ -54,7 +54,7 @@ export const command = defineVerb({
       await context.output.page(({ width }) => planPage({ plan, file, as: `${profile} (${region})`, width }));
     else await printPlanRows(context, document.data);
     await summarizePlan(context, document.data);
-    reportPlanNotes(context, plan, { file, isPage });
+    reportPlanNotes(context, plan, { file, profile: policy.profile, isPage });
     assertSlots(plan);
     if (!hasDueAction(plan)) return;
     await reportDue(context, { plan, profile, source: applyArgumentsOf(options.out, file), file });
@@ -89,7 +89,8 @@ async function reportDue({ output, ...context }: Context, { plan, profile, sourc
       : [];
   const step = missing?.details ?? { nextCommand: shell`integ apply ${adopt} ${source}`, ...personStep };
   if (step.hint !== undefined) output.note(step.hint);
-  if (typeof step.nextCommand === "string" && personStep.hint === undefined) output.next(step.nextCommand);
+  if (typeof step.nextCommand === "string" && personStep.hint === undefined)
+    output.next(stepAs(context.settings.profile, step.nextCommand));
 }
 
 function writePlan({ settings, output }: Context, path: string, document: PlanDocument): void {

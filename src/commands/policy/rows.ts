@@ -7,7 +7,7 @@ import { Failure } from "../../errors.ts";
 import { baseNameOf, freeName } from "../../policy/works.ts";
 import { unmanagedWords } from "./plan-page.ts";
 import { fileWords } from "./policy-file.ts";
-import { type NextCommand, shell } from "../../next-step.ts";
+import { type NextCommand, shell, stepAs } from "../../next-step.ts";
 
 export const planColumns: readonly Column[] = [
   { path: "name", heading: "name", kind: "id" },
@@ -41,16 +41,19 @@ export async function printPlanRows(context: Context, rows: readonly PlanRow[]):
 }
 
 export function reportPlanNotes(
-  { output }: Context,
+  { output, settings }: Context,
   { opensAt, unmanaged, items }: Plan,
-  { file, isPage = false }: { readonly file: string; readonly isPage?: boolean },
+  { file, profile, isPage = false }: { readonly file: string; readonly profile?: string; readonly isPage?: boolean },
 ): void {
   if (opensAt !== undefined)
-    output.note(`The window is closed; it opens ${output.when(opensAt)}. Changes that have started are finished.`);
+    output.note(
+      `The window is closed; it opens ${output.when(opensAt)}. integ still finishes changes that have already started.`,
+    );
   if (unmanaged.length === 0) return;
-  const next = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
+  const command = adoption(unmanaged[0]!, { file, taken: new Set(items.map(({ row }) => row.name)) });
+  const next = stepAs(settings.profile ?? profile, command);
   // The page of the plan already lists the unmanaged clients and keys.
-  if (isPage) output.note(`Adopt or revoke the clients and keys in no item: ${next}`);
+  if (isPage) output.note(`Adopt or revoke each client and key in no item, for example: ${next}`);
   else output.note(`${unmanagedWords(unmanaged)}. Next: ${next}`);
 }
 

@@ -161,8 +161,10 @@ it.each([
   ],
 ])("the notes name the step for a credential in no item: %s", (_what, screen: Partial<Screen>, step) => {
   const { output, stderr } = stage({ tty: true, columns: 120 });
-  reportPlanNotes({ output } as Context, planOf({ items: [], ...screen }), { file: "integ.yaml", isPage: true });
-  expect(stderr.text).toContain(`in no item: integ ${step}\n`);
+  const profile = "of-the-policy";
+  const plan = planOf({ items: [], ...screen });
+  reportPlanNotes({ output, settings: {} } as Context, plan, { file: "integ.yaml", profile, isPage: true });
+  expect(stderr.text.replaceAll(/\s+/g, " ")).toContain(`in no item, for example: integ ${step} -p ${profile} `);
 });
 
 async function shown(screen: Screen, columns: number, env: Record<string, string> = {}): Promise<string> {
