@@ -1,4 +1,4 @@
-// Commands use only these parts. edge/build-context.ts creates each part on first use.
+// The services, settings and output that every command receives. edge/build-context.ts builds the context.
 import type { Service } from "./api/connect.ts";
 import type { Clock } from "./operations/workbench.ts";
 import type { SecretKeeping, Undelivered } from "./secrets/kept.ts";

@@ -95,7 +95,7 @@ function secretsText(program: Command, helper: Help): Text {
   const declared = program.createCommand();
   addSecretOptions(declared as unknown as Parameters<typeof addSecretOptions>[0]);
   return [
-    "The API shows the secret of a new client or key once. Without any of these options it is printed with the rest of the result. The destination is tested before the request is sent.",
+    "The API shows the secret of a new client or key once. Without these options, integ asks at a terminal; otherwise it prints the secret with the result. The destination is tested before the request is sent.",
     optionsSection("Options:", declared.options, helper),
     { heading: "Formats (--secret-format):", items: Object.entries(formats) },
     {

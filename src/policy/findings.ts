@@ -38,7 +38,7 @@ function findingsOfItem(item: PolicyItem): PolicyFinding[] {
   const add = (rule: PolicyFinding["rule"], message: string): void =>
     void findings.push(policyFinding(rule, name, message));
   if (destinations.length === 0)
-    add("secret_unknown", "the destination of its secret is unknown: it cannot be created or rotated");
+    add("secret_unknown", "the destination of the secret is unknown: integ cannot create or rotate this credential");
   if (destinations.some((one) => "command" in one && secretText.test(`${one.command} ${one.check ?? ""}`)))
     add(
       "secret_in_file",

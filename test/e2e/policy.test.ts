@@ -255,7 +255,7 @@ describe("keys audit --fix", () => {
   };
 
   it("asks, and revokes no key that the caller may authenticate with", async () => {
-    expect((await integ(...words)).stderr).toContain("revoke ak_us_expired, unused as far as the API shows?");
+    expect((await integ(...words)).stderr).toContain("revoke ak_us_expired (expired, idle or never used)?");
     const trial = await integ(...words, "--dry-run");
     expect((JSON.parse(trial.stdout) as { data: { what: string }[] }).data.map(({ what }) => what)).toEqual([
       "revoke ak_us_expired",

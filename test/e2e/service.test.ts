@@ -221,7 +221,7 @@ describe("doctor", () => {
     const isOther = ({ message }: { message: string }): boolean => message === "not checked: profile has a problem";
     expect([code, rows.filter((row) => !isOther(row) && (row.hint ?? row.next) !== null).length]).toEqual([10, 1]);
     const others = rows.filter(isOther).map(({ hint, next }) => `${hint} ${next}`);
-    expect(others).toEqual(Array(7).fill("Correct the problem of profile first. null"));
+    expect(others).toEqual(Array(7).fill('Correct the failed check "profile" first. null'));
   });
 
   it("finds no problem, and its output is safe to paste", async () => {
@@ -341,7 +341,10 @@ describe("doctor", () => {
       const { data }: { data: Row[] } = JSON.parse((await own.integ(["doctor", "--json"])).stdout);
       return data.find(({ check }) => check === manage);
     };
-    expect(await manageRow()).toMatchObject({ status: "ok", message: expect.stringContaining("it would be 404 too") });
+    expect(await manageRow()).toMatchObject({
+      status: "ok",
+      message: expect.stringContaining("without it, the response is 404 too"),
+    });
     await own.integ(creationWords(service, "--json"));
     expect(await manageRow()).toMatchObject({ status: "ok", message: "granted" });
     await service.control("POST", "/organization", { oauth_enabled: false });

@@ -1,5 +1,4 @@
-// The folder of test servers' databases: in memory if possible. A caller that kills test runs sets INTEG_TEST_DATABASES to its
-// own folder, and removes that folder.
+// The folder of test servers' databases: in memory if possible. To find and remove what a killed test run leaves, set INTEG_TEST_DATABASES to a folder of your own.
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 

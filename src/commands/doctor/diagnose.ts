@@ -123,7 +123,7 @@ function notChecked(check: string, because: Diagnosis): Diagnosis {
     check,
     status: "warning",
     message: `not checked: ${because.check} has a problem`,
-    ...todo({ hint: `Correct the problem of ${because.check} first.` }),
+    ...todo({ hint: `Correct the failed check "${because.check}" first.` }),
   };
 }
 

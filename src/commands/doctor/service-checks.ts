@@ -170,7 +170,7 @@ async function notFoundDiagnosis(subject: Subject, check: string): Promise<Diagn
   if (kind === "client_credentials") return ok(check, "not refused (a request for a made-up client got 404)");
   return ok(
     check,
-    "not refused (404 for a made-up client); that OAuth access is enabled is not known: it would be 404 too",
+    "not refused (404 for a made-up client id); whether OAuth access is enabled is unknown: without it, the response is 404 too",
   );
 }
 

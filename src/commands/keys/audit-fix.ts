@@ -55,7 +55,7 @@ export async function fixKeys(
   const left = findings.filter(({ key_id }) => key_id === null || !fixes.has(key_id));
   if (fixes.size === 0) return left;
   const words = {
-    revoked: ", unused as far as the API shows",
+    revoked: " (expired, idle or never used)",
     verb: "replace",
     left: `the old key valid for ${overlap}`,
   };

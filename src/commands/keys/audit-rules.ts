@@ -164,7 +164,7 @@ function* linesOf(key: string | undefined, rules: ReadonlyMap<string, readonly s
     yield `${key}: ${names.length === ruleNames.length ? "the key" : names.join(", ")} could not be judged: ${reason}.`;
 }
 
-/** §3.2 has two statuses. A key with any other text as its status is not judged, even if only the spelling differs. */
+/** §3.2 documents only `active` and `revoked`. A key with another status is not judged, even if only the case differs. */
 function statusVerdict({ key: { status }, has }: JudgedCase): Verdict | undefined {
   if (status === undefined) return has("status") ? unjudged("its status is invalid") : undefined;
   return status === "active" ? undefined : unjudged(`status "${status}" is not documented`);

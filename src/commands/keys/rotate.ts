@@ -29,7 +29,7 @@ export const command = defineVerb({
             "Without <id>: name of the policy item or key to rotate. With <id> and --by-replacement: name of the new key",
           )
           .option("--update-profile", "Store the new secret as the credential of the profile in use")
-          .option("--by-replacement", "Create a similar key, prove it, then revoke this one")
+          .option("--by-replacement", "Create a new key, prove that it works, then revoke the old one")
           .option(
             "--overlap <duration>",
             "With --by-replacement: how long the old key is kept (default: 0s; 24h if the secret is shown on the terminal)",
@@ -48,7 +48,7 @@ export const command = defineVerb({
   examples: [
     {
       line: "integ keys rotate ak_123 --by-replacement --overlap 36h --secret-command 'gh secret set API_KEY'",
-      does: "create, deliver, prove; journal recover revokes the old key in 36 hours",
+      does: "create, deliver, prove; after 36 hours, run journal recover to revoke the old key",
     },
     { line: "integ keys rotate ak_123 --update-profile", does: "the key that this profile itself uses" },
     {

@@ -75,7 +75,7 @@ function findingOf(
   }
   if (declared.has(id)) return undefined;
   return finding("undeclared", "low", {
-    message: "no item of a policy is about it",
+    message: "it is in no policy item",
     remedy: shell`integ adopt oauth-client ${id} --name ${freeName(baseNameOf({ kind: "oauth_client", id, serviceAccount }), "oauth_client", names)}`,
   });
 }

@@ -201,7 +201,7 @@ export async function unknownClient(context: Context, typed: string, error: unkn
   if (!isNotFound(error) || (await clientsNamed(context, typed)).some(({ id }) => id === typed)) return error;
   return new Failure(error.kind, error.message, {
     ...error.details,
-    meaning: `No client in ${await whoseJournal(context)} has this id or client_id. Use the client's resource id, not its client_id.`,
+    meaning: `No client in ${await whoseJournal(context)} has this id or client_id. If you typed a client_id, use the client's resource id instead.`,
   });
 }
 

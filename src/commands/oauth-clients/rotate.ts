@@ -46,7 +46,7 @@ export const command = defineVerb({
     },
     {
       line: "integ oauth-clients rotate oc_123 --overlap 36h --secret-command 'deploy-secret'",
-      does: "journal recover revokes the old one in 36 hours",
+      does: "after 36 hours, run journal recover to revoke the old one",
     },
     {
       line: "integ oauth-clients rotate --name reporting --secret-file ./client.secret --force",

@@ -11,7 +11,7 @@ export const command = defineVerb({
   fields: appliedColumns.map(({ path }) => path),
   result: appliedFields,
   configure: (command) =>
-    addDryRun(addPolicyFile(command)).option("--all", "Adopt every existing credential that only one item can be"),
+    addDryRun(addPolicyFile(command)).option("--all", "Adopt every existing credential that matches exactly one item"),
   examples: [
     { line: "integ adopt --all", does: "after integ policy init: list what exists, confirm, and adopt it" },
     { line: "integ adopt --all --dry-run", does: "show what would be adopted" },

@@ -64,7 +64,7 @@ const actionsDone: Readonly<Record<string, string>> = {
   change_scopes: "replaced by one with the scopes of the policy",
   revoke_old: "the old one is revoked",
   redeliver: "rotated, its new secret delivered",
-  adopt: "adopted; its secret is as it was",
+  adopt: "adopted; its secret is unchanged",
 };
 
 export async function printApplied(

@@ -39,7 +39,7 @@ export const command = defineVerb({
         "--redeliver <name...>",
         "Rotate these items into the destinations of the file, even if the earlier ones are in use",
       )
-      .option("--adopt", "First adopt what exists and is in no item, so that it is not created a second time")
+      .option("--adopt", "First adopt existing credentials that match an item, instead of creating new ones")
       .option("--include-own", "Also rotate the profile's own credential, after all others")
       .option("--revoke-unmanaged", "For each client and key that is in no item, ask whether to revoke it")
       .option("--wait <duration>", "Time to wait for a pending client; 0s: do not wait", "1m"),
@@ -50,7 +50,7 @@ export const command = defineVerb({
     { line: "integ apply --adopt", does: "adopt what exists already, then create what is missing" },
     { line: "integ apply --finish reporting --yes", does: "revoke the old client before its overlap is over" },
   ],
-  more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap is running or the window is closed; exit 10 if an item is stalled.",
+  more: "One item that fails does not stop the others. After a crash run it again: unfinished work continues. Exit 0 also if an overlap is running or the window is closed; exit 10 if an item is stalled or needs a decision.",
   async run(given, { args: [planFile], options }) {
     const parallel = countOf(options.parallel);
     const waitMs = parseDuration(options.wait, "--wait");

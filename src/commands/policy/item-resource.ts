@@ -27,7 +27,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** Returns the id itself if no finished rotation replaced its client or key. */
+/** Follows finished rotations to the newest successor; without one, returns `id`. Asks at a terminal before it uses a successor, and warns otherwise. @throws Failure `usage` if the answer is no */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();

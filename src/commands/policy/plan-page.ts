@@ -108,7 +108,7 @@ function summary({ items, unmanaged }: Plan, file: string): string {
     ...count("held", "to decide"),
     ...count("wait", "waiting"),
   ];
-  const others = unmanaged.length === 0 ? [] : [`${unmanaged.length} in no item (left as they are)`];
+  const others = unmanaged.length === 0 ? [] : [`${unmanaged.length} in no item (left unchanged)`];
   const { length: unchanged } = kinds.filter((kind) => kind === "unchanged" || kind === "changed");
   if (parts.length === 0 && items.length === 0) return `${file} has no items: nothing is compared.`;
   if (parts.length === 0)

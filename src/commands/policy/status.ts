@@ -326,7 +326,7 @@ function itemsOf(
   const adoption: StatusItem = {
     mark: "!",
     what: `${toAdopt.length} items`,
-    state: "exist, and are not adopted",
+    state: "credentials exist but are not adopted",
     command: shell`integ adopt --all ${fileWords(file)}`,
   };
   const ofPolicies =

@@ -73,7 +73,7 @@ export const command = defineVerb({
   configure: (command) =>
     addPolicyFile(command)
       .option("--since <date>", "Show the changes of the journal since this date too, like 2026-07-01")
-      .option("--waivers <file>", "Show the accepted exceptions of this file, as keys audit reads it")
+      .option("--waivers <file>", "Show the waivers of this file, in the format of keys audit")
       .option("--out <file>", "Write to a new file; its suffix chooses the format (.html, .csv, .json, .md)"),
   examples: [
     { line: "integ report --out review.html", does: "one page to read, sort and print" },
@@ -409,7 +409,7 @@ function unknownRows(policy: Policy | undefined, { waivers, since }: ReportOptio
       "policy",
       policy === undefined && "No policy file was read: the report cannot show which credentials should exist.",
     ],
-    ["exceptions", waivers === undefined && "Accepted exceptions are not included: add --waivers."],
+    ["exceptions", waivers === undefined && "Waivers are not included: add --waivers."],
     ["changes", changes],
   ];
   return rows.flatMap(([id, note]) => (note === false ? [] : [{ kind: "unknown", id, note }]));

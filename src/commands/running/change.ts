@@ -201,7 +201,7 @@ export async function mayRevokeUnproven(
 }
 
 export async function showRequest(context: Context, intent: Intent, headers: object): Promise<void> {
-  context.output.note("Nothing was sent, and nothing is in the journal.");
+  context.output.note("Nothing was sent, and nothing was written to the journal.");
   const { method, base_url, path, request_text } = intent;
   await context.output.document({ method, url: `${base_url}${path}`, headers, body: JSON.parse(request_text) });
 }

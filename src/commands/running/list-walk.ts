@@ -251,7 +251,7 @@ interface ListPlan {
   /** Rows per page; undefined means the service's default (25). */
   readonly limit: number | undefined;
   readonly pageToken: string | undefined;
-  /** True if the list continues after the first page. */
+  /** True with `--all` or `--max`: further pages are requested too. */
   readonly walks: boolean;
   readonly max: number | undefined;
   readonly filters: readonly (readonly [name: string, value: string])[];

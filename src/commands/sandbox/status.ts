@@ -3,8 +3,8 @@ import { throwSandboxFailure } from "./failure.ts";
 
 /** Each value has its own line, so that users can copy it. */
 const labels = [
-  ["service account, all rights", "service_account_id"],
-  ["service account, few rights", "poor_service_account_id"],
+  ["service account, every permission", "service_account_id"],
+  ["service account, entity:read only", "poor_service_account_id"],
   ["organization", "organization_id"],
   ["service account, elsewhere", "other_organization_service_account_id"],
   ["organization, elsewhere", "other_organization_id"],

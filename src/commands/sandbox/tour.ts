@@ -36,7 +36,7 @@ async function tour(guide: Guide): Promise<void> {
     "set to that sandbox. integ sandbox start prints what to export, if you want",
     "to run them yourself.",
   ]);
-  await guide.step("List entities. In a pipe, rows are complete and ready for jq.");
+  await guide.step("List entities. In a pipe, no column is shortened; for jq, add --json.");
   await guide.run(["entities", "list", "--limit", "5"]);
   await guide.step("Create an OAuth client. Its secret goes to a file that only you can read.");
   const create = ["oauth-clients", "create", "--service-account", us.service_account_id, "--scope", "entity:read"];

@@ -21,7 +21,7 @@ export async function markIn(query: Query, { meta }: Tables): Promise<MoveMark |
   return to && { to: String(to.value), isUnfinished: rows.length > 1 };
 }
 
-/** @param rows one row for each record, in the order of entries and steps */
+/** @param rows one row for each record, sorted by entry and step: rows of one entry must be adjacent */
 export function recordsIn(rows: readonly Row[]): (EntryRecords & { readonly numbers: readonly number[] })[] {
   const found: { id: string; records: Signed[]; numbers: number[]; mismatch?: string | undefined }[] = [];
   for (const { entry, n, content, mac, is_newest: isNewest } of rows) {

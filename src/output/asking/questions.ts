@@ -62,7 +62,7 @@ export interface QuestionOptions {
 
 export type Asking = Omit<Questions, "interactive" | "isScreen" | "answered">;
 
-const cannotAsk = `Input is not a terminal, or ${flags.noInput} or CI is set.`;
+const cannotAsk = `integ cannot ask: input is not a terminal, or ${flags.noInput} or CI is set.`;
 const withYes: NextStep = { hint: `Add ${flags.yes} to confirm.`, nextCommand: { add: [flags.yes] } };
 
 export function createQuestions(
