@@ -1,6 +1,6 @@
 // Ctrl-C, SIGTERM and SIGHUP. These signals come from kill(), those of test/terminal/ from a terminal.
 import type { ChildProcess } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
 import { readJournal, type ReadEntry } from "../support/journal-file.ts";
@@ -179,6 +179,44 @@ describe.each(signals)("%s between attempts", (signal, interrupted) => {
     hold.letGo();
   });
 });
+
+describe.each(signals)("%s while the keys are listed", (signal, interrupted) => {
+  const policy =
+    "version: 1\nid: pol_04dea76e76f3a978\naccess_keys:\n  ci: { type: service_account, scopes: ['*'], secret: { file: k } }\n";
+  const all = ["report --out r.html", "report --json", "status", "plan --out p.json", "policy init", "doctor"];
+  it.each(signal === "SIGINT" ? all : all.slice(0, 1))("integ %s writes nothing", async (line) => {
+    openHome();
+    if (line.startsWith("plan")) writeFileSync(home.path("integ.yaml"), policy);
+    const hold = relay.hold(/^GET .*access-keys/);
+    const run = start(line.split(" "));
+    await hold.arrived;
+    const before = readdirSync(home.folder);
+    run.child.kill(signal);
+    const { code, stdout, stderr } = await run.end;
+    hold.letGo();
+    expect([code, stdout], stderr).toEqual([interrupted, ""]);
+    expect(readdirSync(home.folder)).toEqual(before);
+  });
+});
+
+it.each(["report --out r.html", "policy init", "doctor"])(
+  "an interrupted --api-key-command of integ %s is not a missing credential: exit 130",
+  async (line) => {
+    openHome({ INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_TOKEN_ENDPOINT: "", INTEG_ACCESS_TOKEN: "" });
+    const { base_url, organization_id, access_token_endpoint } = service.us;
+    const legacy = ["--organization-id", organization_id, "--access-token-endpoint", access_token_endpoint];
+    const words = ["profiles", "add", "p", "--no-verify", "--region", "us", "--base-url", base_url, ...legacy];
+    const hang = `: > '${home.path("begun")}'; exec sleep 300`;
+    const added = await home.integ([...words, "--api-key-command", hang]);
+    expect(added.code, added.stderr).toBe(0);
+    const run = start([...line.split(" "), "-p", "p"]);
+    await until("the command", () => existsSync(home.path("begun")));
+    run.child.kill("SIGINT");
+    const { code, stderr } = await run.end;
+    expect(code, stderr).toBe(130);
+    for (const file of ["r.html", "integ.yaml"]) expect(existsSync(home.path(file))).toBe(false);
+  },
+);
 
 describe.each(first)("%s between attempts", (signal, interrupted) => {
   it("after a request of unknown outcome: exit 7", async () => {

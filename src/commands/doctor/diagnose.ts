@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, isInterruption } from "../../errors.ts";
 import type { Column } from "../../output/formats/format.ts";
 import { defineVerb } from "../verb.ts";
 import { machineChecks, profileChecks } from "./checks.ts";
@@ -140,9 +140,8 @@ async function runCheck(
     const system = systemWords(error);
     if (system !== undefined) return { diagnoses: problem(system, {}) };
     if (!(error instanceof Failure)) throw error;
-    const { kind, message, details } = error;
-    if (kind === "interrupted" || kind === "terminated") throw error;
-    return { diagnoses: problem(message, details), failure: error };
+    if (isInterruption(error)) throw error;
+    return { diagnoses: problem(error.message, error.details), failure: error };
   }
 }
 

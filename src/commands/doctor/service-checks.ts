@@ -2,7 +2,7 @@
 import { failureOf, type Answered, type Attempt } from "../../api/call/attempt.ts";
 import type { IssuerDifference } from "../../api/auth/token-exchange.ts";
 import { compareContract } from "../../api/contract.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, isInterruption } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import { type ActiveProfile, commandForCredential } from "../../profiles/profile.ts";
 import { sandboxRegions } from "../../profiles/resolution.ts";
@@ -200,7 +200,7 @@ async function checkLegacy(subject: Subject): Promise<Diagnosis[]> {
   try {
     await profile.legacy();
   } catch (error) {
-    if (!(error instanceof Failure) || (await isLegacySetUp(subject))) throw error;
+    if (!(error instanceof Failure) || isInterruption(error) || (await isLegacySetUp(subject))) throw error;
     const message = "not set up: keys and people cannot be used";
     return [{ check, status: "warning", message, ...todo(error.details) }];
   }

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, isInterruption } from "../../errors.ts";
 import type { PolicyFinding } from "../../policy/findings.ts";
 import type { Policy } from "../../policy/policy.ts";
 import { printFindings } from "../running/read.ts";
@@ -62,7 +62,7 @@ async function destinationFindings(context: Context, { items }: Policy): Promise
       );
       await place.check();
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
+      if (!(error instanceof Failure) || isInterruption(error)) throw error;
       findings.push(policyFinding("destination", name, error.message));
     }
   }

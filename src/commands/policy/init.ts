@@ -2,7 +2,7 @@ import { addDryRun, defineVerb } from "../verb.ts";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, isInterruption } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
 import type { DraftItem } from "../../policy/draft.ts";
 import type { ItemDestination } from "../../policy/policy.ts";
@@ -131,7 +131,7 @@ async function listedKeys(context: Context, facts: JournalFacts): Promise<DraftI
   try {
     await (await context.profiles.active()).legacy();
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure) || isInterruption(error)) throw error;
     output.note(`Without access keys: ${error.message}`);
     return [];
   }

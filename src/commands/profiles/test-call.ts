@@ -1,7 +1,7 @@
 // Sends one request with a stored profile to check its credential.
 import { failureOf } from "../../api/call/attempt.ts";
 import type { Context } from "../../context.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, isInterruption } from "../../errors.ts";
 import { flags, shell } from "../../next-step.ts";
 
 /** The limit is short, because a person waits at the end of a setup. */
@@ -21,7 +21,7 @@ export async function tryCredential(
   try {
     await testCall(context, name);
   } catch (error) {
-    if (!(error instanceof Failure) || error.kind === "interrupted") throw error;
+    if (!(error instanceof Failure) || isInterruption(error)) throw error;
     const isRefused = error.kind === "auth";
     if (!isRefused && mustAnswer) throw error;
     output.warn(isRefused ? error.message : `The profile was not tested: ${error.message}`);

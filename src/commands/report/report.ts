@@ -6,7 +6,7 @@ import { readAccessKey } from "../../api/access-keys.ts";
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
 import { isDate } from "../../api/json/iso-time.ts";
 import type { Context } from "../../context.ts";
-import { Failure, invalidValue } from "../../errors.ts";
+import { Failure, invalidValue, isInterruption } from "../../errors.ts";
 import type { Journal } from "../../journal/journal.ts";
 import { type Entry, kindOf, resourcesOf, revokedBy } from "../../journal/entry.ts";
 import { quotedWord } from "../../next-step.ts";
@@ -354,7 +354,7 @@ async function keyRows(context: Context): Promise<Row[]> {
     const more: Row = { kind: "unknown", id: "access_keys", note: "The service has more keys than it listed." };
     return value.saysMore ? [...rows, more] : rows;
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure) || isInterruption(error)) throw error;
     const note = `The access keys could not be listed: ${error.message}`;
     context.output.warn(note);
     return [{ kind: "unknown", id: "access_keys", note }];
