@@ -7,8 +7,8 @@ import { isObject, tryParseJson } from "../json.ts";
 export interface EntryFilter {
   /** Include finished entries. Ignored if `states` is set. */
   readonly all?: boolean;
-  /** Include the archive, or select from it alone. Entries selected by id are found there anyway. */
-  readonly archived?: boolean | "only";
+  /** Include the archive. Entries selected by id are found there anyway. */
+  readonly archived?: boolean;
   readonly states?: readonly string[];
   readonly operation?: Operation;
   readonly profile?: string;

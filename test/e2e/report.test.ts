@@ -77,6 +77,20 @@ describe("integ report", () => {
       expect((await at.integ(["report", "--since", wrong])).code, wrong).toBe(2);
   });
 
+  it("has what moved to the journal's archive", async () => {
+    const at = home();
+    const id = await withClient(at);
+    expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
+    const created = await at.integ(["keys", "create", "--name", "archived", "--secret-file", "key.secret", "--json"]);
+    const key = (JSON.parse(created.stdout) as { id: string }).id;
+    const rows = async (): Promise<Row[]> =>
+      rowsIn((await at.integ(["report", "--json"])).stdout).filter((row) => row.id === id || row.id === key);
+    const before = await rows();
+    expect(before).toMatchObject([{ status: "revoked" }, { delivered_to: [expect.stringContaining("key.secret")] }]);
+    renameSync(at.path("state", "journal.ndjson"), at.path("state", "archive.ndjson"));
+    expect(await rows()).toEqual(before);
+  });
+
   it("marks rows from another machine's journal as untrusted, and warns", async () => {
     const [one, other] = [home(), home()];
     const id = await withClient(one);
@@ -203,6 +217,7 @@ it("3,000 clients and their changes take 150 MB at most", async () => {
   const intent = { base_url, organization_id: service.us.organization_id, region: "us" } as const;
   writeJournal(at.path("copy.ndjson"), longJournal(3000, { isSettled: true, intent }));
   expect((await at.spawned(["journal", "import", "copy.ndjson", "--trust", "--yes"])).code).toBe(0);
+  renameSync(at.path("state", "journal.ndjson"), at.path("state", "archive.ndjson"));
   const env = { NODE_OPTIONS: `--require=${join(root, "bench/peak-memory.cjs")}`, BENCH_PEAK_FILE: at.path("peak") };
   for (const name of ["r.html", "r.csv"]) {
     const { code, stderr } = await at.spawned(["report", "--since", "2020-01-01", "--out", name], { env });

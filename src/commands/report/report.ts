@@ -167,10 +167,11 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
   // The first request takes the most memory, so it is sent before the journal is read.
   const keys = await keyRows(context);
   await mentionDamage(context);
-  const entries = (await journal.entries()).filter((entry) => isOf(entry, scopeOf(account)));
-  // The archive has no credential that may still be active, so only the changes are read from it.
-  const changed = await changesSince(journal, { account, since, entries });
-  const untrusted = await journal.untrusted([...new Set([...entries, ...changed].map(({ id }) => id))]);
+  const entries: Entry[] = [];
+  for await (const entry of journal.each({ all: true, archived: true }))
+    if (isOf(entry, scopeOf(account))) entries.push(entry);
+  const changed = since === undefined ? [] : entries.filter(({ updated_at }) => updated_at >= since);
+  const untrusted = await journal.untrusted(entries.map(({ id }) => id));
   if (untrusted.size > 0) context.output.warn(untrustedWords([...untrusted].slice(0, 5), untrusted.size));
   const facts = factsIn(entries);
   const clients = await clientRows(context, { account, entries, facts, untrusted });
@@ -183,9 +184,7 @@ async function rowsOf(context: Context, options: ReportOptions): Promise<string[
     ...unknownRows(policy, options),
   ];
   const untrustedIds = new Set(
-    [...entries, ...changed].flatMap((entry) =>
-      untrusted.has(entry.id) ? [entry.id, ...resourcesOf(entry), entry.policy?.item] : [],
-    ),
+    entries.flatMap((entry) => (untrusted.has(entry.id) ? [entry.id, ...resourcesOf(entry), entry.policy?.item] : [])),
   );
   const texts = rows.map((row) => JSON.stringify(untrustedIds.has(row.id) ? withWarning(row) : row));
   const hash = createHash("sha256").update("[");
@@ -365,20 +364,6 @@ function withFacts({ note, ...row }: Row, facts: ReadonlyMap<string, JournalFact
   const known = facts.get(row.id);
   const more = row.kind === "access_key" && !known?.proof && "This journal does not know where its secret went.";
   return { ...row, ...known, note: [note, more].filter(Boolean).join(" ") || undefined };
-}
-
-type ChangeChoice = {
-  readonly account: Account;
-  readonly since: string | undefined;
-  readonly entries: readonly Entry[];
-};
-
-async function changesSince(journal: Journal, { account, since, entries }: ChangeChoice): Promise<Entry[]> {
-  if (since === undefined) return [];
-  const known = new Set(entries.map(({ id }) => id));
-  const archived = await journal.select({ all: true, archived: "only", since });
-  const added = archived.filter((entry) => !known.has(entry.id) && isOf(entry, scopeOf(account)));
-  return [...entries.filter(({ updated_at }) => updated_at >= since), ...added].sort((a, b) => (a.id < b.id ? 1 : -1));
 }
 
 /** A rotation and its creation are two entries; the creation names the rotation. */

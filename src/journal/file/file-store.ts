@@ -64,10 +64,7 @@ export class FileStore implements Store {
     const byId = [...ids, parent, replaces].filter((id) => id !== undefined);
     const isHere = (journal: Contents): boolean =>
       byId.every((id) => journal.has(id)) && (start === undefined || journal.ids().some((id) => id.startsWith(start)));
-    const view =
-      archived === "only"
-        ? new JournalView(this.#archive.read().contents)
-        : this.#view((journal) => archived || (!excludesFinished(filter) && !isHere(journal)));
+    const view = this.#view((journal) => archived || (!excludesFinished(filter) && !isHere(journal)));
     const hasFilteredActor = ({ id }: Entry): boolean =>
       actor === undefined || view.records(id).some((record) => hasActor(record, actor));
     for (const entry of view.candidates(filter)) if (hasFilteredActor(entry)) yield entry;

@@ -50,7 +50,6 @@ class PostgresStore implements Store {
   }
 
   async *select(filter: EntryFilter): AsyncIterable<Entry> {
-    if (filter.archived === "only") return;
     // The server's condition also matches entries of other accounts, so the server cannot apply the limit.
     const limit = filter.account === undefined ? Math.min(filter.limit ?? pageLength, pageLength) : pageLength;
     for (let below: string | undefined; ; ) {
