@@ -85,7 +85,31 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
       of("integ_policy_last_change_timestamp_seconds")[0]!,
     ];
     expect(Math.abs(made_at.value - changed.value)).toBeLessThan(120);
-    expect(stdout).toContain("an apply that changes nothing does not move it");
+    expect(stdout).toContain("When a change of a policy item last ended well; a failed change and an apply without changes do not count.");
+  });
+
+  it("have the time of the last change that ended well: a failed rotation and an apply without changes do not count", async () => {
+    const at = home({ INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
+    const [text] = policy.replaceAll("SA", service.us.service_account_id).split("  later:");
+    writeFileSync(at.path("integ.yaml"), text!);
+    const lastChange = async (): Promise<number | undefined> =>
+      samplesIn((await at.integ(["status", "-o", "openmetrics"])).stdout).find(
+        ({ name }) => name === "integ_policy_last_change_timestamp_seconds",
+      )?.value;
+    expect((await at.integ(["apply", "--yes"])).code).toBe(0);
+    const created = await lastChange();
+    expect(created).toBeDefined();
+    expect((await at.integ(["apply", "--yes"])).code).toBe(0);
+    expect(await lastChange()).toBe(created);
+    writeFileSync(at.path("integ.yaml"), text!.replace("[entity:read]", "[organization:read]"));
+    await service.fault("DELETE /v1/oauth_clients/* status=500");
+    const failed = await at.integ(["apply", "--yes", "--retry-for", "0"]);
+    await service.calm();
+    expect(failed.code, failed.stderr).not.toBe(0);
+    expect(await lastChange(), failed.stderr).toBe(created);
+    const continued = await at.integ(["apply", "--yes"]);
+    expect(continued.code, continued.stderr).toBe(0);
+    expect(await lastChange()).toBeGreaterThan(created!);
   });
 
   it("count unfinished entries", async () => {

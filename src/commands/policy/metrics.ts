@@ -14,7 +14,7 @@ export interface StatusFacts {
   /** The map has the number of clients of each service account. */
   readonly slots: ReadonlyMap<string, number>;
   readonly actions: readonly string[];
-  /** Time when the policy's last change finished, ISO 8601. */
+  /** Time when a change of a policy item last ended well, ISO 8601. */
   readonly lastChange: string | undefined;
 }
 
@@ -64,7 +64,7 @@ function ownSamples(facts: StatusFacts): Sample[] {
     ...tally("integ_policy_items", "Items of the policy by what the next apply does with them.", "action", actions),
     ...timeSamples(
       "integ_policy_last_change_timestamp_seconds",
-      "When a change of the policy was finished last; an apply that changes nothing does not move it.",
+      "When a change of a policy item last ended well; a failed change and an apply without changes do not count.",
       own,
     ),
     {

@@ -181,7 +181,8 @@ async function printSamples(context: Context, { policy = noPolicy, account, out 
   const { observed, entries } = await observe(context, { policy, account });
   const { planPolicy } = await import("../../policy/plan.ts");
   const { samplesOf } = await import("./metrics.ts");
-  const changes = entries.filter((entry) => entry.policy?.id === policy.id && entry.state === "done");
+  // The creation within a rotation is done before the rotation, which may then fail.
+  const changes = entries.filter((one) => one.policy?.id === policy.id && one.state === "done" && one.parent === null);
   const { keys, nowMs } = await listedKeys(context);
   const samples = samplesOf({
     common: { profile: account.profile, region: account.region },
