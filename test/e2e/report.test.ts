@@ -21,7 +21,9 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...env });
 }
 
-type Row = Readonly<Record<"kind" | "id", string> & Partial<Record<"name" | "note" | "proof" | "owner", string>>>;
+type Row = Readonly<Record<"kind" | "id", string> & Partial<Record<"name" | "note" | "proof" | "owner" | "policy_item", string>>> & {
+  readonly last_used_at?: string | null;
+};
 
 const rowsIn = (text: string): Row[] => (JSON.parse(text) as { data: Row[] }).data;
 
@@ -75,6 +77,36 @@ describe("integ report", () => {
     expect(elsewhere.stdout).toContain("The changes are those of this journal");
     for (const wrong of ["0", "0d", "yesterday", "2026-02-30", "2026-07-01T10:00:00", "2999-01-01"])
       expect((await at.integ(["report", "--since", wrong])).code, wrong).toBe(2);
+  });
+
+  it("has these keys in a row of each kind, and says when a key was last used", async () => {
+    const at = home();
+    const scoped = `service_account: ${service.us.service_account_id}\n    scopes: [entity:read]\n    secret: { file: a.secret }`;
+    const key = "type: service_account\n    scopes: ['push-ingest:*']\n    secret: { file: b.secret }";
+    const text = `version: 1\nid: pol_04dea76e76f3a978\noauth_clients:\n  loader:\n    ${scoped}\naccess_keys:\n  ci:\n    ${key}\n`;
+    writeFileSync(at.path("integ.yaml"), text);
+    const applied = await at.integ(["apply", "--yes"]);
+    expect(applied.code, applied.stderr).toBe(0);
+    const rows = rowsIn((await at.integ(["report", "--json", "--since", "2020-01-01"])).stdout);
+    const { data } = JSON.parse((await at.integ(["keys", "list", "--json"])).stdout) as {
+      data: { id: string; lastUsedAt: string | null }[];
+    };
+    const times = rows.flatMap(({ kind, id, last_used_at }) => (kind === "access_key" ? [[id, last_used_at]] : []));
+    expect(times).toEqual(data.map(({ id, lastUsedAt }) => [id, lastUsedAt]));
+    expect(times.some(([, time]) => typeof time === "string")).toBe(true);
+    const delivered = "delivered_to proof policy_item";
+    const keys = {
+      report: "kind id owner created_at note",
+      oauth_client: `kind id owner permissions status created_at ${delivered} note`,
+      access_key: `kind id name owner permissions status created_at last_used_at expires_at ${delivered} note`,
+      policy_item: "kind id owner permissions status policy_item note",
+      change: "kind id name owner status created_at policy_item note",
+      unknown: "kind id note",
+    };
+    for (const [kind, names] of Object.entries(keys)) {
+      const row = rows.find((one) => one.kind === kind && (kind !== "access_key" || one.policy_item === "ci"));
+      expect(Object.keys(row ?? {}).toSorted(), kind).toEqual(names.split(" ").toSorted());
+    }
   });
 
   it("has what moved to the journal's archive", async () => {
