@@ -62,7 +62,7 @@ export interface Secrets
    * @throws Failure `usage` in agent mode, and on GitHub Actions if stderr is discarded, because GitHub reads the mask
    * there
    */
-  checkMask(): Promise<void>;
+  checkMask(use?: string): Promise<void>;
   /**
    * Makes GitHub Actions mask the secret in its log, in all forms in the receipt.
    * @throws Failure `usage` in agent mode

@@ -16,7 +16,8 @@ description: Create, rotate, revoke and audit an organization's OAuth clients an
 
 integ administers an organization's account through its Public Integration API. The API shows a secret once, so integ delivers each
 secret to a destination, and records each change in a journal. In your environment integ runs in agent mode: output is JSON, integ
-never prompts, and no secret goes to standard output (exit 2, nothing is sent). \`INTEG_AGENT=1\` turns the mode on.
+never prompts, and no secret goes to standard output (exit 2, nothing is sent). \`INTEG_AGENT=1\` turns the mode on. Only
+\`sandbox start\` and \`sandbox status\` show credentials: the sandbox's, which open no account.
 
 ## Before anything else
 

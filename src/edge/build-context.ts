@@ -291,17 +291,18 @@ function buildSecrets(parts: SecretParts): Secrets {
 
 function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secrets, "checkMask" | "mask"> {
   const isMasked = env.GITHUB_ACTIONS === "true";
-  const refuse = async (meaning?: string): Promise<void> => {
+  const refuse = async (use?: string, meaning?: string): Promise<void> => {
     if (agentMode(env) === undefined) return;
-    (await import("../secrets/stdout.ts")).refuseForAgent(env, "Ask a person to run this command.", meaning);
+    const { adviceForAgent, refuseForAgent } = await import("../secrets/stdout.ts");
+    refuseForAgent(env, adviceForAgent(use), meaning);
   };
   return {
-    async checkMask() {
-      await refuse();
+    async checkMask(use) {
+      await refuse(use);
       if (isMasked) await (await import("../secrets/stdout.ts")).checkMask(2);
     },
     async mask(secret, receipt) {
-      await refuse("The response has a secret, so that nothing of it is shown.");
+      await refuse(undefined, "The response has a secret, so that nothing of it is shown.");
       if (isMasked) terminal.writeErr((await import("../secrets/stdout.ts")).maskLines(secret, receipt));
     },
   };

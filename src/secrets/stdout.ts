@@ -33,6 +33,15 @@ function formsOf(secret: string, receipt: string): string[] {
   return [...new Set([secret, ...unchanged, ...quoted])];
 }
 
+const destinations = `${flags.secretFile}, ${flags.secretCommand}, ${flags.secretProfile} or ${flags.secretTo}`;
+
+/** @param use the command that delivers the secret to a destination, if there is one */
+export function adviceForAgent(use: string | undefined): Advice {
+  return use === undefined
+    ? "Ask a person to run this command: it has no destination for what it prints."
+    : `Use ${use}, with a destination: ${destinations}.`;
+}
+
 /** An agent's transcript is stored elsewhere, so it must contain no secret. @throws Failure `usage` in agent mode */
 export function refuseForAgent(env: Environment, advice: Advice, meaning = "Nothing was sent."): void {
   const variable = agentMode(env);
@@ -53,10 +62,7 @@ export async function checkMask(stderrFd: number): Promise<void> {
 
 export function outputDestination({ fd, stderrFd = 2, env, onStderr, print }: OutputTools): SingleDestinationPlace {
   const check = async (): Promise<RecordOf<"stdout">> => {
-    refuseForAgent(
-      env,
-      `Name a destination with ${flags.secretFile}, ${flags.secretCommand}, ${flags.secretProfile} or ${flags.secretTo}.`,
-    );
+    refuseForAgent(env, `Name a destination with ${destinations}.`);
     const trouble = await outputFault(fd);
     if (trouble === undefined) {
       if (env.GITHUB_ACTIONS === "true") await checkMask(stderrFd);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { agentVariables } from "../../src/profiles/agent-mode.ts";
 import { Account, type ReceivedRequest } from "../support/account.ts";
 import { Canaries } from "../support/canaries.ts";
-import { type Ended, Home } from "../support/program.ts";
+import { type Ended, ended, Home } from "../support/program.ts";
 import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
@@ -84,9 +84,17 @@ describe("agent mode", () => {
         expect(errorOf(ended).hint, words.join(" ")).toContain(flag);
     }
     const api = ["api", "/v1/oauth_clients", "-X", "POST", "-H", "Idempotency-Key: agent", "-f", "a=b"];
-    for (const words of [api, ["oauth-clients", "token", "--client-id", "cid_1", "--client-secret-stdin"]]) {
+    const keysApi = ["api", "/api/v1/access-keys", "-X", "POST", "-f", "name=a"];
+    for (const [words, ...hints] of [
+      [api, "integ oauth-clients create", "--secret-file", "--secret-to"],
+      [keysApi, "integ keys create", "--secret-file", "--secret-to"],
+      [["api", "/v1/other", "-X", "POST"], "Ask a person"],
+      [["journal", "init"], "Ask a person to run this command: it has no destination"],
+      [["oauth-clients", "token", "--client-id", "cid_1", "--client-secret-stdin"], "it has no destination"],
+    ] as const) {
       const ended = await at.integ(words, { input: "a secret of some client" });
       expect([ended.code, ended.stdout], words.join(" ")).toEqual([2, ""]);
+      for (const hint of hints) expect(errorOf(ended).hint, words.join(" ")).toContain(hint);
     }
     expect(await changes()).toEqual(before);
     expect(JSON.parse((await at.integ(["journal", "list", "--all"])).stdout)).toMatchObject({ data: [] });
@@ -152,8 +160,17 @@ describe("agent mode", () => {
     ];
     const ends = [created];
     for (const words of commands) ends.push(await at.integ(words));
+    // The credentials of this machine's sandbox are no secrets: they open no account. These commands print no other.
+    const sandbox = at.start(["sandbox", "start"]);
+    sandbox.stdout!.once("data", () => sandbox.kill("SIGINT"));
+    const ofSandbox = [await ended(sandbox), await at.integ(["sandbox", "status"])];
+    const made = new Canaries();
     for (const file of readdirSync(at.folder).filter((name) => name.endsWith(".secret")))
-      canaries.add(file, readFileSync(at.path(file), "utf8").trim());
+      for (const some of [canaries, made]) some.add(file, readFileSync(at.path(file), "utf8").trim());
+    for (const { stdout, stderr } of ofSandbox) {
+      expect(JSON.parse(stdout)).toMatchObject({ object: "sandbox", us: { api_key: expect.stringContaining("sbx_") } });
+      expect(made.search("output", stdout + stderr)).toEqual([]);
+    }
     expect(canaries.secrets).toBeGreaterThan(10);
     const seen = ends.flatMap(({ stdout, stderr }) => [
       ...canaries.search("stdout", stdout),

@@ -85,7 +85,9 @@ describe.skipIf(isMissing("an OpenMetrics parser"))("the samples", () => {
       of("integ_policy_last_change_timestamp_seconds")[0]!,
     ];
     expect(Math.abs(made_at.value - changed.value)).toBeLessThan(120);
-    expect(stdout).toContain("When a change of a policy item last ended well; a failed change and an apply without changes do not count.");
+    expect(stdout).toContain(
+      "When a change of a policy item last ended well; a failed change and an apply without changes do not count.",
+    );
   });
 
   it("have the time of the last change that ended well: a failed rotation and an apply without changes do not count", async () => {

@@ -21,7 +21,9 @@ function home(env: Readonly<Record<string, string>> = {}): Home {
   return homeOfTest({ ...service.env, INTEG_ACCESS_TOKEN: service.us.access_token, ...env });
 }
 
-type Row = Readonly<Record<"kind" | "id", string> & Partial<Record<"name" | "note" | "proof" | "owner" | "policy_item", string>>> & {
+type Row = Readonly<
+  Record<"kind" | "id", string> & Partial<Record<"name" | "note" | "proof" | "owner" | "policy_item", string>>
+> & {
   readonly last_used_at?: string | null;
 };
 

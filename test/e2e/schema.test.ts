@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { outputs } from "../../src/commands/schema/outputs.ts";
-import { outputFaults } from "../support/check-output.ts";
+import { outputFaults, seen } from "../support/check-output.ts";
 import { Home } from "../support/program.ts";
 import { homeOfTest, serviceOfFile, tokenEnv } from "../support/service.ts";
 
@@ -34,6 +34,18 @@ it("describes the results about a file, a profile and the journal's path", async
     const said = await at.integ([...words, "--json"]);
     expect(JSON.parse(said.stdout), said.stderr).toMatchObject(printed);
     expect(outputFaults([...words, "--json"], at.env, { said })).toEqual([]);
+  }
+});
+
+it("describes each command that integ commands prints", async () => {
+  const at = home();
+  expect((await at.integ(["schema", "command"])).code).toBe(0);
+  for (const format of ["--json", "--ndjson"]) {
+    const name = format === "--json" ? "commands" : "command";
+    const before = seen.get(name) ?? 0;
+    const said = await at.integ(["commands", format]);
+    expect(outputFaults(["commands", format], at.env, { said })).toEqual([]);
+    expect(seen.get(name)).toBeGreaterThanOrEqual(before + said.stdout.trim().split("\n").length);
   }
 });
 

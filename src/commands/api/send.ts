@@ -95,13 +95,19 @@ async function readRaw(context: Context, service: Service, request: RawRequest):
 
 /** integ cannot know whether an arbitrary change is safe to repeat, so it repeats the change only after 429. */
 async function change(context: Context, service: Service, request: RawRequest): Promise<RawAnswer> {
-  await context.secrets.checkMask();
+  await context.secrets.checkMask(deliveringCommand(request));
   context.output.note("This change is not in the journal: if its response is lost, integ cannot recover it.");
   const what = `${request.method} ${request.path.split("?")[0]}`;
   const progress = context.output.progress(what);
   const about = { what, where: await whereOf(context), change: true };
   const send = () => context.clock.finishing(() => service.raw.send(request));
   return (await readAnswer(context, about, send).finally(() => progress.done())).value;
+}
+
+/** The command that makes the same change and delivers its secret to a destination. */
+function deliveringCommand({ path }: RawRequest): string | undefined {
+  if (path.startsWith("/v1/oauth_clients")) return "integ oauth-clients create or rotate";
+  return path.startsWith("/api/v1/access-keys") ? "integ keys create or rotate" : undefined;
 }
 
 const secretName = /(?:secret|token|password|api_?key)$/i;

@@ -89,6 +89,20 @@ const planRow = z.looseObject({
   entry: textOrNull,
 });
 
+const commandShape = z.looseObject({
+  object: z.literal("command"),
+  name: text,
+  command: text,
+  aliases: z.array(text),
+  summary: text,
+  usage: text,
+  arguments: z.array(z.looseObject({ name: text, summary: text })),
+  flags: z.array(z.looseObject({ name: text })),
+  examples: z.array(z.looseObject({ line: text, does: text })),
+  notes: textOrNull,
+  commands: z.array(z.looseObject({ object: z.literal("command") })).describe("The commands below this one"),
+});
+
 const mergeCounts = { added: count, extended: count, unchanged: count };
 
 interface Output {
@@ -164,9 +178,10 @@ export const outputs: Readonly<Record<string, Output>> = {
     ["oauth-clients audit"],
     finding.extend({ client_id: textOrNull, service_account_id: textOrNull }),
   ),
+  command: row("A command with its arguments, options and examples", ["commands"], commandShape),
   commands: document("All commands with their options, and the environment variables", ["commands"], {
     object: z.literal("program"),
-    commands: z.array(z.looseObject({})),
+    commands: z.array(commandShape),
     environment: z.array(z.looseObject({})),
   }),
   contract_finding: row("A difference between the published contract and integ's own", ["spec check"], {
