@@ -1,11 +1,11 @@
 // Runs the chapters of docs/ci.md about hosted runners. Each night starts with an empty disk.
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { Account } from "../support/account.ts";
-import { PostgresServer, role, teamAccess } from "../support/postgres.ts";
+import { askPsql, PostgresServer, role, teamAccess } from "../support/postgres.ts";
 import { type Ended, ended, Home, root } from "../support/program.ts";
 import { type Service, startService } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
@@ -32,8 +32,14 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     const at = newRunner();
     identity = at.path("identity.txt");
     const [setup = ""] = blocks("GitHub-hosted runners", "sh");
-    const init = await run(at, setup.replace("integ_owner@", "integ@"), {});
+    const address = `postgresql://postgres@127.0.0.1:${server.port}/integ`;
+    const asPostgres = (text: string): string => askPsql(address, { password: "", text });
+    asPostgres(`CREATE ROLE integ_owner LOGIN PASSWORD '${role.password}'; ALTER DATABASE integ OWNER TO integ_owner`);
+    const init = await run(at, setup, {});
     expect(init.code, init.stderr).toBe(0);
+    const team = readFileSync(join(root, "docs", "team.md"), "utf8");
+    asPostgres((team.match(/^GRANT .*;$/gm) ?? []).join("\n"));
+    execFileSync(process.execPath, [join(root, "scripts", "release.mjs")], { stdio: "pipe" });
     recipient = execFileSync("sh", ["-c", 'age-keygen -y "$0"', identity], { encoding: "utf8" }).trim();
     expect(init.stdout + init.stderr).toContain(recipient);
   });
@@ -58,11 +64,13 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     );
   }
 
-  /** The machine has only integ and the tools of its CI service, which store their values in the file `stored`. */
-  function newRunner(tool = "exec cat > stored"): Home {
-    const home = new Home({ ...teamAccess });
+  /** The machine has the tools of its CI service, which store their values in the file `stored`, and integ. */
+  function newRunner(tool = "exec cat > stored", { hasInteg = true } = {}): Home {
+    const home = new Home({ ...teamAccess, npm_config_offline: "true" });
     homes.push(home);
-    home.addToPath();
+    if (hasInteg) home.addToPath();
+    else home.env.PATH = `${home.path("global", "bin")}:${home.path("bin")}:${home.env.PATH}`;
+    home.env.npm_config_prefix = home.path("global");
     mkdirSync(home.path("bin"), { recursive: true });
     for (const name of ["gh", "glab"]) {
       const text = `#!/bin/sh\n[ -n "$GH_TOKEN$GITLAB_TOKEN" ] || exit 4\necho "$@" >> words\ncase "$*" in *" get "*) cat stored; exit ;; esac\n${tool}\n`;
@@ -97,15 +105,39 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
   const workflow = () => {
     const [policy = "", text = ""] = blocks("GitHub-hosted runners", "yaml");
     const { env, steps } = (parse(text) as { jobs: { apply: { env: Variables; steps: Step[] } } }).jobs.apply;
-    const [step, ...more] = steps.filter(({ run: line }) => line !== undefined && !line.includes("npm install"));
-    expect(more).toEqual([]);
-    return { policy, line: step!.run!, env: { ...filled(env), ...filled(step!.env), GITHUB_ACTIONS: "true" } };
+    const [install, step, ...more] = steps.filter(({ run: line }) => line !== undefined);
+    expect([install!.env, more]).toEqual([undefined, []]);
+    const ofJob = { ...filled(env), GITHUB_ACTIONS: "true" };
+    return { policy, install: install!.run!, line: step!.run!, ofJob, env: { ...ofJob, ...filled(step!.env) } };
   };
+
+  /** A machine without integ has the policy, and the release that `npm run release` made in `ci`. */
+  function checkedOut(policy: string, tool?: string): Home {
+    const runner = newRunner(tool, { hasInteg: false });
+    writeFileSync(runner.path("integ.yaml"), policy);
+    cpSync(join(root, "build", "release"), runner.path("ci"), { recursive: true });
+    return runner;
+  }
+
+  async function installed(policy: string, tool?: string): Promise<Home> {
+    const runner = checkedOut(policy, tool);
+    const { install, ofJob } = workflow();
+    const { code, stdout, stderr } = await run(runner, install, ofJob);
+    expect([code, stdout], stderr).toEqual([0, expect.stringContaining("integ-1.0.0.tgz: OK")]);
+    return runner;
+  }
+
+  it("GitHub: a package that its checksum does not fit is not installed", async () => {
+    const runner = checkedOut("");
+    appendFileSync(runner.path("ci", "integ-1.0.0.tgz"), "more");
+    const { install, ofJob } = workflow();
+    expect((await run(runner, install, ofJob)).code).toBe(1);
+    expect(existsSync(runner.path("global"))).toBe(false);
+  });
 
   it("GitHub: a failed delivery is claimed elsewhere, and the next night, on an empty disk, changes nothing", async () => {
     const { policy, line, env } = workflow();
-    const first = newRunner("exit 1");
-    writeFileSync(first.path("integ.yaml"), policy);
+    const first = await installed(policy, "exit 1");
     const failed = await run(first, line, env);
     expect(failed.code, failed.stderr).toBe(12);
 
@@ -121,8 +153,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     expect(others).toEqual([]);
     expect(await account.opens(client!.client_id!, secret)).toBe(true);
 
-    const second = newRunner();
-    writeFileSync(second.path("integ.yaml"), policy);
+    const second = await installed(policy);
     const next = await run(second, line, env);
     expect(next.code, next.stderr).toBe(0);
     expect(await account.live()).toHaveLength(1);
@@ -134,8 +165,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     await account.clear();
     const { policy, env } = workflow();
     const [plan = "", apply = ""] = blocks("A plan in a pull request", "sh");
-    const runner = newRunner();
-    writeFileSync(runner.path("integ.yaml"), policy.replace("reporting:", "planned:").replace("REPORTING", "PLANNED"));
+    const runner = await installed(policy.replace("reporting:", "planned:").replace("REPORTING", "PLANNED"));
     const { GH_TOKEN: _writer, ...reading }: Variables = env;
     const summary = runner.path("summary.md");
     const planned = await run(runner, plan, { ...reading, GITHUB_STEP_SUMMARY: summary });
@@ -155,8 +185,9 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     const { credentials, install } = parse(text) as Record<string, { variables: Variables; script: string[] }>;
     expect([install!.variables, credentials!.script]).toEqual([undefined, [expect.stringContaining("integ apply")]]);
     const project = { INTEG_API_KEY: service.us.api_key, INTEG_ESCROW: recipient, GITLAB_TOKEN: "unused", CI: "true" };
-    const runner = newRunner();
-    writeFileSync(runner.path("integ.yaml"), policy.replace("reporting:", "gitlab:"));
+    const runner = checkedOut(policy.replace("reporting:", "gitlab:"));
+    const made = await run(runner, install!.script.join("\n"), { CI: "true" });
+    expect(made.code, made.stderr).toBe(0);
     const night = () => run(runner, credentials!.script.join("\n"), { ...credentials!.variables, ...project });
     const first = await night();
     expect(first.code, first.stderr).toBe(0);

@@ -167,7 +167,11 @@ describe("docs/ci.md", () => {
   it("the gate works with its waiver file", async () => {
     const { waivers } = JSON.parse(snippet("json", "waivers")) as { waivers: { until: string }[] };
     const nextMonth = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
-    const running = waivers.map((waiver) => ({ ...waiver, until: nextMonth }));
+    // The page's waiver is written as it stands until it ends.
+    const running = waivers.map(({ until, ...waiver }) => ({
+      ...waiver,
+      until: until > nextMonth ? until : nextMonth,
+    }));
     writeFileSync(at.path("keys-waivers.json"), JSON.stringify({ waivers: running }));
     const { code, stdout } = await run(["bash", "-o", "pipefail", "-c"], snippet("sh", "keys audit -p"));
     expect(code).toBe(10);
