@@ -1,15 +1,17 @@
 // An OAuth client without a stored secret, at an independent token server (oidc-provider).
 import { createPublicKey, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
-import { Home, root } from "../support/program.ts";
-import { homeOfTest } from "../support/service.ts";
+import { ended, type Home, root } from "../support/program.ts";
+import { homeOfTest, startService } from "../support/service.ts";
+import { teamKey } from "../support/team-journal.ts";
 import { isMissing } from "../support/tools.mjs";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -116,38 +118,65 @@ it("CI needs no profile and no secret: the environment names the command", async
 });
 
 it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and GitLab", async () => {
-  const all = readFileSync(join(root, "docs", "ci.md"), "utf8");
-  const page = all
-    .split("\n## A job without a stored API key\n")[1]!
-    .split("\n## ")[0]!
-    .replaceAll("https://api.eu.example.com", addressOf(api))
+  const service = await startService();
+  onTestFinished(() => void service.stop());
+  const page = readFileSync(join(root, "docs", "ci.md"), "utf8")
     .replaceAll("https://auth.eu.example.com/oauth/token", endpoint())
-    .replace("${{ vars.INTEG_CLIENT_ID }}", "job");
-  const [github, gitlab] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text]) => parse(text!));
+    .replaceAll("sa_reporting", service.us.service_account_id)
+    .replaceAll("${{ vars.INTEG_CLIENT_ID }}", "job")
+    .replaceAll("${{ secrets.INTEG_JOURNAL_KEY }}", teamKey);
+  const yaml = (heading: string): string[] => {
+    const chapter = page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
+    return [...chapter.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
+  };
+  const [policy = ""] = yaml("GitHub-hosted runners");
+  const [github, gitlab] = yaml("A job without a stored API key").map((text) => parse(text));
+  // The sandbox does not know the tokens of the independent server, so the relay uses the API key in their place.
+  const relay = createServer(async (request, response) => {
+    const { method, url, headers } = request;
+    reads.push(headers.authorization ?? "");
+    const body: Buffer[] = [];
+    for await (const chunk of request) body.push(chunk as Buffer);
+    const own = { "content-type": "application/json", "idempotency-key": String(headers["idempotency-key"] ?? "") };
+    const authorization = `Basic ${Buffer.from(`${service.us.api_key}:`).toString("base64")}`;
+    const sent = { method, headers: { ...own, authorization }, ...(body.length > 0 && { body: Buffer.concat(body) }) };
+    const answer = await fetch(service.us.base_url + url, sent as RequestInit);
+    response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void relay.close().closeAllConnections());
   const identity = createServer(({ url, headers }, response) => {
     const requestUrl = new URL(url!, "http://here");
     const isAllowed = headers.authorization === "bearer request-token" && requestUrl.searchParams.get("v") === "2";
     response.writeHead(isAllowed ? 200 : 401, { "content-type": "application/json" });
     response.end(JSON.stringify({ value: assertion({ aud: requestUrl.searchParams.get("audience") }) }));
   }).listen(0, "127.0.0.1");
-  await once(identity, "listening");
-  const on = async (env: Readonly<Record<string, string>>) => {
-    const at = homeOfTest({ ...env });
-    const { code, stderr } = await at.integ(["entities", "list", "--json"]);
+  await Promise.all([once(identity, "listening"), once(relay, "listening")]);
+  const at = homeOfTest();
+  at.addToPath();
+  writeFileSync(at.path("integ.yaml"), policy);
+  writeFileSync(at.path("bin", "gh"), '#!/bin/sh\n[ -n "$GH_TOKEN" ] && exec cat > stored\n', { mode: 0o755 });
+  const on = async (line: string, env: Readonly<Record<string, string>>) => {
+    const child = spawn("bash", ["-eo", "pipefail", "-c", line], { cwd: at.folder, env: { ...at.env, ...env } });
+    const { code, stdout, stderr } = await ended(child);
     expect(code, stderr).toBe(0);
+    return stdout + stderr;
   };
   const [step] = github;
-  const ofJob = { INTEG_REGION: "us", INTEG_BASE_URL: addressOf(api), INTEG_TOKEN_ENDPOINT: endpoint() };
-  // hosted-ci-doc.test.ts tests the job's policy and journal: this test only reads the account.
-  expect(all.match(/- run: (integ apply --yes)$/gm)).toEqual(Array(2).fill(`- run: ${step.run}`));
-  await on({
+  // The journal is in a file: hosted-ci-doc.test.ts tests the one in PostgreSQL.
+  const ofJob = { INTEG_REGION: "us", INTEG_BASE_URL: addressOf(relay), INTEG_TOKEN_ENDPOINT: endpoint() };
+  await on(step.run, {
     ...ofJob,
     ...step.env,
     ACTIONS_ID_TOKEN_REQUEST_URL: `${addressOf(identity)}/token?v=2`,
     ACTIONS_ID_TOKEN_REQUEST_TOKEN: "request-token",
   });
   const IDENTITY_TOKEN = assertion({ aud: gitlab.id_tokens.IDENTITY_TOKEN.aud });
-  await on({ ...ofJob, ...gitlab.variables, INTEG_CLIENT_ID: "job", IDENTITY_TOKEN });
+  expect(readFileSync(at.path("stored"), "utf8")).toMatch(/^sbx_us_cs_\w+$/);
+  const { credentials } = parse(yaml("GitLab CI/CD")[1]!) as { credentials: { script: string[] } };
+  const variables = { ...ofJob, ...gitlab.variables, INTEG_CLIENT_ID: "job", IDENTITY_TOKEN };
+  expect(await on(credentials.script.join("\n"), variables)).toMatch(/^reporting +oauth_client +none +none /m);
+  for (const authorization of reads) expect(authorization).toMatch(/^Bearer \S+$/);
   identity.close();
   expect(exchanges).toHaveLength(2);
 });
