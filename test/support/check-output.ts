@@ -1,4 +1,6 @@
 // Compares every JSON output of a tested program with the schema that `integ schema` shows for it.
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { guessFormat } from "../../src/commands/options/global.ts";
 import { outputJsonSchema, outputs } from "../../src/commands/schema/outputs.ts";
@@ -9,6 +11,11 @@ const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
 /** How many values were compared with each schema. */
 const seen = new Map<string, number>();
+
+/** Addresses of sandboxes without a fault in their responses, so that their objects must match their schemas. */
+export const correctServices = new Set<string>();
+
+const { INTEG_TEST_STEPS: folder } = process.env;
 
 function faultOf(name: string, value: unknown): string | undefined {
   seen.set(name, (seen.get(name) ?? 0) + 1);
@@ -22,6 +29,17 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** A field is a key of the schema, or the beginning of one, as a table's heading is (`expires` of `expires_at`). */
+function fieldsFault(name: string, value: unknown): string | undefined {
+  seen.set(name, (seen.get(name) ?? 0) + 1);
+  const { properties } = outputJsonSchema(name) as { readonly properties?: Readonly<Record<string, unknown>> };
+  const plain = (text: string): string => text.replaceAll(/[_ -]/g, "").toLowerCase();
+  const known = Object.keys(properties ?? {}).map(plain);
+  const isKnown = (field: string): boolean => known.some((key) => key.startsWith(plain(field.split(".")[0]!)));
+  const other = Object.keys(value ?? {}).find((field) => !isKnown(field));
+  return other === undefined || properties === undefined ? undefined : `${name}: it has no field ${other}`;
 }
 
 /** @param isService true to include the service's own objects */
@@ -49,17 +67,19 @@ export function outputFaults(
   { said, isService = false }: { readonly said: Said; readonly isService?: boolean },
 ): string[] {
   const format = guessFormat(words, env);
-  if ((format !== "json" && format !== "ndjson") || words.includes("--fields")) return [];
+  if (format !== "json" && format !== "ndjson") return [];
   const { stdout, stderr } = said;
   const error = parsed(stderr.trimEnd().split("\n").at(-1) ?? "");
   const isError = typeof error === "object" && error !== null && "error" in error;
   const { rows, document } = namesOf(words, isService);
+  const hasFields = words.includes("--fields");
   const row = (value: unknown): string | undefined => {
-    const faults = rows.map((name) => faultOf(name, value));
+    const names = rows.length > 0 || document === undefined ? rows : [document];
+    const faults = names.map((name) => (hasFields ? fieldsFault(name, value) : faultOf(name, value)));
     return faults.includes(undefined) ? undefined : faults[0];
   };
   const result = (value: unknown): (string | undefined)[] => {
-    if (document !== undefined) return [faultOf(document, value)];
+    if (document !== undefined && !hasFields) return [faultOf(document, value)];
     const isList = typeof value === "object" && value !== null && "object" in value && value.object === "list";
     if (!isList) return [row(value)];
     return [faultOf("list", value), ...((value as { data?: unknown[] }).data ?? []).map(row)];
@@ -75,7 +95,14 @@ export function checkOutput(
   env: Readonly<Record<string, string | undefined>>,
   said: Said,
 ): void {
-  const faults = outputFaults(words, env, { said });
+  const total = (): number => [...seen.values()].reduce((sum, count) => sum + count, 0);
+  const before = total();
+  const isOther = words.some((word) => word === "-p" || word.startsWith("--profile")) || env.INTEG_PROFILE;
+  const isService = !isOther && correctServices.has(env.INTEG_BASE_URL ?? "");
+  const faults = outputFaults(words, env, { said, isService });
+  const values = total() - before;
+  if (folder && values > 0)
+    appendFileSync(join(folder, `${process.pid}.checked.ndjson`), `${JSON.stringify({ values })}\n`);
   if (faults.length > 0)
     throw new Error(`integ ${words.join(" ")} printed what its schema does not allow: ${faults[0]}`);
 }

@@ -20,6 +20,11 @@ export default function recordSteps(): (() => Promise<void>) | undefined {
       readdirSync(folder).flatMap((name) => (kind.test(name) ? linesOf<T>(join(folder, name)) : []));
     const steps = of<Step>(/^\d+\.ndjson$/);
     const noted = of<Noted>(/\.typed\.ndjson$/);
+    const checked = of<{ values: number }>(/\.checked\.ndjson$/).map(({ values }) => values);
+    recordFigure("JSON outputs of commands compared with their schemas", {
+      commands: checked.length,
+      values: checked.reduce((sum, count) => sum + count, 0),
+    });
     rmSync(folder, { recursive: true, force: true });
     delete process.env.INTEG_TEST_STEPS;
     const wrong: string[] = [];

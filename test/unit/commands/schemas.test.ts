@@ -74,6 +74,15 @@ describe("the schemas of outputs", () => {
     const { state: _removed, ...less } = row;
     expect(faults([less])).toEqual([expect.stringContaining("state")]);
     expect(faults([{ ...row, name: 1 }])).toEqual([expect.stringContaining("/name")]);
+    const fields = ["status", "--json", "--fields", "topic,due"];
+    expect(outputFaults(fields, {}, { said: runOf([{ topic: "slots", due: null }]) })).toEqual([]);
+    expect(outputFaults(fields, {}, { said: runOf([{ topic: "slots", x: 1 }]) })).toEqual([
+      expect.stringContaining("no field x"),
+    ]);
+    const line = { code: 0, stdout: '{"object":"journal_path"}\n', stderr: "" };
+    expect(outputFaults(["journal", "path", "--ndjson"], {}, { said: line })).toEqual([
+      expect.stringContaining("path"),
+    ]);
     const error = { said: { code: 2, stdout: "", stderr: '{"error":{"kind":"usage","exit_code":2}}' } };
     expect(outputFaults(["status"], { INTEG_OUTPUT: "json" }, error)).toEqual([expect.stringContaining("message")]);
   });
