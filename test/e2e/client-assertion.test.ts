@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from "vitest";
@@ -132,7 +132,7 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
   const [policy = ""] = yaml("GitHub-hosted runners");
   const [github, gitlab] = yaml("A job without a stored API key").map((text) => parse(text));
   // The sandbox does not know the tokens of the independent server, so the relay uses the API key in their place.
-  const relay = createServer(async (request, response) => {
+  const relayed = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method, url, headers } = request;
     reads.push(headers.authorization ?? "");
     const body: Buffer[] = [];
@@ -140,11 +140,12 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
     const own = { "content-type": "application/json", "idempotency-key": String(headers["idempotency-key"] ?? "") };
     const authorization = `Basic ${Buffer.from(`${service.us.api_key}:`).toString("base64")}`;
     const sent = { method, headers: { ...own, authorization }, ...(body.length > 0 && { body: Buffer.concat(body) }) };
-    const answer = await fetch(service.us.base_url + url, sent as RequestInit);
+    const answer = await fetch(service.us.base_url + url, sent);
     response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
     response.end(Buffer.from(await answer.arrayBuffer()));
-  }).listen(0, "127.0.0.1");
-  onTestFinished(() => void relay.close().closeAllConnections());
+  };
+  const relay = createServer((request, response) => void relayed(request, response)).listen(0, "127.0.0.1");
+  onTestFinished(() => relay.close().closeAllConnections());
   const identity = createServer(({ url, headers }, response) => {
     const requestUrl = new URL(url!, "http://here");
     const isAllowed = headers.authorization === "bearer request-token" && requestUrl.searchParams.get("v") === "2";
