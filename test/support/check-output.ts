@@ -10,7 +10,7 @@ import type { Said } from "./record-steps.ts";
 const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
 /** How many values were compared with each schema. */
-const seen = new Map<string, number>();
+export const seen = new Map<string, number>();
 
 /** Addresses of sandboxes without a fault in their responses, so that their objects must match their schemas. */
 export const correctServices = new Set<string>();
