@@ -27,7 +27,7 @@ export async function resourceOfItem(context: Context, kind: ItemKind, name: str
   });
 }
 
-/** Follows finished rotations to the newest successor; without one, returns `id`. Asks at a terminal before it uses a successor, and warns otherwise. @throws Failure `usage` if the answer is no */
+/** Follows finished rotations to the newest successor; without one, returns `id`. Asks at a terminal before it uses a successor, and warns otherwise. @throws Failure `usage` if a person answers no */
 export async function newestSuccessorOf(context: Context, id: string): Promise<string> {
   const journal = await context.journal();
   const { baseUrl } = await context.profiles.active();
