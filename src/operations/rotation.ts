@@ -24,7 +24,7 @@ import {
 } from "../secrets/destination.ts";
 import { type CreateOptions, admitStep, type CreationContract, finishCreation, type Outcome } from "./creation.ts";
 import { next, type Proof, proofIn, refusedProof, type Step } from "./next.ts";
-import { assertTrusted, isSameHere, seenAt } from "./acts/overwrite.ts";
+import { assertTrusted, isSameHere, secretShownBy, seenAt } from "./acts/overwrite.ts";
 import { revokeStep, type Successor } from "./acts/revoke.ts";
 import { assertMatchesRequest, releaseReserved, rereadSecret, type SecretDelivery } from "./secret-delivery.ts";
 import { admitWork, wait } from "./sending.ts";
@@ -338,7 +338,10 @@ async function prove(rotation: Rotation, made: Outcome): Promise<void> {
     await lease.record(addProof(bench, lease.entry, how));
   };
   // An earlier process may have delivered the secret to a readable destination.
-  const text = secret?.secret ?? (await rereadSecret(bench.secrets, child));
+  const text =
+    secret?.secret ??
+    (await rereadSecret(bench.secrets, child)) ??
+    (await secretShownBy(bench, child, options.destination));
   const known = secret ?? (text === undefined ? undefined : { secret: text });
   const tried = known === undefined ? false : await rotation.prove(child, known).catch(onFailure((failure) => failure));
   if (isProven && typeof tried === "boolean") return;

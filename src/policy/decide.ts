@@ -39,6 +39,7 @@ export interface Decision {
     | "occupied"
     | "astray"
     | "untrusted"
+    | "uncertain"
     | undefined;
   /** integ cannot decide whether this profile authenticates with the credential. */
   readonly mayBeOwnOf?: string | undefined;
@@ -171,6 +172,12 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
     const reason = `${last.id} is pending: the service has not completed its creation`;
     return { item, current: last, action: "wait", reason, state: "pending", step: noStep };
   }
+  // A disabled client may be enabled again, and a 404 may have another cause (§4.2): only a revocation is certain.
+  if (last !== undefined && isUncertain(item.kind, last) && !options.retry.has(item.name)) {
+    const { id, status } = last;
+    const reason = `${id} is ${status === "absent" ? "not found" : status}, and may work again: another client would replace its secret`;
+    return { item, current: last, action: "create", reason, state: status, step: noStep, hold: "uncertain" };
+  }
   // A secret at the item's destination is better evidence than a name.
   const needsName = last === undefined && holderAtDestination(item, observed) === undefined;
   const similar = needsName ? adoptionDecision(item, observed, options) : [];
@@ -189,6 +196,11 @@ function decideMissing(item: PolicyItem, last: SeenCredential | undefined, { obs
     step: { do: "create" },
     dueMs: observed.nowMs,
   };
+}
+
+/** The list of keys is complete, so a key that is missing there is not uncertain. */
+function isUncertain(kind: PolicyItem["kind"], { status }: SeenCredential): boolean {
+  return kind === "oauth_client" && status !== "revoked" && status !== "active";
 }
 
 function notAdopted(item: PolicyItem, choices: readonly SeenCredential[]): Decision {
@@ -267,8 +279,9 @@ function holdIfOccupied(decision: Decision, observed: Observed, { items }: Decis
   const { id, kind, item: other, isUnfinished, issuer } = holder;
   const current = seenOf(item, observed).get(id ?? "");
   const isAdoptable = step.do === "create" && kind === item.kind && !isUnfinished && issuer === undefined;
+  const isWorking = current !== undefined && isUsable(current, observed.nowMs);
   const isFree = other === undefined || (itemOf(other).policy === item.policy && !items.has(other));
-  if (isAdoptable && current !== undefined && isFree) {
+  if (isAdoptable && isWorking && isFree) {
     const reason =
       other === undefined
         ? `exists as ${current.id}, not adopted`
@@ -303,7 +316,7 @@ function replacesOwnCredential({ item: { destinations }, step }: Decision, profi
 function isInUse({ id, kind, isUnfinished, issuer }: Holder, { clients, keys, nowMs }: Observed): boolean {
   if (isUnfinished || issuer !== undefined) return true;
   const credential = (kind === "oauth_client" ? clients : keys).get(id ?? "");
-  return credential !== undefined && isUsable(credential, nowMs);
+  return credential !== undefined && (isUsable(credential, nowMs) || isUncertain(kind, credential));
 }
 
 function occupation({ id, entry, item, isUnfinished, issuer }: Holder, own: PolicyItem): string {

@@ -10,6 +10,7 @@ import { isSameSecret } from "./delivered-secret.ts";
 import {
   commandMark,
   isSamePlace,
+  type MayReplace,
   type Delivery,
   type DestinationOption,
   type OneTimeSecret,
@@ -57,21 +58,35 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     if (target.check) await checkTools(flags.secretCheckCommand, target.check.command, tools);
     return record;
   };
+  /** A check that fails or prints nothing shows no content that could be replaced. */
+  const mayReplaceShown = async (may: MayReplace | undefined): Promise<void> => {
+    if (may === undefined || target.check?.by !== "output") return;
+    const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
+    const run = await runShell(target.check.command, { env, signal, timeLimitMs });
+    const text = run.status === 0 ? run.stdout.toString("utf8") : "";
+    if (text.trim() !== "") await may(record, { is: "text", text });
+  };
   return {
     isStdout: false,
     get record() {
       return record;
     },
     check,
-    prepare: async () => record,
+    async prepare(_work, { may } = {}) {
+      await mayReplaceShown(may);
+      return record;
+    },
     async deliver(secret, delivery) {
+      await mayReplaceShown((at, found) => delivery.may(at, found));
+      // Recorded before the write: after a crash, the check can still show whose secret it is.
+      if (target.check?.by === "output") {
+        record = { ...record, proof: tools.digests.of(secret.secret) };
+        await delivery.record(record);
+      }
       const shell = { ...tools, facts: variablesOf(secret, delivery) };
       const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
       await passSecret(target.command, { text, secret: secret.secret }, shell);
-      if (!target.check) return;
-      await runCheck(target.check, { secret: secret.secret, shell });
-      if (target.check.by === "output") record = { ...record, proof: tools.digests.of(secret.secret) };
-      await delivery.record(record);
+      if (target.check) await runCheck(target.check, { secret: secret.secret, shell });
     },
     async release() {},
     async shownBy(of, about) {

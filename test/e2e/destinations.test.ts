@@ -116,8 +116,11 @@ describe("proof of a delivery", () => {
     expect([failed.code, failed.stderr]).toEqual([12, expect.stringContaining("something other than the secret")]);
     expect(failed.stderr).not.toMatch(/sbx_us_cs_\w+/);
     expect(await live()).toContain(id);
-    const entry = creationIn(at).id;
-    const claimed = await integHere(at, ["journal", "claim", entry, "--secret-command", "cat > kept", ...check]);
+    const claim = ["journal", "claim", creationIn(at).id, "--secret-command", "cat > kept", ...check];
+    const refused = await integHere(at, claim);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("that integ did not deliver")]);
+    rmSync(at.path("kept"));
+    const claimed = await integHere(at, claim);
     expect([claimed.code, text(at, "kept")]).toEqual([0, expect.stringMatching(secret)]);
     expect((await integHere(at, ["journal", "recover"])).code).toBe(8);
     expect((await integHere(at, ["journal", "recover", "--accept-unproven"])).code).toBe(0);

@@ -131,6 +131,50 @@ it("a run never replaces its own credential with one that it creates", async () 
   expect((await integ("plan", "--exit-code", "-p", "prod")).code).toBe(10);
 });
 
+it("what a command's check prints is replaced only if integ delivered it", async () => {
+  const to = '{ command: "cat > a", check: "cat a" }';
+  write(to);
+  expect((await apply()).code).toBe(0);
+  const [client] = await account.live();
+  writeFileSync(home.path("a"), "a person's only copy\n");
+  write(to, { scopes: "entity:read, organization:read" });
+  const ended = await apply();
+  expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining("prints content that integ did not deliver")]);
+  expect([readFileSync(home.path("a"), "utf8"), await account.live()]).toEqual(["a person's only copy\n", [client]]);
+  renameSync(home.path("a"), home.path("kept"));
+  expect((await apply()).code).toBe(0);
+  expect((await account.live()).length).toBe(1);
+});
+
+it("a rotation into a command with a check is proven by a later run if the first proof was interrupted", async () => {
+  const to = '{ command: "cat > a", check: "cat a" }';
+  write(to);
+  expect((await apply()).code).toBe(0);
+  write(to, { scopes: "entity:read, organization:read" });
+  await service.fault("POST /oauth/token status=503 times=1");
+  expect((await apply("--retry-for", "0")).code).toBe(8);
+  expect((await account.live()).length).toBe(2);
+  expect((await apply()).code).toBe(0);
+  expect((await account.live()).length).toBe(1);
+});
+
+it.each(["disabled", "not found"])("a client that is %s is not replaced, because it may work again", async (status) => {
+  write(destinations["file"]!);
+  expect((await apply()).code).toBe(0);
+  const [client] = await account.live();
+  const before = readFileSync(home.path("a.json"), "utf8");
+  if (status === "disabled") await service.control("POST", `/oauth_clients/${client!.id}`, { status });
+  else await service.fault("GET /v1/oauth_clients/* status=404 body=html times=1");
+  const ended = await apply();
+  expect([ended.code, ended.stderr]).toEqual([10, expect.stringContaining(`is ${status}, and may work again`)]);
+  expect(ended.stderr).toContain(`integ oauth-clients get ${client!.id}`);
+  expect(readFileSync(home.path("a.json"), "utf8")).toBe(before);
+  await service.calm();
+  await service.control("POST", `/oauth_clients/${client!.id}`, { status: "active" });
+  expect((await apply()).code).toBe(0);
+  expect(await account.live()).toMatchObject([{ id: client!.id }]);
+});
+
 it("a profile keeps a credential that integ did not deliver, until a person types the creation and adopts it", async () => {
   const { base_url, token_endpoint, second_api_key, service_account_id } = service.us;
   const words = ["--base-url", base_url, "--region", "us", "--token-endpoint", token_endpoint, "--api-key-stdin"];

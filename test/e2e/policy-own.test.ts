@@ -78,3 +78,20 @@ it("the profile's own OAuth client is rotated only with --include-own, and the p
   expect(again.code, again.stderr).toBe(0);
   expect(await account.live()).toHaveLength(2);
 });
+
+it("a typed rotation of the profile's own client gives the profile the new secret, or needs --yes", async () => {
+  const { us } = service;
+  const home = homeOfTest();
+  const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
+  const own = await new Account(service).make(["service_account:manage", "entity:read"]);
+  const address = ["--region", "us", "--base-url", us.base_url, "--token-endpoint", us.token_endpoint];
+  const client = ["--client-id", own.client_id, "--client-secret-stdin"];
+  expect((await integ(["profiles", "add", "prod", ...address, ...client], own.client_secret)).code).toBe(0);
+  const rotate = ["oauth-clients", "rotate", own.id, "--secret-file", "z", "--json"];
+  const refused = await integ(rotate);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("would lock profile prod out")]);
+  expect(refused.stderr).toContain(`integ ${rotate.join(" ")} --secret-profile prod`);
+  const rotated = await integ([...rotate, "--secret-profile", "prod", "--yes"]);
+  expect(rotated.code, rotated.stderr).toBe(0);
+  expect((await integ(["entities", "list", "--limit", "1"])).code).toBe(0);
+});

@@ -2,7 +2,7 @@ import { warnOfUsers } from "../running/users.ts";
 import { addDryRun, defineVerb } from "../verb.ts";
 import { endpointSetting, rotateOAuthClient } from "../../operations/client-rotation.ts";
 import type { RotationResult } from "../../operations/rotation.ts";
-import { serviceTime } from "../../operations/workbench.ts";
+import { serviceTime, type Workbench } from "../../operations/workbench.ts";
 import type { Context } from "../../context.ts";
 import { Failure } from "../../errors.ts";
 import type { Entry } from "../../journal/entry.ts";
@@ -18,7 +18,9 @@ import {
   workbenchOf,
 } from "../running/change.ts";
 import { overlapNote, oldCredentialWords, withDueTime } from "../running/overlap-words.ts";
-import { shell } from "../../next-step.ts";
+import { flags, shell } from "../../next-step.ts";
+import { type Destination, isForProfile } from "../../secrets/destination.ts";
+import { callerOf, isSecretStored } from "../keys/own-key.ts";
 import { askClient, oauthClientView, readClient } from "./clients.ts";
 
 export const command = defineVerb({
@@ -84,6 +86,7 @@ export const command = defineVerb({
       ]);
       return showSteps(context, clientRotationSteps(bench, { old, overlapMs, keepOld, destination }));
     }
+    if (!keepOld && old.client_id === bench.account.principal) refuseOwnClient(context, bench, { id, destination });
     if (!keepOld) await warnOfUsers(context, [id], destination);
     if (!keepOld && bench.account.proof === null && options.acceptUnproven !== true)
       context.output.warn(
@@ -113,6 +116,22 @@ export const command = defineVerb({
     reportOldClient(context, rotated, serviceTime(bench));
   },
 });
+
+/** @throws Failure `usage` without `--yes`, if the caller's credential would end and its profile would not get the new one */
+function refuseOwnClient(
+  { settings }: Context,
+  { account: { profile: name } }: Workbench,
+  { id, destination }: { readonly id: string; readonly destination: Destination },
+): void {
+  if (settings.yes || isForProfile(destination.record, name)) return;
+  const caller = callerOf({ name });
+  throw new Failure("usage", `${id} is the client that ${caller} uses: rotating it would lock ${caller} out.`, {
+    meaning: `Nothing was changed. With ${flags.yes} it is rotated anyway: its new secret must replace the old one there.`,
+    ...(isSecretStored({ name })
+      ? { nextCommand: { add: [flags.secretProfile, name] } }
+      : { hint: "Put the new secret where the old one is kept: add --yes and --secret-command." }),
+  });
+}
 
 const pick = askClient("Which client should be replaced?");
 

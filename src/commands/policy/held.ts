@@ -34,6 +34,11 @@ export function stepForHeld(decision: Decision, file: string): NextStep {
       return { nextCommand: shell`integ apply ${fileWords(file)} --redeliver ${name}` };
     case "untrusted":
       return { nextCommand: shell`integ journal trust ${entry}` };
+    case "uncertain":
+      return {
+        hint: `Revoke the client if nothing needs it any more, or add --retry ${name} to create another.`,
+        nextCommand: shell`integ oauth-clients get ${decision.current?.id ?? ""}`,
+      };
     case "occupied":
       return { hint: `Name another destination for ${name} in the policy file${alternative(holder)}.` };
     default:

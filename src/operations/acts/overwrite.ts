@@ -1,7 +1,7 @@
 // The act `overwrite`: only this file replaces the content of a secret's destination. The content at the moment of the
 // write decides, not a recorded path or name.
 import type { CreationRequest } from "../../api/oauth-client-creation.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, onFailure } from "../../errors.ts";
 import { type Entry, nextStep, revokedBy, rotatedBy } from "../../journal/entry.ts";
 import { mayHaveSuperseded } from "../../journal/rotations.ts";
 import type { EntryLease, Intent, Journal } from "../../journal/journal.ts";
@@ -81,8 +81,7 @@ export async function seenAt(
 ): Promise<Seen> {
   const later = (await entriesOfItem(bench.journal, entry)).filter(({ id }) => id > entry.id);
   const isOutdated = later.some((one) => mayHaveSuperseded(one, entry.resource_id));
-  const about = { id: entry.resource_id ?? "", clientId: entry.detail.client_id ?? undefined, origin: originOf(entry) };
-  const text = record.kind === "command" && record.proof ? await destination?.shownBy?.(record, about) : undefined;
+  const text = await shownBy(destination, entry, record);
   if (text !== undefined) {
     const isShown = (place: SingleRecord): boolean =>
       hasContentId({ is: "text", text }, proofOf(place), bench.journal.digests);
@@ -102,6 +101,32 @@ export async function seenAt(
     for (const place of placesOf(destination).filter((one) => isSameHere(one, record)))
       if ((await bench.secrets.reread(place)) !== undefined && (await isActive(resource_id ?? ""))) return "there";
   return "missing";
+}
+
+/** @returns the output of a command's check. @throws Failure `pending` if the check fails */
+async function shownBy(
+  destination: Destination | undefined,
+  entry: Entry,
+  at: SingleRecord,
+): Promise<string | undefined> {
+  if (at.kind !== "command" || at.proof === undefined) return undefined;
+  const { resource_id, detail } = entry;
+  const about = { id: resource_id ?? "", clientId: detail.client_id ?? undefined, origin: originOf(entry) };
+  return destination?.shownBy?.(at, about);
+}
+
+/** @returns the entry's secret, if a check command of `destination` prints it */
+export async function secretShownBy(
+  bench: Overwriting,
+  entry: Entry,
+  destination: Destination,
+): Promise<string | undefined> {
+  for (const place of placesOf(entry.destination)) {
+    const text = await shownBy(destination, entry, place).catch(onFailure(() => undefined));
+    if (text !== undefined && hasContentId({ is: "text", text }, proofOf(place), bench.journal.digests))
+      return withoutLastNewline(text);
+  }
+  return undefined;
 }
 
 /** The store did not show its time of change after the write, so the proof does not identify the content. */
@@ -346,6 +371,15 @@ function occupiedFailure(at: SingleRecord): Failure {
   const { name } = describeDestination(at);
   const why =
     at.kind === "file" ? "the file already exists" : "integ did not deliver its current content for this client or key";
+  if (at.kind === "command")
+    return new Failure(
+      "usage",
+      `The secret cannot go to ${name}: its check prints content that integ did not deliver.`,
+      {
+        meaning: "Its content was not replaced.",
+        hint: "Name another destination, or remove that content first.",
+      },
+    );
   const what = at.kind === "profile" ? `become the credential of ${name}` : `go to ${name}`;
   return new Failure("usage", `The secret cannot ${what}: ${why}.`, {
     meaning: "Its content was not replaced.",

@@ -92,7 +92,8 @@ const holders: Readonly<Record<string, Holder>> = {
     ...free,
   },
   "an expired client": { over: {}, seen: { expiresAt: longAgo }, ...free },
-  "a client that was not found": { over: {}, seen: { status: "absent" }, ...free },
+  "a client that was not found": { over: {}, seen: { status: "absent" }, ...taken },
+  "a disabled client": { over: {}, seen: { status: "disabled" }, ...taken },
   "a refused creation": { over: { state: "refused", resource_id: null }, ...free },
   "a client that was adopted as this item": {
     over: {},

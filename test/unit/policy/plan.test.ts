@@ -400,7 +400,10 @@ describe("one item", () => {
       "pending",
       "oc_1 is pending: the service has not completed its creation",
     ],
-    ["unknown to the service", a, { entries: [created("a", "oc_1")] }, "create", "absent", "oc_1 is not found"],
+    ...(["absent", "disabled"] as const).map((status) => {
+      const reason = /^oc_1 is (not found|disabled), and may work again: another client would replace its secret$/;
+      return [`that is ${status}`, a, known({ status }), "create", status, reason] as const;
+    }),
     [
       "whose creation is unfinished",
       a,
@@ -606,6 +609,15 @@ describe("slots", () => {
     const unproven = rotation("a", { id: "oc_2", old: "oc_1", state: "pending", detail: {} });
     const world = { entries: [created("a", "oc_1"), unproven], clients: [seen("oc_1"), seen("oc_2"), seen("oc_7")] };
     expect(plan(policy([client("a")]), world).unmanaged.map(({ id }) => id)).toEqual(["oc_7"]);
+  });
+
+  it.each(["absent", "disabled"])("are not used for a client that is %s, except with --retry", (status) => {
+    const world = { entries: [created("a", "oc_1")], clients: [seen("oc_1", { status })] };
+    const steps = [new Set<string>(), new Set(["a"])].map((retry) => plan(policy([client("a")]), world, { retry }));
+    expect(steps.map(({ items }) => items[0]!.decision)).toMatchObject([
+      { hold: "uncertain", step: { do: "nothing" } },
+      { step: { do: "create" } },
+    ]);
   });
 
   it("of keep_free_slots stay free", () => {
