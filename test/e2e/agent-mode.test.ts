@@ -120,7 +120,13 @@ describe("agent mode", () => {
     const commands = [
       client("--secret-command", take),
       client("--new", "--secret-command", `(${take}) >&2`),
-      client("--new", "--secret-command", take, "--secret-check-command", "tail -n1 kept >&2; tail -n1 kept"),
+      client(
+        "--new",
+        "--secret-command",
+        `tee checked | ${take}`,
+        "--secret-check-command",
+        "cat checked >&2; cat checked",
+      ),
       client("--new", "--secret-command", `${take}; tail -n1 kept | rev; exit 1`),
     ];
     const ends: Ended[] = [];
