@@ -35,8 +35,9 @@ const Single = z.discriminatedUnion("kind", [
     mark: optionalText,
     /** How the check command shows that the secret arrived: it prints the secret, or exits with 0. */
     check: z.optional(z.enum(["output", "exit"])),
-    /** Keyed digest of the delivered secret, if the check printed it. */
+    /** Keyed digests of the delivered secret, and of the content that a person agreed to replace, if the check prints them. */
     proof: optionalText,
+    consent: optionalText,
   }),
   z.object({
     kind: z.literal("profile"),

@@ -10,7 +10,8 @@ import { isSameSecret } from "./delivered-secret.ts";
 import {
   commandMark,
   isSamePlace,
-  type MayReplace,
+  contentId,
+  type Found,
   type Delivery,
   type DestinationOption,
   type OneTimeSecret,
@@ -26,7 +27,7 @@ export interface CommandTools {
   /** Receives all output of the delivery command and the standard error of the check, with the secret masked. */
   readonly onStderr: (chunk: Uint8Array) => void;
   readonly commandLimitMs?: number | undefined;
-  readonly digests: Pick<SecretDigests, "of">;
+  readonly digests: SecretDigests;
   /** Abort ends the command; the secret then counts as not delivered. */
   readonly signal?: AbortSignal;
 }
@@ -45,6 +46,14 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     mark: commandMark(target),
     ...(target.check && { check: target.check.by }),
   };
+  /** A check that fails or prints nothing shows no content that could be replaced. */
+  const shown = async (): Promise<Found> => {
+    if (target.check?.by !== "output") return { is: "absent" };
+    const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
+    const run = await runShell(target.check.command, { env, signal, timeLimitMs });
+    const text = run.status === 0 ? run.stdout.toString("utf8") : "";
+    return text.trim() === "" ? { is: "absent" } : { is: "text", text };
+  };
   const check = async (): Promise<RecordOf<"command">> => {
     if (target.command.trim() === "") throw new Failure("usage", `${flags.secretCommand} is empty.`);
     if (target.check?.command.trim() === "") throw new Failure("usage", `${flags.secretCheckCommand} is empty.`);
@@ -56,15 +65,10 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     }
     await checkTools(flags.secretCommand, target.command, tools);
     if (target.check) await checkTools(flags.secretCheckCommand, target.check.command, tools);
+    // `--force` covers the content of the first check only.
+    if (target.force === true && !("consent" in record))
+      record = { ...record, consent: contentId(await shown(), tools.digests) };
     return record;
-  };
-  /** A check that fails or prints nothing shows no content that could be replaced. */
-  const mayReplaceShown = async (may: MayReplace | undefined): Promise<void> => {
-    if (may === undefined || target.check?.by !== "output") return;
-    const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
-    const run = await runShell(target.check.command, { env, signal, timeLimitMs });
-    const text = run.status === 0 ? run.stdout.toString("utf8") : "";
-    if (text.trim() !== "") await may(record, { is: "text", text });
   };
   return {
     isStdout: false,
@@ -73,11 +77,11 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     },
     check,
     async prepare(_work, { may } = {}) {
-      await mayReplaceShown(may);
+      await may?.(record, await shown());
       return record;
     },
     async deliver(secret, delivery) {
-      await mayReplaceShown((at, found) => delivery.may(at, found));
+      await delivery.may(record, await shown());
       // Recorded before the write: after a crash, the check can still show whose secret it is.
       if (target.check?.by === "output") {
         record = { ...record, proof: tools.digests.of(secret.secret) };

@@ -36,12 +36,12 @@ export type RecordOf<K extends DestinationRecord["kind"]> = Extract<DestinationR
 /** One destination of a secret: from an option, a prompt, a policy or the journal. */
 export type DestinationOption =
   | ({ readonly kind: "file"; readonly path: string; readonly as?: SecretFormat } & ContentConsent)
-  | {
+  | ({
       readonly kind: "command";
       readonly command: string;
       readonly as?: SecretFormat;
       readonly check?: SecretCheck | undefined;
-    }
+    } & ContentConsent)
   | ({
       readonly kind: "profile";
       readonly name: string;

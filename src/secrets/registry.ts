@@ -4,7 +4,6 @@ import type { ProfileStores } from "../profiles/configure.ts";
 import type { SecretDigests } from "../journal/keys.ts";
 import type { CommandTools } from "./command.ts";
 import {
-  type ContentConsent,
   describeDestination,
   type Destination,
   type DestinationOption,
@@ -62,7 +61,8 @@ function checkTogether({ to, as, force = false, remembered }: SecretOptions): vo
       "usage",
       `${flags.secretFormat} and ${flags.secretEnv} are for ${flags.secretFile} and ${flags.secretCommand}.`,
     );
-  if (!force || remembered !== undefined || to.some(({ kind }) => kind !== "command")) return;
+  const hasContent = to.some((one) => one.kind !== "command" || one.check?.by === "output");
+  if (!force || remembered !== undefined || hasContent) return;
   throw new Failure("usage", `${flags.force} replaces existing content, and no destination can have any.`, {
     hint: `Add ${flags.secretFile} <path> or another destination, or leave ${flags.force} out.`,
   });
@@ -106,8 +106,7 @@ async function singleDestination(
   { force, mayBeOwn, commandLimitMs, yields }: SecretOptions,
   tools: DestinationTools,
 ): Promise<SingleDestinationPlace> {
-  const consented: ContentConsent = option.kind === "command" ? {} : option;
-  const consent = { consent: consented.consent, force: force === true || consented.force === true };
+  const consent = { consent: option.consent, force: force === true || option.force === true };
   switch (option.kind) {
     case "file": {
       checkFileName(option.path);
@@ -115,7 +114,7 @@ async function singleDestination(
       return fileDestination({ path: option.path, as: option.as ?? "raw", mayBeOwn, ...consent }, tools.cwd, tools);
     }
     case "command":
-      return (await import("./command.ts")).commandDestination(option, { ...tools, commandLimitMs });
+      return (await import("./command.ts")).commandDestination({ ...option, ...consent }, { ...tools, commandLimitMs });
     case "profile": {
       if (option.name === "") throw new Failure("usage", `${flags.secretProfile} names no profile.`);
       const { profileDestination } = await import("./profile.ts");

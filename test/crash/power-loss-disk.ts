@@ -1,7 +1,8 @@
 // The states of a folder that strict POSIX allows after a power cut: a file has the content of its last sync, a folder the
 // names of its last sync, and each unsynced change may be lost independently.
 import { createHash } from "node:crypto";
-import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const noBytes = Buffer.alloc(0);
@@ -51,6 +52,9 @@ export function readImage(folder: string): Image {
 }
 
 export function writeImage({ nodes, names }: Image, folder: string): void {
+  // integ takes a copy of the file `machine` for a restored backup, and after a power loss the file is still the same one.
+  const [machine, original] = [join(folder, "state", "machine"), `${folder}.machine`];
+  if (existsSync(machine)) renameSync(machine, original);
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
   const written = new Map<number, string>();
   for (const [path, number] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
@@ -64,6 +68,8 @@ export function writeImage({ nodes, names }: Image, folder: string): void {
     if (!isFolder && first === undefined) chmodSync(whole, mode);
     written.set(number, whole);
   }
+  const isSame = (): boolean => readFileSync(machine).equals(readFileSync(original));
+  if (existsSync(machine) && existsSync(original) && isSame()) renameSync(original, machine);
 }
 
 /** @returns the same text for images that no program can distinguish */

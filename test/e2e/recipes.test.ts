@@ -109,7 +109,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
             title: "my-app",
             fields: [
               { id: "username", value: "u" },
-              { id: "password", value: "old" },
+              { id: "password", value: "" },
             ],
           }),
         ),
@@ -131,7 +131,7 @@ const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
       arrange: (home) =>
         writeFileSync(
           home.path("stand-ins", "item"),
-          JSON.stringify({ name: "my-app", login: { username: "u", password: "old" } }),
+          JSON.stringify({ name: "my-app", login: { username: "u", password: "" } }),
         ),
       script: `case "$*" in
 'get item my-app') cat "$dir/item" ;;

@@ -371,15 +371,6 @@ function occupiedFailure(at: SingleRecord): Failure {
   const { name } = describeDestination(at);
   const why =
     at.kind === "file" ? "the file already exists" : "integ did not deliver its current content for this client or key";
-  if (at.kind === "command")
-    return new Failure(
-      "usage",
-      `The secret cannot go to ${name}: its check prints content that integ did not deliver.`,
-      {
-        meaning: "Its content was not replaced.",
-        hint: "Name another destination, or remove that content first.",
-      },
-    );
   const what = at.kind === "profile" ? `become the credential of ${name}` : `go to ${name}`;
   return new Failure("usage", `The secret cannot ${what}: ${why}.`, {
     meaning: "Its content was not replaced.",
