@@ -12,6 +12,7 @@ import {
   isSamePlace,
   contentId,
   type Found,
+  type SecretCheck,
   type Delivery,
   type DestinationOption,
   type OneTimeSecret,
@@ -46,14 +47,7 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     mark: commandMark(target),
     ...(target.check && { check: target.check.by }),
   };
-  /** A check that fails or prints nothing shows no content that could be replaced. */
-  const shown = async (): Promise<Found> => {
-    if (target.check?.by !== "output") return { is: "absent" };
-    const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
-    const run = await runShell(target.check.command, { env, signal, timeLimitMs });
-    const text = run.status === 0 ? run.stdout.toString("utf8") : "";
-    return text.trim() === "" ? { is: "absent" } : { is: "text", text };
-  };
+  const shown = (): Promise<Found> => foundBy(target.check, tools);
   const check = async (): Promise<RecordOf<"command">> => {
     if (target.command.trim() === "") throw new Failure("usage", `${flags.secretCommand} is empty.`);
     if (target.check?.command.trim() === "") throw new Failure("usage", `${flags.secretCheckCommand} is empty.`);
@@ -103,6 +97,15 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
       });
     },
   };
+}
+
+/** A check that fails or prints nothing shows no content that could be replaced. */
+async function foundBy(check: SecretCheck | undefined, tools: CommandTools): Promise<Found> {
+  if (check?.by !== "output") return { is: "absent" };
+  const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
+  const run = await runShell(check.command, { env, signal, timeLimitMs });
+  const text = run.status === 0 ? run.stdout.toString("utf8") : "";
+  return text.trim() === "" ? { is: "absent" } : { is: "text", text };
 }
 
 /** Matches a first word that is a program's name or path, without shell syntax. */

@@ -222,7 +222,11 @@ const wordName = /^(?:operation|kind|type|keyType|state|status|action|result|sev
 
 function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const row of rows)
+  // The table of doctor shows checks with the same result in one row.
+  const shown = new Map(
+    rows.map(({ check, ...row }) => [JSON.stringify(row["message"] ? row : { ...row, check }), row]),
+  );
+  for (const row of shown.values())
     for (const [name, value] of Object.entries(row))
       if (wordName.test(name) && !notShown.includes(name) && typeof value === "string" && value !== "")
         counts.set(shownFor(row, value), (counts.get(shownFor(row, value)) ?? 0) + 1);
@@ -251,8 +255,11 @@ function copiedOf(row: Rows[number], { copied = [], notShown = [] }: Table): str
     "policy_id",
     ...("rule" in row ? ["id"] : []),
   ];
+  // A table names no step for an overlap that is not due yet.
+  if (row["state"] === "waiting") hidden.push("next_step");
   return Object.entries(row)
-    .filter(([name]) => (/(?:^|_)ids?$|Ids?$/.test(name) && !hidden.includes(name)) || copied.includes(name))
+    .filter(([name]) => !hidden.includes(name))
+    .filter(([name]) => /(?:^|_)ids?$|Ids?$/.test(name) || copied.includes(name))
     .flatMap(([, value]) => (typeof value === "string" && value !== "" ? [value] : []));
 }
 
