@@ -6,7 +6,7 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import { rotationsOf } from "../journal/rotations.ts";
 import { flags, shell } from "../next-step.ts";
 import { client, creationIntent } from "./client.ts";
-import { overlapDifferences, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
+import { overlapDifferences, rotate, type Rotation, type RotationOptions, type RotationRequest } from "./rotation.ts";
 import { entryFailure, accountFields, recordOrWarn, noteOtherEndpoint, type Workbench } from "./workbench.ts";
 
 interface OldClient extends CreationRequest {
@@ -23,12 +23,12 @@ export interface ClientRotation {
 
 export function rotateOAuthClient(bench: Workbench, request: ClientRotation, options: RotationOptions) {
   const { old } = request;
-  const asked = {
+  const asked: RotationRequest = {
     intent: clientRotationIntent(bench, request),
     rotation: clientRotation,
     differences: (entry: Entry) => overlapDifferences(entry, request),
     alternative: ({ id }: Entry) => `integ journal forget ${id} gives it up`,
-    inactiveFailure: old.status === "active" ? undefined : (lease: EntryLease) => notActive(bench, lease, old),
+    refuseOld: old.status === "active" ? undefined : (lease: EntryLease) => notActive(bench, lease, old),
   };
   return rotate(bench, asked, options);
 }

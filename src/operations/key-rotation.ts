@@ -6,7 +6,15 @@ import type { EntryLease, Intent } from "../journal/journal.ts";
 import { flags, shell } from "../next-step.ts";
 import { key, type KeyCreation, keyCreationIntent, proveSecret } from "./key.ts";
 import { requestIn } from "./orphan.ts";
-import { type Overlap, overlapDifferences, addProof, rotate, type Rotation, type RotationOptions } from "./rotation.ts";
+import {
+  type Overlap,
+  overlapDifferences,
+  addProof,
+  rotate,
+  type Rotation,
+  type RotationOptions,
+  type RotationRequest,
+} from "./rotation.ts";
 import { lastUseOf } from "./revocation.ts";
 import { accountFields, recordOrWarn, recoveryStep, type Workbench } from "./workbench.ts";
 
@@ -19,7 +27,7 @@ export interface KeyReplacementRequest extends Overlap {
 }
 
 export function replaceAccessKey(bench: Workbench, request: KeyReplacementRequest, options: RotationOptions) {
-  const asked = {
+  const asked: RotationRequest = {
     intent: keyReplacementIntent(bench, request),
     rotation: keyRotation,
     differences: (entry: Entry) => differencesOf(entry, request),

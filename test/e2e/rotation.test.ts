@@ -182,6 +182,15 @@ describe("oauth-clients rotate", () => {
     expect(await live()).not.toContain(successor);
   });
 
+  it("of a revoked client sends nothing, and names the creation that replaces it", async () => {
+    const { at, id } = await homeWithClient();
+    expect((await at.integ(["oauth-clients", "revoke", id, "--yes"])).code).toBe(0);
+    const { code, stderr } = await rotate(at, id, "--secret-file", "new.secret");
+    expect([code, stderr]).toEqual([13, expect.stringContaining(`The client ${id} is revoked: it cannot be rotated.`)]);
+    expect(stderr).toContain("integ oauth-clients create --service-account sa_us_automation");
+    expect([existsSync(at.path("new.secret")), await live()]).toEqual([false, []]);
+  });
+
   it("says which secret stands if the response to the revocation is lost", async () => {
     const { at, id } = await homeWithClient();
     await service.fault("DELETE /v1/oauth_clients/* status=503 times=1");
