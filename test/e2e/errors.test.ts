@@ -1,9 +1,9 @@
-// One deliberate error of every command. errors.golden.txt keeps the texts for a reader to judge; `vitest -u` rewrites it.
+// One deliberate error of every command.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
-import { binary, root } from "../support/program.ts";
+import { expectScreens, goldenScreens } from "../support/golden-screens.ts";
+import { binary } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
 import { creationWords, homeOfFile, serviceOfFile } from "../support/service.ts";
 import { isMissing } from "../support/tools.mjs";
@@ -283,8 +283,8 @@ function moreCases(): readonly Case[] {
 /** Another binary has no kernel lock and creates a lock file first, which changes these errors. */
 const lockErrors: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
-function goldenPart(golden: string, what: string): string {
-  const part = readFileSync(golden, "utf8")
+function goldenPart(what: string): string {
+  const part = goldenScreens()
     .split(/^(?=# )/m)
     .find((one) => one.startsWith(`# ${what}\n`));
   return `${part?.trimEnd() ?? ""}\n`;
@@ -304,10 +304,9 @@ function normalized(text: string): string {
 it("an error names the fault, its place and the correction", async () => {
   const sections: string[] = [];
   const steps: Step[] = [];
-  const golden = join(root, "test/e2e/errors.golden.txt");
   for (const { what, words, env, fault, under } of [...errorCases(), ...moreCases(), ...fullDiskCases()]) {
     if ((under?.[0] === "strace" && isMissing("strace")) || (binary !== undefined && lockErrors.has(what))) {
-      sections.push(goldenPart(golden, what));
+      sections.push(goldenPart(what));
       continue;
     }
     if (fault) await service.fault(fault);
@@ -322,7 +321,7 @@ it("an error names the fault, its place and the correction", async () => {
     sections.push(`# ${what}\n$ integ ${words.join(" ")}\n${normalized(stderr).trimEnd()}\n`);
     steps.push(stepIn({ what, env, stderr }));
   }
-  await expect(sections.join("\n")).toMatchFileSnapshot(golden);
+  await expectScreens("errors", sections.join("\n"));
   await typeEach(steps);
 }, 120_000);
 

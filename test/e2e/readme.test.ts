@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readCommandLine } from "../../src/edge/run.ts";
+import { goldenScreens } from "../support/golden-screens.ts";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
@@ -23,7 +24,7 @@ describe("errors in the documents", () => {
   );
 
   it.each(shown)("%s shows the program's error: %s", (_name, line) => {
-    const golden = normalized(read("test/e2e/errors.golden.txt")).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY");
+    const golden = normalized(goldenScreens()).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY");
     expect(golden).toContain(normalized(line).replaceAll(/(recover|claim) \S+/g, "$1 ENTRY"));
   });
 });

@@ -4,11 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { proseOf } from "../../scripts/words.mjs";
+import { goldenScreens } from "../support/golden-screens.ts";
 import { root } from "../support/program.ts";
 
 const page = readFileSync(join(root, "docs/troubleshooting.md"), "utf8");
 const messages = [...page.matchAll(/^\| `([^`]+)` \| /gm)].map(([, message]) => message!);
-const golden = readFileSync(join(root, "test/e2e/errors.golden.txt"), "utf8").replaceAll("\n  ", " ");
+const golden = goldenScreens().replaceAll("\n  ", " ");
 const texts = execFileSync("git", ["ls-files", "src/*.ts"], { cwd: root, encoding: "utf8" })
   .trim()
   .split("\n")

@@ -1,4 +1,3 @@
-// `plan-page.txt` shows each screen of a plan at three widths, for readers.
 import { afterEach, expect, it, vi } from "vitest";
 import { planPage } from "../../../../src/commands/policy/plan-page.ts";
 import { reportPlanNotes } from "../../../../src/commands/policy/rows.ts";
@@ -10,6 +9,7 @@ import { planPolicy, type PlanOptions } from "../../../../src/policy/plan.ts";
 import type { ClientItem, KeyItem, PolicyItem } from "../../../../src/policy/policy.ts";
 import { worksByName } from "../../../../src/policy/works.ts";
 import { commandMark } from "../../../../src/secrets/destination.ts";
+import { expectScreens } from "../../../support/golden-screens.ts";
 import { stage } from "../../output/streams.ts";
 import { entry, now, own, scope } from "../../policy/an-entry.ts";
 
@@ -175,7 +175,7 @@ async function shown(screen: Screen, columns: number, env: Record<string, string
 
 afterEach(() => void vi.useRealTimers());
 
-it("the page matches plan-page.txt, complete at each width, and the same without colors", async () => {
+it("the page matches the golden screens, complete at each width, and the same without colors", async () => {
   const pages: string[] = [];
   for (const [what, screen] of Object.entries(screens))
     for (const columns of [120, 80, 40]) {
@@ -186,7 +186,7 @@ it("the page matches plan-page.txt, complete at each width, and the same without
       expect(text).not.toMatch(/[\u001b\u202E\u2028]/);
       pages.push(`${what}, ${columns} columns\n${"─".repeat(columns)}\n${text}`);
     }
-  await expect(pages.join("\n")).toMatchFileSnapshot("plan-page.txt");
+  await expectScreens("plan", pages.join("\n"));
 });
 
 it("the page never breaks an id, command or destination", async () => {

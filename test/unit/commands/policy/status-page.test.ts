@@ -1,6 +1,6 @@
-// `status-page.txt` shows a status at each width, for readers.
 import { expect, it } from "vitest";
 import { type Status, statusPage } from "../../../../src/commands/policy/status-page.ts";
+import { expectScreens } from "../../../support/golden-screens.ts";
 import { stage } from "../../output/streams.ts";
 
 const nowMs = Date.parse("2026-11-27T12:00:00Z");
@@ -48,7 +48,7 @@ async function statusAt(status: Status, columns: number, env: Record<string, str
   return stdout.text;
 }
 
-it("the page matches status-page.txt: a table with a timeline, or sentences on a narrow terminal and without graphics", async () => {
+it("the page matches the golden screens: a table with a timeline, or sentences on a narrow terminal and without graphics", async () => {
   const screens: readonly (readonly [string, number, Record<string, string>])[] = [
     ["wide", 140, {}],
     ["100 columns", 100, {}],
@@ -57,7 +57,7 @@ it("the page matches status-page.txt: a table with a timeline, or sentences on a
     ["a terminal that cannot be drawn on", 120, { TERM: "dumb" }],
   ];
   const pages = await Promise.all(screens.map(async ([what, ...at]) => `${what}\n\n${await statusAt(morning, ...at)}`));
-  await expect(pages.join("\n")).toMatchFileSnapshot("status-page.txt");
+  await expectScreens("status", pages.join("\n"));
 });
 
 it.each([
