@@ -356,8 +356,7 @@ async function readStdin(
   terminal: Terminal,
   { what, longest }: { readonly what: string; readonly longest: number },
 ): Promise<Buffer> {
-  if (terminal.isTTY.stdin)
-    throw new Failure("usage", `Standard input is a terminal: pipe the ${what} in, or leave the flag out to be asked.`);
+  if (terminal.isTTY.stdin) throw new Failure("usage", `Standard input is a terminal: pipe the ${what} in.`);
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of terminal.stdin as AsyncIterable<Buffer | string>) {

@@ -279,11 +279,15 @@ describe("a missing argument", () => {
     expect(again.written).not.toContain(id);
   });
 
-  it("is picked: a profile, also the acting profile if no default exists", async () => {
+  it("is picked: a profile, also the acting profile if no default exists; its key is asked for if standard input is the terminal", async () => {
     const add = ["--region", "us", "--base-url", service.us.base_url, "--api-key-stdin"];
     const env = { INTEG_REGION: "", INTEG_BASE_URL: "", INTEG_API_KEY: "", INTEG_ORGANIZATION_ID: "" };
     for (const name of ["one", "two", "three"])
       await home.integ(["profiles", "add", name, ...add], { env, input: service.us.api_key });
+    const asked = session(["profiles", "edit", "one", "--api-key-stdin"], { env });
+    await asked.answer(/API key/, `${service.us.api_key}\r`);
+    expect(await asked.ended, asked.written).toBe(0);
+    expect(asked.written).not.toContain("Without questions");
     const using = session(["profiles", "use"], { env });
     await using.answer(/● one .*three.*sandbox-eu/s, `${down}${down}\r`);
     expect(await using.ended).toBe(0);

@@ -1,6 +1,6 @@
 // Creates the `Authorization` header of both contracts (§5). Failure messages contain no credential.
 import { flags } from "../../next-step.ts";
-import { Failure } from "../../errors.ts";
+import { Failure, type FailureDetails } from "../../errors.ts";
 import { type Attempt, failureOf, retryAfterOf } from "../call/attempt.ts";
 import { type Authorization, NoToken } from "../call/caller.ts";
 import { mayRetryRead } from "../call/retry.ts";
@@ -39,7 +39,11 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
           // The advice for `oauth_token` names the likely reasons: the client's id, its organization or missing OAuth
           // access.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
-          return grantOf(about, "get an OAuth access token", attempt.claims);
+          return grantOf(
+            about,
+            "get an OAuth access token",
+            attempt.claims === undefined ? {} : { meaning: attempt.claims },
+          );
         },
       }),
     };
@@ -92,16 +96,17 @@ async function grantFor(
   return grantOf(
     await exchangeAtEndpoint({ endpoint: found.url, secret: found.secret }, options),
     "get a bearer token",
+    { hint: "Give the profile the secret of an access key: keys and people need it, and not every API key is one." },
   );
 }
 
-function grantOf(attempt: Attempt<TokenGrant>, what: string, claims?: string): TokenGrant {
+function grantOf(attempt: Attempt<TokenGrant>, what: string, more: FailureDetails): TokenGrant {
   if (attempt.kind === "answered") return attempt.value;
   const failure = failureOf(attempt, { what, change: false });
   if (attempt.kind === "refused" && attempt.status !== 429)
     throw new Failure("auth", failure.message, {
       ...failure.details,
-      ...(claims !== undefined && { meaning: claims }),
+      ...more,
     });
   const reason = attempt.kind === "refused" || attempt.reason === "status" ? "unsendable" : attempt.reason;
   throw new NoToken(failure, { reason, temporary: mayRetryRead(attempt), retryAfterSeconds: retryAfterOf(attempt) });

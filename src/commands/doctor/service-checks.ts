@@ -41,7 +41,9 @@ async function remedyOf(subject: Subject, attempt: Exclude<Attempt<unknown>, Ans
   if (attempt.kind === "refused")
     return attempt.status === 401 ? newCredential(subject) : attempt.status === 429 ? undefined : addressStep(subject);
   if (attempt.kind === "not_sent" && attempt.failure !== undefined)
-    return attempt.failure.details.problem === undefined ? undefined : newCredential(subject);
+    return attempt.failure.details.problem === undefined
+      ? undefined
+      : { hint: attempt.failure.details.hint, ...(await newCredential(subject)) };
   return attempt.reason === "proxy" || attempt.reason === "tls" ? undefined : addressStep(subject);
 }
 

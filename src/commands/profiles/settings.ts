@@ -283,12 +283,16 @@ async function secretOf(
     if (command.trim() === "") throw new Failure("usage", `The command that prints the ${what} is empty.`);
     return { command };
   }
-  return { secret: stdin ? await context.secrets.fromStdin(what) : await askSecret(context, what) };
+  const isPiped = stdin === true && !context.output.interactive;
+  return { secret: isPiped ? await context.secrets.fromStdin(what) : await askSecret(context, what, stdin) };
 }
 
-export function askSecret(context: Context, what: string): Promise<string> {
-  const flag =
-    what === "API key" ? "--api-key-stdin or --api-key-command" : "--client-secret-stdin or --client-secret-command";
+export function askSecret(context: Context, what: string, isFlagTyped = false): Promise<string> {
+  const flag = isFlagTyped
+    ? undefined
+    : what === "API key"
+      ? "--api-key-stdin or --api-key-command"
+      : "--client-secret-stdin or --client-secret-command";
   return context.output.ask(what, { hidden: true, flag });
 }
 
