@@ -6,11 +6,11 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   return {
     input,
     platform: "node",
-    // Optional packages are not bundled, including pg's modules for Cloudflare and its native client.
+    // Optional packages stay outside the bundle, also pg's modules for Cloudflare and its native client.
     external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare", "pg-native"],
     plugins: [bundledLicenses(), sbom()],
     output: {
-      // For built-in modules `require` loads less of Node than `import`, and the start needs no ES module loader.
+      // CommonJS starts faster: `require` loads less of Node for built-in modules, and no ES module loader is needed.
       format: "cjs",
       dynamicImportInCjs: false,
       entryFileNames: "[name].cjs",

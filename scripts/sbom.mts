@@ -74,7 +74,7 @@ function licensesOf(license: string): object[] {
   return / (OR|AND|WITH) /.test(license) ? [{ expression: license }] : [{ license: { id: license } }];
 }
 
-/** The scope is a namespace whose `@` is escaped: https://github.com/package-url/purl-spec. */
+/** A scope is the namespace of a package URL, with its `@` escaped: https://github.com/package-url/purl-spec. */
 export function purlOf({ name, version }: Pick<BundledPackage, "name" | "version">): string {
   return `pkg:npm/${name.replace("@", "%40")}@${version}`;
 }

@@ -1,12 +1,12 @@
-// Finds words of the glossary below in strings, comments and documents. `node scripts/words.mjs` prints the number of
-// hits of each kind, then each hit, and exits 1 if there are hits.
+// Finds words that the glossary below replaces, in strings, comments and documents. `node scripts/words.mjs` prints the
+// number of hits of each kind, then each hit, and exits 1 if there are hits.
 import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseSync, Visitor } from "rolldown/utils";
 
-/** `strings` are texts with a space. A rule without `only` applies to strings, comments and documents. */
+/** A rule without `only` applies to strings, comments and documents. Only strings with a space are checked. */
 export const glossary = [
   { not: /\b(go(es)? on( with)?|went on|t[ao]kes? up|took up)\b/i, say: "resume, continue" },
   { not: /\b(tells?|told|telling|said aloud)\b/i, say: "report, print, show, say" },
@@ -107,7 +107,7 @@ export function proseOf(file, text) {
   return prose;
 }
 
-/** Everything except comments becomes blank, so that positions stay the same. */
+/** Blanks all code except its comments, so that positions stay the same. */
 function notesOf(block) {
   const keep = (line) => {
     const at = line.search(/(?<=^|\s)# /);

@@ -8,7 +8,7 @@ export interface Page {
   readonly text: string;
 }
 
-/** The date of the pages is the contract's (§9), so that a page changes only with the program. */
+/** The pages carry the contract's date (§9), not the build's, so that a page changes only with the program. */
 export function manPages(surface: Surface): Page[] {
   return [...nodesBelow(surface.tree.root)].map((node) => ({
     file: `${pageName(node.path)}.1`,
@@ -157,7 +157,7 @@ const glyphs: Readonly<Record<string, string>> = {
   "~": "\\(ti",
 };
 
-/** Without escapes, roff would interpret requests, escapes and typographic characters. */
+/** Escapes text that roff would interpret as requests, escapes or typographic characters. */
 function plain(words: string): string {
   const escaped = words.replaceAll(/[\\'`^~-]/g, (character) => glyphs[character]!);
   return escaped.replaceAll(/[^\0-\x7f]/gu, (character) => {

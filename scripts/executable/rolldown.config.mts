@@ -1,4 +1,4 @@
 import { bundle } from "../rolldown.config.mts";
 
-/** The program is one file without dependencies. */
+/** A single executable can contain only one script. */
 export default bundle({ integ: "scripts/executable/main.ts" }, { dir: "build/executable", codeSplitting: false });
