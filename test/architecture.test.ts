@@ -16,7 +16,7 @@ interface FolderRules {
   /** Files that the folder may import at run time, besides `folders`. */
   readonly rules?: readonly string[];
   readonly packages: readonly string[];
-  /** Folders and packages that only some files or folders below the folder may import. */
+  /** Restricts a folder or package to these files or subfolders. */
   readonly only?: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -193,7 +193,7 @@ function onlySome(
   return `${from} imports ${name}, which only ${only.join(", ")} may`;
 }
 
-/** Code that two commands share is in the noun's own files, or next to the nouns. */
+/** Commands share code through other files, and never import each other. */
 function commandViolation({ from, to }: Import): string | undefined {
   if (folderOf(from) !== "commands") return undefined;
   const isCommand = (file: string): boolean => /export const command\b/.test(readFileSync(join(source, file), "utf8"));
@@ -345,7 +345,7 @@ function list(names: readonly string[]): string {
 }
 
 function stripped(file: string): string {
-  // A template text can be a program that another process runs, such as the keychain's probe.
+  // Omits template literals: one may be a program that another process runs, such as the keychain's probe.
   return readFileSync(file, "utf8")
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
     .replace(/`[^`]*`/g, "``");

@@ -66,7 +66,7 @@ it("each @assumed mark names a section that leaves the point open", () => {
   expect(wrong.map(({ place, text }) => `${place}: ${text}`)).toEqual([]);
 });
 
-/** These assumptions are easily left unmarked: a mark of the section must have these words. */
+/** Assumptions that are easily left unmarked. A mark of the section must contain these words. */
 const easilyUnmarked: readonly (readonly [side: Side, section: string, what: RegExp])[] = [
   ["sandbox", "5.2", /how a token is used/],
   ["sandbox", "4.2", /another principal|principal or version/],

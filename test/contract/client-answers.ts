@@ -24,7 +24,6 @@ export const requestId = "req_of_the_case";
 
 const uuid = "3f2b8c1e-9a4d-4e6f-8b7a-0c1d2e3f4a5b";
 
-/** Values for the placeholders of the cases. */
 const samples: Readonly<Record<string, Json>> = {
   "<any>": {},
   "<text>": "a-text",
@@ -35,7 +34,7 @@ const samples: Readonly<Record<string, Json>> = {
   "<seconds>": "7",
 };
 
-/** A value for each name that a case uses; different names get different values. */
+/** A value for each `{{name}}` in a case. */
 export function namesIn(one: ContractCase): Names {
   const names: Record<string, string> = { n: "1" };
   for (const [, name] of JSON.stringify(one).matchAll(/\{\{([^}:]+)\}\}/g))

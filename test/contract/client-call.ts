@@ -61,7 +61,7 @@ export function fillRequest(step: RequestStep, names: Readonly<Record<string, st
   };
 }
 
-/** @returns the reason, as text, if the client cannot send the request */
+/** @returns the call, or the reason why the client cannot send the request */
 export function callOf(request: FilledRequest): Call | string {
   return tokenCall(request) ?? clientCall(request) ?? listCall(request) ?? legacyCall(request) ?? rawCall(request);
 }
@@ -128,7 +128,7 @@ function legacyCall(request: FilledRequest): Call | undefined {
   return undefined;
 }
 
-/** Sends any request of the contracts as `integ api` sends it. */
+/** Sends a request of the contracts as `integ api` does. @returns the call, or the reason why the client cannot send it */
 export function rawCall({ method, whole, text, key, headers, path }: FilledRequest): Call | string {
   if (!/^\/(v1|v1-reference|api\/v1)\//.test(path)) return "not a path of the API: the client sends no other request";
   if (path.includes("%")) return "a broken escape: the client builds its paths itself";

@@ -81,7 +81,7 @@ async function readStep(one: ContractCase, step: RequestStep, index: number): Pr
 
 function expectArrived(request: FilledRequest, { operation }: Call, place: string): void {
   const [arrived, ...more] = server.received;
-  // After a refusal, the specification is requested again with credentials.
+  // The client repeats a refused request for a specification, with credentials.
   if (operation !== "specification") expect(more, place).toEqual([]);
   expect(arrived!.method, place).toBe(request.method);
   const at = new URL(arrived!.path, "http://host");

@@ -30,7 +30,7 @@ const sections: readonly (readonly [section: string, about: string])[] = [
   ["9", "versioning"],
 ];
 
-/** `by` names cases, and tests as `file: title`. */
+/** `by` contains names of cases, and tests as `file: title`. */
 interface Row extends Sentence {
   readonly by?: readonly string[];
   readonly why?: string;

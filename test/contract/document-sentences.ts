@@ -1,7 +1,6 @@
 // Splits the paragraphs and table rows of the API document into sentences and clauses, in order.
 
 export interface Sentence {
-  /** The section and, in a numbered list, the rule, such as `4.3 rule 2`. */
   readonly section: string;
   readonly says: string;
 }

@@ -72,7 +72,7 @@ function validatorOf({ document, ajv, validators }: PreparedDocument, schema: ob
 /** The error object of §7, common to all documents. */
 const problem = { $ref: "#/components/schemas/Problem" };
 
-/** The addresses that serve the documents; no document describes them (§4.5). */
+/** The paths of the published documents, which no document describes (§4.5). */
 const publishedPath =
   /^\/(?:v1-reference|api\/v1-reference|oauth)\/(?:.+\/)?openapi[^/]*\.json$|^\/v1-reference\/openapi\/[^/]+\.json$/;
 
@@ -86,7 +86,7 @@ export class OpenApiCheck {
   }
 
   /**
-   * @returns how the response violates the OpenAPI documents. Outside their operations, a response must be such a
+   * @returns how the response violates the OpenAPI documents. A response outside their operations must be a published
    * document or an error (§7).
    */
   complaintsAbout(played: Played): string[] {
