@@ -8,7 +8,7 @@ import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
-/** Omits the entries of another service, which a long journal has. */
+/** A prefilled long journal also has entries of another service, which are omitted. */
 function journalOf(at: Home): ReadEntry[] {
   return entriesOf(at).filter(({ base_url }) => base_url.startsWith("http://"));
 }
@@ -60,7 +60,7 @@ export async function auditAtOnce({
 const codesOf = {
   /** Exit codes that report that no client was created. */
   nothing: new Set([1, 2, 3, 6, 11]),
-  /** Exit codes that report that a client was or may have been created, and that the journal or `claim` continues. */
+  /** Exit codes after which a client exists or may exist, and the journal or `claim` continues. */
   unfinished: new Set([7, 8, 9, 12]),
 };
 
@@ -136,7 +136,7 @@ async function clientOpenedBy(
 }
 
 /**
- * Checks after recovery that every entry is finished, and that at most one live client belongs to the intent and its secret is
+ * After recovery, every entry must be finished, and at most one live client may belong to the intent, with its secret
  * delivered.
  * @param before the secret that was delivered when the run ended
  */

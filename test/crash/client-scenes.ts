@@ -19,7 +19,6 @@ interface Arranged {
   readonly words: readonly string[];
   readonly old?: { readonly id: string };
   readonly delivered?: string;
-  /** The standard output of the preparation. */
   readonly printed?: string;
   readonly isMade?: boolean;
 }

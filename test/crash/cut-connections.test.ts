@@ -12,7 +12,7 @@ const key = keys.keyScenes();
 
 interface Exchange {
   readonly scene: Scene;
-  /** The first bytes of the connection that is cut. */
+  /** The first bytes of the request whose connection is cut. */
   readonly start: string;
   /** The number of cuts in a sample, besides the last two of each direction. */
   readonly sample: number;
@@ -29,7 +29,7 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
-/** A short response to a creation is a failure. A proof or a revocation may be repeated. */
+/** A creation must not succeed with a truncated response. A proof or revocation may: integ can repeat it. */
 const makes = /^POST \/(?:v1|api)\//;
 
 describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { scene, start, sample }) => {

@@ -48,7 +48,7 @@ const rows: readonly Row[] = [
   { store: "k8s", start: "PATCH /api/v1/namespaces/apps/secrets/ci?fieldManager", isWrite: true },
   { store: "k8s", start: "GET /api/v1/namespaces/apps/secrets/ci", isLast: true },
 ];
-/** A sample omits the reads before the write, which the tests of each store cut. */
+/** A sample omits the reads before the write, because the tests of each store cut them. */
 const cutRows = isFull ? rows : rows.filter(({ isWrite, isLast }) => isWrite || isLast);
 const named = cutRows.map((row) => [`${row.store}, ${row.isLast ? "the last " : ""}${row.start.trim()}`, row] as const);
 

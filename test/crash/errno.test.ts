@@ -1,5 +1,5 @@
-// Each call that opens, changes or syncs a file fails, once or permanently. After a failed sync the process sends no more
-// changes, because it no longer knows the content of its disk.
+// Makes each call that opens, changes or syncs a file fail, once or permanently. After a failed sync the process sends no
+// more changes, because it no longer knows the content of its disk.
 import { describe, expect, it } from "vitest";
 import { isOtherBinary } from "../support/program.ts";
 import { type Point, spread } from "../support/strace.ts";
@@ -15,9 +15,9 @@ const isForeign = isOtherBinary("which parts of the program can fail to load");
 const isTraced = !isMissing("strace");
 
 interface Sample {
-  /** The failure to choose among those of one kind of call: 0 is the first, 1 the last. */
+  /** Which failure of a kind of call to choose, from 0 (the first) to 1 (the last). */
   readonly where: number;
-  /** Every `of`th kind of call is chosen, from number `first` on. */
+  /** Chooses every `of`th kind of call, from number `first` on. */
   readonly first: number;
   readonly of: number;
 }
@@ -61,7 +61,7 @@ describe.runIf(isTraced && !isForeign)("a module that cannot be loaded after the
   });
 });
 
-// The request has no idempotency key, so that only permanent sync failures are tested.
+// A lost request for a key cannot be repeated, because it has no idempotency key. Only permanent failures are tested.
 describe.runIf(isTraced)("a permanently failing sync loses nothing", () => {
   it.each([keys.create, keys.rotate, keys.replace].map(key))("$name", { timeout: 3_600_000 }, async (scene) => {
     const syncs = syncsOf(await pointsOf(scene));

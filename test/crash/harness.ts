@@ -208,7 +208,7 @@ async function runUnder(
 async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(() => Promise<string>) | undefined> {
   const stage = await scene.stage();
   try {
-    // By default a permanently failing connection is retried for two minutes.
+    // By default, integ retries a permanently failing connection for two minutes.
     if (fault.errno !== undefined) stage.at.env.INTEG_RETRY_FOR = "3s";
     const { ended, hits, sentAfter } = await runUnder(scene, stage, fault);
     if (hits === 0 && !scene.childKilled?.includes(ended.code ?? 0)) {
@@ -283,7 +283,7 @@ export function deliveryPoints(points: readonly Point[]): Point[] {
 }
 
 export interface KillTestOptions {
-  /** The number of points in a plain run. With 0, only a full run plays the scene. */
+  /** The number of points in a sample. With 0, only a full run plays the scene. */
   readonly sample: number;
   readonly of?: (points: readonly Point[]) => Point[];
   /** True to skip points in a full run that leave the same state as the previous point. */

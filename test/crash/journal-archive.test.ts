@@ -18,7 +18,7 @@ import {
   writeImage,
 } from "./power-loss-disk.ts";
 
-/** `onDisk` replaces the functions of `fs`. */
+/** Saved before `onDisk` replaces the functions of `fs`. */
 const real = { ...fs };
 const home = mkdtempSync(join(tmpdir(), "integ-archive-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -27,7 +27,7 @@ const folder = join(home, "state");
 const path = join(folder, "journal.ndjson");
 const now = clock();
 const opened = (archiveBytes = 2000): Journal => fileJournal(path, { now, actor: ada, archiveBytes, locks: unlocked });
-/** A lock that is left by a killed process here counts as the lock of an ended process. */
+/** The false start time makes a lock that a simulated kill leaves look like the lock of an ended process. */
 const unlocked = { means: () => ({ self, kernel: undefined }), waitMs: 2000 };
 const self = { pid: process.pid, start: "1", boot: "b", space: null, host: "h" };
 
@@ -125,7 +125,7 @@ test("a kill before any call loses nothing", async () => {
   recordFigure("journal kill", { points: hit, hit, violations: 0 }, "archive");
 }, 120_000);
 
-/** @returns for each file operation of `work`, all operations up to that operation */
+/** @returns for each file operation of `work`, all operations up to and including it */
 async function operationsOf(work: () => Promise<void>): Promise<FileOperation[][]> {
   const operations: FileOperation[] = [];
   const cuts: FileOperation[][] = [];

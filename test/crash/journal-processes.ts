@@ -77,7 +77,7 @@ export interface Traced {
   readonly stderr: string;
 }
 
-/** The injection `when=<n>` of strace counts in each thread, and only the main thread makes the journal's calls. */
+/** strace counts `when=<n>` per thread. That is exact here, because only the main thread makes the journal's calls. */
 export function runTraced(driver: string, options: { task: Task; strace: readonly string[] }): Traced {
   const command = ["-f", "-qq", "-s", "300", ...options.strace, process.execPath, driver, JSON.stringify(options.task)];
   const run = spawnSync("strace", command, { encoding: "utf8", timeout: 60_000 });

@@ -1,4 +1,4 @@
-// Commands for access keys that tests disturb. The legacy contract has no idempotency key, so that the conditions are: at most
+// Commands for access keys that tests disturb. The legacy contract has no idempotency key, so the conditions are: at most
 // one POST, no orphan, and no unreported loss of a secret.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,10 @@ function delivered(at: Home): string | undefined {
   return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
 }
 
-/** If the journal has created a key, one key must be live and its secret delivered. @returns violations */
+/**
+ * If the journal has created a key, exactly one key must be live, with its secret delivered; otherwise none. @returns
+ * violations
+ */
 async function wrongKeys(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
@@ -104,7 +107,7 @@ export const recover: KeyWork = {
     const words = ["keys", "create", "--name", name, "--marker", "--secret-file", secretName, "--retry-for", "0"];
     const { code, stderr } = await undisturbed(at, words, { env: { INTEG_TIMEOUT: "1s" } });
     if (code !== 7) throw new Error(`a lost answer ended with ${code}: ${stderr}`);
-    // Recovery looks for the key only after the time limit of the lost request.
+    // Recovery searches for the key only after the time limit of the lost request.
     await wait(1200);
     return { at, name, words: ["journal", "recover", "--replace-lost-secret"] };
   },
@@ -121,10 +124,7 @@ type Path =
   | "locked out, told the way out"
   | "confirmed";
 
-/**
- * Follows the program's next steps: `journal recover`, then the command that its exit code requires.
- * @returns how the recovery ended, or an error if no next step finished the work
- */
+/** Follows the program's next steps: `journal recover`, then the command that its exit code requires. */
 async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | Error> {
   const isSettled = unsettledIn(journalOf(at)).length === 0;
   const first = await undisturbed(at, ["journal", "recover"]);

@@ -1,4 +1,4 @@
-// Kills a command, and then its recovery: a third attempt must finish.
+// Kills a command, and then its recovery. The next recovery must finish.
 import { readdirSync, rmSync } from "node:fs";
 import { describe, it } from "vitest";
 import { killedAt, nameOf, type Point, spread, wasKilled } from "../support/strace.ts";
@@ -39,7 +39,7 @@ function recoveryAfter(work: ClientWork, first: Point): ClientWork {
 
 const sample = { first: 1, second: 2 };
 
-/** A sample omits the first and the last changing call. */
+/** A sample omits the first and the last changing call, which are near the command's start and end. */
 async function firstKillsOf(work: ClientWork): Promise<Point[]> {
   const points = changingPoints(await pointsOf(scene(work)));
   return isFull ? pointsWithDistinctRemains(scene(work), points) : spread(points, sample.first + 2).slice(1, -1);

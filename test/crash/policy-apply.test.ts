@@ -36,7 +36,7 @@ describe.each(isFull ? creationFaults : creationFaults.slice(0, 2))("thirty item
   const at = isFull ? Array.from({ length: 26 }, (_, after) => after) : [2];
   const counted = { runs: 0, "items that failed": 0, "others unfinished": 0, "secrets outside": 0, wrong: 0 };
   afterAll(() => {
-    // A run of only other tests has no figures.
+    // If a filter selects only other tests, there are no figures.
     if (counted.runs > 0) recordFigure("faults among thirty items", counted, `five creations, ${kind}`);
   });
 
@@ -94,7 +94,7 @@ describe("thirty items with five due rotations", () => {
           counted["items that failed"] += resultsIn(first).filter((result) => result === "failed").length;
           expect(await brokenFiles(account, home, names), `${fault} after=${after} ${kind}, immediately`).toEqual([]);
           expect(await isAnyAboveSlots(account)).toBe(false);
-          // A plan stops at a failed read, and a failed proof leaves the old client working until the next run.
+          // Two runs: a failed read ends the first plan, and a failed proof leaves the old client for the next run.
           for (let run = 0; run < 2; run += 1) await home.integ(words);
           const [wrong, strayed] = [await violationsOf(account, home, names), strayFilesIn(home)];
           counted.wrong += wrong.length;

@@ -38,7 +38,6 @@ const { INTEG_TEST_RESULTS: resultsFile } = process.env;
 const ways = ["apply", "journal recover, then apply"] as const;
 type Way = (typeof ways)[number];
 
-/** How the killed run changes the items. */
 type Work = "creates" | "rotates" | "begins an overlap" | "ends an overlap";
 
 interface Scene {
@@ -114,7 +113,7 @@ async function violationsIn(at: Home, scene: Scene, way: Way): Promise<string[]>
     for (const name of names) if (deliveredTo(at, name) === undefined) wrong.push(`${name} has no secret immediately`);
   const before = await countCreated();
   wrong.push(...(await converge(at, scene, way)), ...(await violationsOf(account, at, names)));
-  // A client of a killed run is replaced only if its secret is lost, and a missing client is created once.
+  // Each item gets at most one new client: a lost secret's replacement, or a client that the killed run did not create.
   const made = (await countCreated()) - before;
   if (made > names.length) wrong.push(`${made} were made after the crash`);
   const strayed = strayFilesIn(at);

@@ -111,7 +111,7 @@ interface ListedKey {
   readonly status: string;
 }
 
-/** Matches also the names of keys that the program created, which end with a marker. Revoked keys are included. */
+/** Includes revoked keys, and the keys that the program created, whose names end with a marker. */
 export async function keysOf(account: Account): Promise<ListedKey[]> {
   const all = (await account.service.control("GET", "/access_keys")) as ListedKey[];
   return all.filter(({ name }) => /^item-\d+(?:-[0-9a-f]{12})?$/.test(name));
@@ -139,7 +139,6 @@ export async function violationsOf(account: Account, home: Home, names: readonly
   return found;
 }
 
-/** Names of items whose file has a secret that does not work. */
 export async function brokenFiles(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
   for (const name of names) {
@@ -149,7 +148,7 @@ export async function brokenFiles(account: Account, home: Home, names: readonly 
   return broken;
 }
 
-/** Files with a secret or of an unfinished write, except the items' files and the profiles' stored credentials. */
+/** Files that contain a secret or belong to an unfinished write, except the items' files and the profiles' credentials. */
 export function strayFilesIn(home: Home): string[] {
   return filesWithSecrets(home.folder, [keySecretStart]).filter(
     (file) => !/^(?:item-\d+\.json$|config\/credentials\/)/.test(file),

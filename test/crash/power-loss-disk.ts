@@ -52,7 +52,8 @@ export function readImage(folder: string): Image {
 }
 
 export function writeImage({ nodes, names }: Image, folder: string): void {
-  // integ takes a copy of the file `machine` for a restored backup, and after a power loss the file is still the same one.
+  // integ regards a copy of the file `machine` as a restored backup. A power loss does not copy the file, so the original
+  // returns.
   const [machine, original] = [join(folder, "state", "machine"), `${folder}.machine`];
   if (existsSync(machine)) renameSync(machine, original);
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
@@ -158,7 +159,7 @@ function apply(
   }
 }
 
-/** The file contents after each write: thousands of states share all but their last few writes. */
+/** Caches file contents after each write, because thousands of states share all but their last few writes. */
 const written = new WeakMap<Buffer, Map<Written, Map<Fate, Buffer>>>();
 
 function cachedBytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
@@ -186,7 +187,6 @@ function bytesAfter(before: Buffer, operation: Written, fate: Fate): Buffer {
   return after;
 }
 
-/** Removes names whose folder is missing. */
 function reachable({ nodes, names }: Image): Image {
   const there = new Map<string, number>();
   for (const [path, node] of [...names].toSorted(([a], [b]) => a.length - b.length)) {
@@ -199,7 +199,7 @@ function reachable({ nodes, names }: Image): Image {
 /** The number of the last unsynced operations that are lost or kept in pairs. */
 const maxPaired = 10;
 
-/** A state of the disk after a power cut. `how` describes it for messages. */
+/** A state of the disk after a power cut. Messages contain `how`. */
 export interface State {
   readonly image: Image;
   readonly how: string;

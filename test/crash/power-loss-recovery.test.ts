@@ -4,7 +4,7 @@ import { powerCuts } from "./power-loss.ts";
 import { clientWork } from "./power-loss-scenes.ts";
 import { afterKill, type CutState } from "./power-loss-states.ts";
 
-/** A reserve was just truncated to the secret's length. The next operations sync the file and give it its name. */
+/** True right after integ cuts a reserved file to the secret's length, before it syncs and names the file. */
 function isCutToLength({ last }: Pick<CutState, "last">): boolean {
   return last?.kind === "cut" && last.length < 1000;
 }

@@ -17,7 +17,6 @@ import { type Recording, recordFiles, type Step } from "./power-loss-trace.ts";
 export interface CutState extends State {
   readonly moment: Moment;
   readonly ended: Ended | undefined;
-  /** The last step before the power cut or kill. */
   readonly last: Step | undefined;
   readonly operations: readonly FileOperation[];
 }
@@ -79,7 +78,8 @@ function* statesOf(
     const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
-      // At the cut, the service has handled the answered requests, and perhaps some of those in flight, in the recorded order.
+      // At the cut, the service has handled the answered requests, and may have handled some requests in flight, in the
+      // recorded order.
       for (let received = answered; received === answered || sent.has(received); received += 1) {
         const moment = moments[received]!;
         const fingerprint = `${disk} ${sameState[received]} ${rest}`;
@@ -133,7 +133,7 @@ export function* killedStates(
   }
 }
 
-/** The moment of each request, because the service may handle simultaneous requests in another order. */
+/** Maps each request to its moment, because the service may handle simultaneous requests in another order. */
 function placesOf(steps: readonly Step[], moments: readonly Moment[]): Map<number, number> {
   const places = new Map<number, number>();
   for (const step of steps) {
@@ -167,7 +167,7 @@ export function afterKill(
   };
 }
 
-/** The secret's file may have any name when it is synced. */
+/** The secret's file may have any name when integ syncs it. */
 export function isSecretSynced({ operations }: Pick<CutState, "operations">): boolean {
   const cut = operations.findIndex((one) => one.kind === "cut" && one.length < 1000);
   if (cut < 0) return false;

@@ -16,7 +16,6 @@ async function listOf() {
   return syncs.filter(({ file }) => file.includes(wanted));
 }
 
-/** Removes the nth statement `call`. */
 function without(text, { call, nth = 1 }) {
   let at = -1;
   const lines = text.split("\n");

@@ -31,7 +31,6 @@ function ofFile(at: Home, name: string): string | undefined {
   return existsSync(at.path(name)) ? readFileSync(at.path(name), "utf8") : undefined;
 }
 
-/** @param name a path relative to the home */
 function rawFileNamed(name: string): Place {
   return {
     name: `the file ${name}`,
@@ -79,7 +78,7 @@ export const command: Place = {
   name: "a command",
   words: ["--secret-command", store],
   again: ["--secret-command", store],
-  // If the destination's command is killed, its half-written file stays.
+  // If integ or a signal kills the destination's command, its half-written file stays.
   holds: (_at, file) => file === secretName || file === `${secretName}.part`,
   keepsTrace: false,
 };
@@ -139,7 +138,7 @@ export const three: Place = {
   keepsTrace: true,
 };
 
-/** Both destinations are synced by integ itself. */
+/** integ itself syncs both destinations, unlike a command's files. */
 export const fileAndProfile: Place = {
   name: "a file and a profile",
   words: [...rawFile.words, ...profile.words],

@@ -20,7 +20,7 @@ export class Stores {
   #github: GitHubServer | undefined;
   #cluster: KubernetesServer | undefined;
   #config: string | undefined;
-  /** Maps a store to a function that starts a proxy for the server's address. @returns the proxy's address */
+  /** Functions that start a proxy in front of a store's server, and return the proxy's address. */
   readonly proxies = new Map<StoreName, (origin: string) => Promise<string>>();
 
   get vault(): VaultServer {
@@ -54,7 +54,7 @@ export class Stores {
     return (await this.proxies.get(name)?.(origin)) ?? origin;
   }
 
-  /** Also prepares a cluster, whose Secret has another owner's key. */
+  /** Also starts a cluster, whose Secret already has a key of another owner. */
   async arrangeCluster(at: Home): Promise<void> {
     await this.arrange(at);
     this.#cluster ??= await startKubernetes();
@@ -117,7 +117,6 @@ function commonSecret(secrets: readonly (string | undefined)[]): string | undefi
   return secrets.every((secret) => secret === secrets[0]) ? secrets[0] : "";
 }
 
-/** The servers of the stores stop after the test file. */
 export function storePlaces(): {
   readonly stores: Stores;
   readonly withFile: Place;

@@ -3,7 +3,7 @@
 export interface Sync {
   readonly file: string;
   readonly call: string;
-  /** Which of several equal statements of the file is the sync, from 1. The default is 1. */
+  /** The number of this sync among equal statements of the file. The default is 1. */
   readonly nth?: number;
   readonly keeps: string;
   /** The scenes whose states reveal a missing sync, as a pattern for `INTEG_TEST_SCENES`. */

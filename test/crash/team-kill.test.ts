@@ -1,5 +1,4 @@
-// Kills the program before each message to or from PostgreSQL and the service, and cuts the connection to PostgreSQL before
-// each.
+// Before each message to or from PostgreSQL or the service, kills the program or cuts its connection to PostgreSQL.
 import { describe, it } from "vitest";
 import { isFull } from "../support/sample.ts";
 import * as clients from "./client-scenes.ts";

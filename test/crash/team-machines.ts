@@ -1,4 +1,4 @@
-// Machines that share a journal in PostgreSQL, with a fault before any of their messages. A test file creates them once.
+// Machines that share a journal in PostgreSQL. A fault can occur before any of their messages.
 import { afterAll, beforeAll } from "vitest";
 import { Account } from "../support/account.ts";
 import { Crossing } from "../support/crossing.ts";

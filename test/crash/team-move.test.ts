@@ -11,7 +11,7 @@ import { type Service, startService } from "../support/service.ts";
 import { spread } from "../support/strace.ts";
 import { isMissing } from "../support/tools.mjs";
 
-/** The export's first line has the time of the export. */
+/** Omits the first line of an export, which has the time of the export. */
 const recordsOf = (text: string): string => text.slice(text.indexOf("\n"));
 
 type End = (typeof ends)[number];
@@ -90,7 +90,6 @@ describe.skipIf(isMissing("PostgreSQL"))("a killed move loses nothing", () => {
       const wrong: string[] = [];
       if (point !== undefined && (await mayChange(at, old)) && (await mayChange(at, other)))
         wrong.push("an entry may be changed in both");
-      // For a moment, a statement of the killed program may still lock the tables.
       const again = await at.integ(words, old);
       if (again.code !== 0) wrong.push(`typed again: ${again.code} ${again.stderr}`);
       const there = (await at.integ(["journal", "export"], other)).stdout;
@@ -116,7 +115,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a killed move loses nothing", () => {
     const { messages, wrong } = await move(direction);
     const all = Array.from({ length: messages }, (_, number) => number);
     for (const [place, end] of ends.entries()) {
-      // A plain run kills the program at one message, and cuts the connection at another.
+      // A sample kills the program at one message, and cuts the connection at another.
       const points = isFull ? all : spread(all, 4).slice(place + 1, place + 2);
       const ofEnd: string[] = [];
       for (const point of points) ofEnd.push(...(await move(direction, { point, end })).wrong);

@@ -11,11 +11,11 @@ import { spread } from "../support/strace.ts";
 import { keepJournalsIn } from "../support/team-journal.ts";
 import { endOf, Findings, type Scene, type Stage } from "./harness.ts";
 
-/** A killed process's lease and request must end before the recovery of keys, so that both limits are short. */
+/** A key's recovery waits for the lease and the request of the killed process, so both limits are short. */
 const shortLease = { INTEG_TIMEOUT: "2s", INTEG_LEASE: "3s" };
 const leaseMs = 3500;
 
-/** Recovery of the key waits until the lease has ended and a list proves that a key is missing. */
+/** Lets the lease end before the recovery, and lets a list prove that a key is missing. */
 export function afterLease(scene: Scene): Scene {
   const settle = async (): Promise<void> => {
     await wait(leaseMs);
@@ -32,7 +32,6 @@ export interface Disturbance {
   readonly isSurvived?: boolean;
   /** True to count each message of PostgreSQL's protocol, instead of each change of direction. */
   readonly byMessage?: boolean;
-  /** Causes the fault before the message. */
   act(process: { kill(signal: NodeJS.Signals): unknown } | undefined): Verdict | Promise<Verdict>;
   after?(): Promise<void>;
 }
@@ -108,7 +107,7 @@ export class TeamDesk {
   }
 
   async run({ at, words }: Stage, what: Disturbance, number?: number): Promise<{ ended: Ended; passed: Passage[] }> {
-    // The tables are created first, so that all later messages belong to the command.
+    // Creates the tables first, so that all later messages belong to the command.
     await at.integ(["journal", "init"]);
     // The preparation released its lease without waiting for the disk: a checkpoint makes the release durable.
     if (this.#settings.length > 0) await this.server.sql("CHECKPOINT");
