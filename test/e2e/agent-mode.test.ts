@@ -1,4 +1,4 @@
-// A coding agent stores all output, so that integ prints no secret in agent mode.
+// A coding agent stores all output, so integ prints no secret in agent mode.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { agentVariables } from "../../src/profiles/agent-mode.ts";
@@ -166,7 +166,7 @@ describe("agent mode", () => {
     ];
     const ends = [created];
     for (const words of commands) ends.push(await at.integ(words));
-    // The credentials of this machine's sandbox are no secrets: they open no account. These commands print no other.
+    // The credentials of a local sandbox are not secrets, because they open no account. These commands print no others.
     const sandbox = at.start(["sandbox", "start"]);
     sandbox.stdout!.once("data", () => sandbox.kill("SIGINT"));
     const ofSandbox = [await ended(sandbox), await at.integ(["sandbox", "status"])];

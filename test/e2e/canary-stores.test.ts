@@ -38,7 +38,7 @@ interface Row {
   readonly absent?: boolean;
 }
 
-/** Children inherit integ's environment, so that Vault's token is in a file of the person. */
+/** Children would inherit a token in the environment, so Vault's token is in a file. */
 const rows: Readonly<Record<string, Row>> = {
   Vault: {
     to: "vault:secret/apps/ci#client_secret",

@@ -105,12 +105,12 @@ export class CanaryWorld {
     return ["--region", "us", "--base-url", this.relay.through(us.base_url), "--organization-id", us.organization_id];
   }
 
-  /** Scripts and the person's own secrets are in this folder, which the search omits. */
+  /** A path in the folder for scripts and the user's own secrets, which the search omits. */
   tool(name: string): string {
     return join(this.#tools, name);
   }
 
-  /** @returns a file outside the home, from which a command of the person prints the secret */
+  /** A file outside the home with a secret of the user, for a command that prints it. @returns its path */
   ownFile(name: string, secret: string): string {
     this.canaries.add(name, secret);
     writeFileSync(this.tool(name), `${secret}\n`, { mode: 0o600 });
@@ -118,8 +118,8 @@ export class CanaryWorld {
   }
 
   /**
-   * The command records what any process on the machine can see of it and its ancestors (all arguments, and each environment
-   * except the program's own, which is the person's), and then runs `work`.
+   * @returns a command that records what any process on the machine can see of it and its ancestors (all arguments, and
+   * each environment except the program's, which is the user's), and then runs `work`
    */
   spy(name: string, work: string): string {
     const path = this.tool(`${name}.sh`);
@@ -142,9 +142,9 @@ done`;
     if (words[0] === "profiles" && isCommandNamed(words)) this.#commandProfiles.add(words[2]!);
     const trace = this.tool("trace");
     const tracer = `strace -f --seccomp-bpf -qq -v -s 65536 -e trace=execve -o ${trace}`.split(" ");
-    // Code that a test injects through NODE_OPTIONS does not run under a tracer.
+    // A test that injects code through NODE_OPTIONS runs without a tracer.
     const isOrdinary = options.env?.NODE_OPTIONS === undefined;
-    // Another binary runs in a child process, so that only a tracer can watch its children.
+    // Another binary runs in a child process, so only a tracer can watch its children.
     const isTraced = !isMissing("strace") && isOrdinary && (binary !== undefined || this.#mayStart(words));
     const run = (): Promise<Ended> =>
       home.integ(words, { ...options, under: under ?? (isTraced ? tracer : undefined) });
@@ -189,7 +189,7 @@ done`;
   #searchChildren(trace: string): Sighting[] {
     const found: Sighting[] = [];
     if (existsSync(trace)) {
-      // The first process is the program itself, whose environment is the person's.
+      // The first process is the program itself, which has the user's environment.
       const [, ...children] = readFileSync(trace, "latin1")
         .split("\n")
         .filter((line) => line.includes("execve("));
@@ -220,7 +220,7 @@ done`;
   }
 }
 
-/** A secret seen outside its destination fails the test that saw it. @param part the name of this file's part of the figure */
+/** Fails each test during which a secret was seen outside its destination. @param part this test file's part of the figure */
 export function canariesOfTests(part?: string): { readonly world: CanaryWorld } {
   let world: CanaryWorld;
   let seen = 0;

@@ -164,7 +164,7 @@ it.skipIf(isMissing("curl", "jq"))("the steps of docs/ci.md work on GitHub and G
     return stdout + stderr;
   };
   const [step] = github;
-  // The journal is in a file: hosted-ci-doc.test.ts tests the one in PostgreSQL.
+  // This job's journal is a file. hosted-ci-doc.test.ts tests the same job with PostgreSQL.
   const ofJob = { INTEG_REGION: "us", INTEG_BASE_URL: addressOf(relay), INTEG_TOKEN_ENDPOINT: endpoint() };
   await on(step.run, {
     ...ofJob,

@@ -26,7 +26,7 @@ it("a secret command and its check get only the variables that the job names", a
   const to = ["--secret-command", recording(at, "cat > stored"), "--secret-check-command", recording(at, "cat stored")];
   const created = await at.integ([...client(), ...to]);
   expect(created.code, created.stderr).toBe(0);
-  // The check also runs before the request and before the delivery.
+  // The check command also runs before the request and before the delivery.
   expectListedVariables(at, 4);
   expect(readFileSync(at.path("seen"), "utf8")).toMatch(/^INTEG_RESOURCE_ID=oac_/m);
 });

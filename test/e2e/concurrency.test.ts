@@ -33,7 +33,7 @@ function countsByKey(requests: readonly ReceivedRequest[]): Map<string, number> 
   return counts;
 }
 
-/** The service received more requests for these entries than the journal counts, so that two processes worked on each. */
+/** Entries with more requests at the service than attempts in the journal: two processes worked on each of them. */
 async function entriesOfTwoProcesses(at: Home): Promise<string[]> {
   const sent = countsByKey(await account.creations());
   return journalOf(at).flatMap(({ id, idempotency_key: key, attempts }) =>
@@ -55,7 +55,7 @@ async function expectOneClientPerFile(at: Home, files: readonly string[]): Promi
 }
 
 describe("concurrent creations", () => {
-  // Between the write of the secret and the link of its file, the first process looks like a process that has exited.
+  // While the secret is written and its file has no name, the first process looks like a process that has exited.
   it.runIf(isTraced)("a command leaves alone a creation that another process is delivering", async () => {
     const at = home();
     const slow = at.path("slow");
@@ -156,7 +156,7 @@ describe("concurrent recoveries", () => {
     const first = at.start(words("entity:read", "a"));
     const firstEnd = ended(first);
     await until("the first attempt is recorded", () => journalOf(at)[0]?.attempts === 1);
-    // An attempt is on disk before it is sent: the slow response must be for the first request.
+    // The journal shows an attempt before it is sent. This wait lets the first request get the slow response.
     await new Promise((done) => setTimeout(done, 1_000));
     expect(await at.integ(words("entity:read", "b"))).toMatchObject({ code: 0 });
     first.kill("SIGKILL");

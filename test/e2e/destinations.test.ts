@@ -13,7 +13,7 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** The profile `p` acts, and the profile `target` can take a secret. */
+/** Commands act with the profile `p`. The profile `target` is a destination. */
 async function home(): Promise<Home> {
   const at = homeOfTest();
   const { base_url, api_key, token_endpoint } = service.us;

@@ -14,7 +14,6 @@ const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encodin
   .split("\n")
   .filter((name) => !/^(?:test|src)\/|^docs\/commands\.md$|contract-coverage/.test(name));
 
-/** The test files that run the code blocks of each page. */
 const blockTests: Readonly<Record<string, readonly string[]>> = {
   "README.md": ["guides", "readme"],
   "SECURITY.md": ["guides"],

@@ -15,7 +15,7 @@ beforeAll(async () => {
   at.addToPath();
 });
 
-/** The request of this creation is lost. Its recovery prints the secret to standard output. */
+/** Loses the request of a creation whose recovery prints the secret to standard output. */
 async function leaveUnfinished(): Promise<void> {
   await service.fault("POST /v1/oauth_clients drop=before times=1");
   const request = ["--service-account", service.us.service_account_id, "--scope", "entity:read", "--new"];

@@ -213,7 +213,7 @@ describe("--dry-run", () => {
     await integ(...name.split(" "), ...words);
     const sent = await sentSince(before);
     const printed = dry.filter(({ method, url }) => method !== null && url !== service.us.token_endpoint);
-    // A replacement key whose secret cannot be exchanged is not proven, so that the old key stays.
+    // A replacement key is not proven if its secret cannot be exchanged, so the old key stays.
     const expected = more.includes("--by-replacement") ? printed.slice(0, 1) : printed;
     expect(sent.map(({ method, path }) => `${method} ${service.us.base_url}${path}`)).toEqual(
       expected.map(({ method, url }) => `${method} ${url}`),
@@ -247,7 +247,7 @@ describe("--dry-run", () => {
   });
 });
 
-/** Text in parentheses matches any text. */
+/** A placeholder in parentheses matches any text. */
 function patternOf(text: string): RegExp {
   const parts = text.split(/\((?:a |\d)[^)]*\)/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join('[^"]+')}$`, "s");

@@ -41,7 +41,7 @@ const outputs: readonly (readonly string[])[] = [
   ["--help"],
 ];
 
-/** This program leaves standard output full and in non-blocking mode. */
+/** A program that leaves standard output full and in non-blocking mode. */
 function filling(): string {
   const path = at.path("filling.cjs");
   const text = `new (require("node:net").Socket)({ fd: 1 });
@@ -61,7 +61,7 @@ describe("the complete output", () => {
       const piped = await at.spawned(words, { env: { ...server.env, FILLING: filling() }, under: slow });
       expect([line, piped.code, piped.stdout.replace(/^\0+/, "") === stdout]).toEqual([line, 0, true]);
     }
-    // Writes to a socket do not block.
+    // The pipe of a child is a socket, whose writes do not block.
     const child = at.start(words, { env: server.env });
     let received = "";
     child.stdout!.setEncoding("utf8").on("data", (chunk) => (received += String(chunk)));

@@ -168,7 +168,7 @@ function errorCases(): readonly Case[] {
   ];
 }
 
-/** With this strace command line the calls fail as on a full disk, on `path` if given. strace discards its own output. */
+/** The strace command line that makes calls fail as on a full disk, only on `path` if it is given. */
 function fullDisk(calls: string, path?: string): readonly string[] {
   const strace = [
     "strace",
@@ -354,7 +354,7 @@ function shellWords(command: string): string[] {
   return stdout.toString("utf8").split("\0").slice(0, -1);
 }
 
-/** Types every next step. Its command exists, its options parse, and it does not end with the same error. */
+/** Types every next step: its command must exist, its options must parse, and the same error must not occur again. */
 async function typeEach(steps: readonly Step[]): Promise<void> {
   let typed = 0;
   for (const { what, env, message, command, sentence } of steps) {
@@ -381,7 +381,6 @@ async function typeEach(steps: readonly Step[]): Promise<void> {
   );
 }
 
-/** The JSON must be alone on the last line. */
 function lastError(stderr: string): { exit_code: number } {
   expect(stderr.endsWith("\n")).toBe(true);
   return (JSON.parse(stderr.trimEnd().split("\n").at(-1)!) as { error: { exit_code: number } }).error;

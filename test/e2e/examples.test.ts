@@ -29,7 +29,7 @@ const codes: readonly (readonly [line: RegExp, code: number])[] = [
   [/(keys|oauth-clients) audit/, 10],
   // The sandbox searches people only by `query`.
   [/--param email/, 1],
-  // The plan has changes to make.
+  // A plan with changes.
   [/^integ plan.* --exit-code(?!.*;)/, 10],
 ];
 
@@ -40,7 +40,7 @@ let at: Home;
 let server: PostgresServer | undefined;
 const homes: Home[] = [];
 
-/** The home has stand-ins for the programs that examples name. */
+/** A home with stand-ins for the programs that examples name. */
 function newHome(): Home {
   const home = new Home();
   homes.push(home);
@@ -203,7 +203,7 @@ async function prepare(line: string, index: number): Promise<string> {
         (await desk.makeKey({ name: `${name}-${index}`, expiresAt: "2030-01-01T00:00:00.000Z" })).id,
       );
   text = text.replace("profiles add", "profiles add --no-verify");
-  // A prompt needs a terminal: test/terminal types it.
+  // Prompts need a terminal, so test/terminal tests them. Here the key comes from a pipe.
   if (/profiles add --no-verify prod/.test(text)) text = `pass show integ | ${text} --api-key-stdin`;
   if (text.includes("per_123")) {
     const { stdout } = await at.integ(["people", "search", "a", "--json"]);
@@ -247,7 +247,7 @@ it("each example runs, or is only parsed for a reason", { timeout: 300_000 }, as
       !/--yes|--by-replacement|oauth-clients rotate/.test(text);
     const env = line.startsWith("integ journal init") ? { ...home.env, INTEG_JOURNAL: server!.address() } : home.env;
     const { status, stderr } = await typed(home, asks ? `${text} --yes` : text, env);
-    // These examples used slots of the service account.
+    // Frees the slots that the example used.
     if (arrange !== undefined)
       for (const { id } of await account.live())
         if (!before.has(id))

@@ -10,7 +10,7 @@ const isSkipped = isOtherBinary("how the executable is built");
 const single = new Home();
 afterAll(() => single.remove());
 
-/** The packages next to the program leave a mark when they are loaded. @returns the mark's path */
+/** Puts packages next to the program that leave a mark when they are loaded. @returns the mark's path */
 function plantPackages(folder: string): string {
   const mark = join(folder, "loaded");
   for (const name of ["fs-native-extensions", "@napi-rs/keyring", "pg"]) {
@@ -33,7 +33,6 @@ function runAlone(at: Home, line: readonly string[], env: Record<string, string>
   return ended(child, { input: "a-key\n" });
 }
 
-/** Tests the main task, the credential file, the journal's lock, and the program's description of itself. */
 function itWorks(at: Home, program: readonly string[]): void {
   const run = (words: readonly string[], env?: Record<string, string>): Promise<Ended> =>
     runAlone(at, [...program, ...words], env);

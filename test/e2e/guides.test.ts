@@ -68,7 +68,7 @@ async function fault(spec: string): Promise<void> {
   });
 }
 
-/** The home has the profiles that the pages assume, and a program that exchanges a secret for a token. */
+/** A home with the profiles that the pages assume, and a program that exchanges a secret for a token. */
 async function newHome(page: string): Promise<Home> {
   const { eu } = service;
   const at = new Home({
@@ -128,7 +128,7 @@ async function prepare(at: Home, line: string): Promise<string> {
     .replaceAll("https://auth.eu.example.com/oauth/token", eu.token_endpoint)
     .replaceAll("5eed0000-0000-4000-8000-0000000000e5", eu.organization_id)
     .replace(/^\$ /, "");
-  // A prompt needs a terminal: test/terminal types it.
+  // Prompts need a terminal, so test/terminal tests them. Here the key comes from a pipe.
   if (/profiles add /.test(text) && !/-stdin/.test(text))
     text = `printf %s "$API_KEY" | ${text.replace(/ +#.*/, "")} --api-key-stdin`;
   if (/oauth-clients token/.test(text)) at.env.CLIENT_ID = await clientId(at);

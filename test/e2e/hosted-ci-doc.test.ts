@@ -64,7 +64,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     );
   }
 
-  /** The machine has the tools of its CI service, which store their values in the file `stored`, and integ. */
+  /** A machine with integ and with its CI service's tools, which store a value in the file `stored`. */
   function newRunner(tool = "exec cat > stored", { hasInteg = true } = {}): Home {
     const home = new Home({ ...teamAccess, npm_config_offline: "true" });
     homes.push(home);
@@ -111,7 +111,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/ci.md, hosted", () => {
     return { policy, install: install!.run!, line: step!.run!, ofJob, env: { ...ofJob, ...filled(step!.env) } };
   };
 
-  /** A machine without integ has the policy, and the release that `npm run release` made in `ci`. */
+  /** A machine without integ, with the policy, and with the release of `npm run release` in `ci`. */
   function checkedOut(policy: string, tool?: string): Home {
     const runner = newRunner(tool, { hasInteg: false });
     writeFileSync(runner.path("integ.yaml"), policy);

@@ -1,4 +1,4 @@
-// Ctrl-C, SIGTERM and SIGHUP. These signals come from kill(), those of test/terminal/ from a terminal.
+// Ctrl-C, SIGTERM and SIGHUP. These tests send signals with kill(), those of test/terminal/ from a terminal.
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
@@ -14,7 +14,7 @@ const signals: readonly [Signal, number][] = [
   ["SIGTERM", 143],
   ["SIGHUP", 143],
 ];
-/** All signals are handled in the same way, so that some tests send only the first. */
+/** integ handles all signals in the same way, so some tests send only the first. */
 const first = signals.slice(0, 1);
 
 const service = await serviceOfFile();
@@ -76,7 +76,6 @@ async function isSecretValid(file = "a.secret"): Promise<boolean> {
   return false;
 }
 
-/** A recovery must leave one active client, whose secret is delivered. */
 async function expectRecovery(code = 0): Promise<void> {
   const recovered = await home.integ(["journal", "recover", "--replace-lost-secret"]);
   expect(recovered.code, recovered.stderr).toBe(code);
@@ -277,7 +276,7 @@ describe.each(first)("%s during a rotation", (signal, interrupted) => {
 describe.each(first)("%s during a recovery", (signal) => {
   it("finishes the entries in progress, starts no others, and leaves those unknown: exit 7", async () => {
     openHome();
-    // More entries than are recovered at the same time.
+    // More entries than integ recovers at the same time.
     const files = ["a", "b", "c", "d", "e", "f"].map((name) => `${name}.secret`);
     for (const file of files) {
       await service.fault("POST /v1/oauth_clients drop=before times=1");

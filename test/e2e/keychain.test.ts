@@ -60,7 +60,7 @@ describe.skipIf(isSkipped)("an unlocked keyring", () => {
     const { items } = await logIn();
     const added = await add("p");
     expect([added.code, keptIn(added), added.stderr]).toEqual([0, "keychain", expect.not.stringContaining("keychain")]);
-    // The probe leaves no item.
+    // The probe leaves no item: the only item is the key.
     expect([items(), filesWithKey(), existsSync(at.path("config", "credentials"))]).toEqual([1, [], false]);
     expect((await read("p")).code).toBe(0);
     await add("q");

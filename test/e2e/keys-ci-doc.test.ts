@@ -91,7 +91,7 @@ describe("docs/ci.md", () => {
     };
     expect(workflow.on.schedule[0]!.cron).toMatch(/^\d+ \d+ \* \* \*$/);
     const { env, steps } = workflow.jobs.rotate;
-    // The profile was added to another folder than the workflow names.
+    // The workflow names another folder than the profile's.
     const { stdout } = await run(
       sh,
       `mkdir -p '${at.path("var")}' && cp -r '${at.path("config")}' '${at.path("var")}'`,
@@ -167,7 +167,7 @@ describe("docs/ci.md", () => {
   it("the gate works with its waiver file", async () => {
     const { waivers } = JSON.parse(snippet("json", "waivers")) as { waivers: { until: string }[] };
     const nextMonth = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
-    // The page's waiver is written as it stands until it ends.
+    // Extends the page's waivers, so that this test does not depend on the date.
     const running = waivers.map(({ until, ...waiver }) => ({
       ...waiver,
       until: until > nextMonth ? until : nextMonth,

@@ -86,7 +86,7 @@ export class KeysDesk {
     for (const { env } of this.#homes) if (env.INTEG_ACCESS_TOKEN !== undefined) env.INTEG_ACCESS_TOKEN = access_token;
   }
 
-  /** New homes reach the region's API through another origin, or without `through` directly. */
+  /** Later homes use the origin that `through` returns, or the service's own without `through`. */
   async goThrough(through: ((origin: string) => Promise<string>) | undefined): Promise<void> {
     const { origin } = new URL(this.service.us.base_url);
     const near = through ? await through(origin) : origin;

@@ -89,7 +89,7 @@ describe("an unknown creation", () => {
     const isCreated = await at.integ(elsewhere);
     expect(isCreated.code, isCreated.stderr).toBe(0);
     expect(await desk.sent("POST", creation)).toBe(2);
-    // The journal knows the key that --new created, so that the other key must be the orphan.
+    // The journal knows the key that --new created, so the other key must be the orphan.
     const recovered = await at.integ(["journal", "recover", lost!.id, "--replace-lost-secret"]);
     expect(recovered.code, recovered.stderr).toBe(0);
     expect(await desk.live(name)).toHaveLength(2);

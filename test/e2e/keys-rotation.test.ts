@@ -201,7 +201,6 @@ describe("the profile's own key", () => {
 
 describe("a key or client that another profile of this machine uses", () => {
   const warning = /Warning: Profile nightly uses (\S+) too, and will be locked out\./;
-  /** @param credential options of the credential, whose secret is arbitrary */
   const nightly = (at: Home, ...credential: string[]): Promise<Ended> =>
     integHere(
       at,

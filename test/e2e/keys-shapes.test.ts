@@ -1,4 +1,4 @@
-// A plain server sends shapes that the document leaves open (§4.4).
+// A plain server sends response shapes that the API document leaves open (§4.4).
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

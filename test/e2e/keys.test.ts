@@ -1,4 +1,4 @@
-// Access keys from the command line: they are created, listed and revoked, and invalid input is refused before a request.
+// Access keys from the command line: creation, list, revocation, and input that is refused before a request.
 import { statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
@@ -101,7 +101,7 @@ describe("keys list and revoke", () => {
     const { id } = JSON.parse(made.stdout) as { id: string };
     const idsOf = async (status: string): Promise<string> =>
       (await at.integ(["keys", "list", "--status", status, "--fields", "id"])).stdout;
-    // The service's clock, as integ reads it, has whole seconds: the end can be seen up to two seconds later.
+    // integ reads the service's clock in whole seconds, so it may notice the end two seconds late.
     await expect.poll(() => idsOf("expired"), { timeout: 10_000, interval: 300 }).toContain(id);
     expect(await idsOf("active")).not.toContain(id);
   });

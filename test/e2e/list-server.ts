@@ -11,7 +11,6 @@ export interface ListRequest {
   readonly index: number;
 }
 
-/** A page as text, or a function that writes the response. */
 export type Answer = string | ((response: ServerResponse, request: IncomingMessage) => void);
 
 export interface ListServer {
@@ -60,7 +59,6 @@ export function envelope(rows: readonly string[], next: string | null): string {
   return `{"object":"list","data":[${rows.join(",")}],"next_page_token":${JSON.stringify(next)},"has_more":${next !== null}}`;
 }
 
-/** An entity of §2.2. */
 export function entity(index: number): string {
   const at = "2026-07-01T00:00:00.000Z";
   return `{"id":"ent_${index}","object":"entity","type":"person","status":"active","display_name":"Name, ${index}","email":"e${index}@example.com","created_at":"${at}","updated_at":"${at}"}`;

@@ -8,7 +8,7 @@ import { Home, isOtherBinary, root } from "../support/program.ts";
 import { isFull } from "../support/sample.ts";
 import { type Answer, entity, envelope, startListServer } from "./list-server.ts";
 
-/** The module writes the peak memory of its process, in kilobytes, to BENCH_PEAK_FILE at its exit. */
+/** A module that writes the peak memory of its process, in kilobytes, to BENCH_PEAK_FILE at exit. */
 const peakMemory = join(root, "bench", "peak-memory.cjs");
 const isUnmeasured = isOtherBinary("peak memory, which a module loaded by NODE_OPTIONS measures");
 const json = { "content-type": "application/json" };
@@ -71,7 +71,7 @@ describe.each(Object.entries(answers))("%s", (name, answer) => {
     const home = new Home(server.env);
     try {
       const words = ["entities", "list", "--all", "-o", format, "--retry-for", "0", "--timeout", "3s"];
-      // Memory can be measured only in a process of its own.
+      // Peak memory can be measured only in a separate process.
       const isMeasured = (isFull || format === "ndjson") && !isUnmeasured;
       const env = { NODE_OPTIONS: `--require ${peakMemory}`, BENCH_PEAK_FILE: home.path("peak") };
       const started = Date.now();

@@ -129,7 +129,7 @@ describe("readers of --all", () => {
     let stdout = "";
     child.stdout!.on("data", (chunk) => {
       stdout += String(chunk);
-      // A second signal is not sent: near its exit, the process no longer handles signals.
+      // Sends no second signal: near its exit, the process no longer handles signals.
       if (stdout.split("\n").length > 12 && !child.killed) child.kill("SIGINT");
     });
     const code = await new Promise((resolve) => child.on("close", resolve));

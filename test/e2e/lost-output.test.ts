@@ -8,7 +8,7 @@ let desk: KeysDesk;
 deskOfTests((opened) => (desk = opened));
 
 const full = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
-/** The program starts after the reader of its output has exited. */
+/** Starts the program after the reader of its output has exited. */
 const exitedReader = [
   "bash",
   "-c",

@@ -88,7 +88,7 @@ async function rows(at: Home, env: Readonly<Record<string, string>> = {}): Promi
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** The entries are of the environment's profile, or with `as` of a stored profile. */
+/** The entries belong to the environment's profile, or to the stored profile that `as` names. */
 async function homeWithEntries(
   env: Readonly<Record<string, string>>,
   as: readonly string[],
@@ -110,7 +110,9 @@ async function homeWithEntries(
   return { at, all };
 }
 
-/** The commands must name what each entry needs, and send no request. @returns the number of entries */
+/**
+ * `journal list`, `show` and `recover` must name what each entry needs, and send no request. @returns the number of entries
+ */
 async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();
@@ -120,7 +122,7 @@ async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>,
     expect(row.needs).toMatch(needs());
     const shown = JSON.parse((await at.integ(["journal", "show", row.id, "--json"], { env })).stdout) as Row;
     expect([shown.next_step, shown.needs]).toEqual([row.next_step, row.needs]);
-    // The step cannot be a recovery, which fails here.
+    // The next step must not be a recovery, which would fail here too.
     expect(row.next_step ?? "integ journal forget").toMatch(/^integ (?:journal forget|profiles edit|help profiles)/);
     const { code, stdout, stderr } = await at.integ(["journal", "recover", row.id, "--no-input", "--json"], { env });
     if (row.state === "waiting" && code === 0) continue;

@@ -15,7 +15,7 @@ let proxy: ConnectProxy;
 let at: Home;
 const place = new Home();
 
-/** The service is behind TLS, and these variables trust its authority and name no proxy. */
+/** Settings for the service behind TLS: they trust its authority, and name no proxy. */
 let trusting: Record<string, string>;
 const portOf = (url: string): number => Number(new URL(url).port);
 
@@ -75,7 +75,6 @@ async function expectNothingSent(env: Record<string, string>): Promise<string> {
   expect([code, stdout], stderr).toEqual([11, ""]);
   expect(stderr).toContain("Nothing was sent.");
   expect(await clients()).toBe(before);
-  // Without Node's own variables, this command runs in the test's process.
   const { data } = JSON.parse((await at.integ(["journal", "list", "--all", "--json"])).stdout) as {
     data: { state: string }[];
   };

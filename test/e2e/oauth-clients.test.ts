@@ -84,7 +84,7 @@ describe("create", () => {
   it("never overwrites the journal or another file of integ with a secret, not even with --force", async () => {
     const at = home();
     expect((await create(at, "--secret-file", "client.secret")).code).toBe(0);
-    // The first line has the time of the export.
+    // Omits the first line, which has the time of the export.
     const journal = async () => (await integHere(at, ["journal", "export"])).stdout.split("\n").slice(1);
     const before = [await clientCount(), await journal()];
     const path = at.path("state", "journal.ndjson");

@@ -13,7 +13,7 @@ let tokens: Server;
 let api: Server;
 /** How the client authenticated in each token request. */
 let fetches: string[] = [];
-/** Each request to the token server, with a mark if a header had a credential. */
+/** Each request to the token server, and whether a header had a credential. */
 let tokenRequests: string[] = [];
 /** True if the token server has no metadata at the address of RFC 8414. */
 let isOpenIdOnly = false;
@@ -200,7 +200,7 @@ it("oauth-clients token prints the token response, and a wrong secret ends with 
   expect(refused.stderr).not.toContain("another-secret-that-is-wrong");
 });
 
-/** The payload of a JWT, whose signature is not checked. */
+/** The payload of a JWT. The signature is not checked. */
 function claimsOf(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString() || "{}");
 }
@@ -264,7 +264,7 @@ it.each(["auth", "https://[", "urn:issuer"])("doctor reports an issuer that is n
 });
 
 it("doctor reports an issuer of another server, and one that publishes no metadata", async () => {
-  // The metadata of this second name of the server names another issuer.
+  // The same server under a second name, for which the metadata has another issuer.
   const other = await profile("client_secret_basic", secret, [
     "--issuer",
     addressOf(tokens).replace("127.0.0.1", "localhost"),

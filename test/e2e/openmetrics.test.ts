@@ -179,7 +179,7 @@ describe("the file", () => {
     [["status", "-o", "openmetrics", "--out", "nowhere/integ.prom"], "mkdir -p nowhere"],
     [["keys", "list", "-o", "openmetrics"], "Use openmetrics with integ status."],
   ])("of %j is an error, and no file is left", async (words, message) => {
-    // integ must refuse these before it sends a request: no service is at this address.
+    // No service is at this address: integ must refuse the command before it sends a request.
     const at = home({ INTEG_BASE_URL: "http://127.0.0.1:1" });
     const { code, stdout, stderr } = await at.integ(words);
     expect([code, stdout], stderr).toEqual([2, ""]);

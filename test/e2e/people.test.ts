@@ -1,4 +1,4 @@
-// Search and membership of people. The document does not show their parameters and responses (§4.4).
+// Search and membership of people. The API document does not show their parameters and responses (§4.4).
 import { describe, expect, it } from "vitest";
 import { deskOfTests, type KeysDesk } from "./keys-desk.ts";
 

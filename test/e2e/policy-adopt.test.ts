@@ -46,7 +46,7 @@ const keyItem = (name: string): string =>
 const policy = (...items: string[]): string =>
   `version: 1\nid: pol_of_this_test\nunmanaged: ignore\naccess_keys:\n${items.join("")}`;
 
-/** The key is created in another home, so that this home's journal does not know it. */
+/** Creates the key in another home, so that this home's journal does not know it. */
 async function makeKey(name: string): Promise<string> {
   const words = [
     ["keys", "create", "--name", name, "--type", "service_account", "--scope", "push-ingest:*", "--new"],

@@ -46,7 +46,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       .replaceAll("sa_reporting", service.us.service_account_id)
       .replaceAll("acme/reporting", "my-org/my-repo");
 
-  /** The test runs only one step of the workflow besides the installation. */
+  /** The only step of the workflow besides the installation. */
   function nightly(): { line: string; env: Record<string, string> } {
     const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(chapter) ?? [];
     const { jobs } = parse(withLocalValues(text)) as { jobs: { apply: { steps: Step[] } } };
@@ -64,7 +64,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/policy.md, hosted", () => {
       value.replaceAll(/\$\{\{ (.*?) \}\}/g, (_all, key: string) => values[key]!),
     ]);
     const env = Object.fromEntries(filled) as Record<string, string>;
-    // The test's server is not github.com, so that integ uses the token of an enterprise host.
+    // The test's server is not github.com, so integ uses the token of an enterprise host.
     const server = { GITHUB_API_URL: github.origin, GH_ENTERPRISE_TOKEN: env.GH_TOKEN! };
     return { line: step!.run!, env: { ...env, ...server, GITHUB_ACTIONS: "true" } };
   }

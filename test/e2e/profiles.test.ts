@@ -376,7 +376,6 @@ function profileFile(changes: object): string {
 }
 
 describe("a profiles.json that another user could have written", () => {
-  /** Only root can change to another user. */
   const uid = anotherUser([...program, "--version"]);
   if (uid === undefined) console.warn("skipped: a profiles.json of another user: only root can become one");
 

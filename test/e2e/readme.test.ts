@@ -65,7 +65,6 @@ describe("the README's session", () => {
   });
 });
 
-/** Replaces each value that differs between runs with a word, and several spaces with a single space. */
 function normalized(text: string): string {
   return text
     .trimEnd()

@@ -56,7 +56,7 @@ function output(home: Home, command: string): string {
 const tools: Readonly<Record<string, Readonly<Record<string, Tool>>>> = {
   "AWS Secrets Manager": {
     aws: {
-      // In the real tool too, `file://` names a file to read.
+      // As in the AWS CLI, `file://` names a file to read.
       script: `case "$*" in
 *put-secret-value*'--secret-string file:///dev/stdin'*) cat /dev/stdin > "$dir/value" ;;
 *get-secret-value*'--query SecretString --output text'*) cat "$dir/value"; echo ;;
@@ -193,13 +193,13 @@ encode) base64 -w0 ;;
   },
 };
 
-/** A tool without a stand-in must be on this machine. */
+/** True if this machine lacks a tool for which there is no stand-in. */
 function isWithoutTool(name: string): boolean {
   const real = Object.entries(tools[name]!).filter(([, { script }]) => script === undefined);
   return isMissing(...real.map(([tool]) => tool));
 }
 
-/** The home's tools record their arguments and environment. */
+/** A home whose tools record their arguments and environment. */
 function stage(name: string): Home {
   const home = new Home(service.env);
   home.addToPath();

@@ -66,7 +66,8 @@ it("continues with the new credential after it rotated the profile's own", async
   expect(states).toEqual([first, rotation, last]);
   expect(notes).toMatch(/^Note: \w+: .*profile nightly/m);
   expect((await account.clients()).find(({ id }) => id === client.id)?.status).toBe("revoked");
-  // A token each for the first creation, the rotation, its proof of the new client, and the last creation with that client.
+  // One token each for the first creation, the rotation, the proof of its new client, and the last creation with that
+  // client.
   expect((await tokens()) - tokensBefore).toBe(4);
 });
 
@@ -120,7 +121,7 @@ it("continues with another token if the service revokes one early", async () => 
   await service.fault("POST /v1/oauth_clients status=401 after=1 times=1");
   const { states } = await recoverAll(0);
   expect(states).toEqual(Array.from({ length: 6 }, () => "oauth_client.create done"));
-  // A token each for the first four entries, the entry with the refused token, and the others.
+  // Three tokens: for the first four entries together, for the entry whose token was refused, and for the others.
   expect([readFileSync(runsFile, "utf8"), (await tokens()) - tokensBefore]).toEqual(["run\nrun\nrun\n", 3]);
 });
 
@@ -132,7 +133,7 @@ it("requests a credential that the service refuses only once more", async () => 
   await service.fault("POST /v1/oauth_clients status=401");
   const { states } = await recoverAll(7);
   expect(states).toEqual(names.map(() => "oauth_client.create unknown"));
-  // Each creation is sent once, and a creation that is in flight at the refusal twice.
+  // A creation that is in flight at the refusal is sent twice, and any other creation once.
   const sent = (await account.creations()).length - sentBefore;
   expect(sent).toBeGreaterThan(names.length);
   expect(sent).toBeLessThanOrEqual(names.length + 4);

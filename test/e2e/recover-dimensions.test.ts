@@ -11,7 +11,7 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** The profile `p` has a token endpoint. */
+/** A home whose profile `p` has a token endpoint. */
 async function withProfile(): Promise<Home> {
   const at = homeOfTest();
   await at.integ([...addWords("p", service.us.base_url), "--token-endpoint", service.us.token_endpoint], {

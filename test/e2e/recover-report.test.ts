@@ -14,7 +14,7 @@ beforeEach(async () => {
   home = homeOfTest(service.env);
 });
 
-/** The responses of the creations are lost. Each creation has its own scope, so that the requests differ. */
+/** Loses the response of a creation for each scope. Different scopes make different requests. */
 async function lose(...scopes: string[]): Promise<void> {
   for (const scope of scopes) {
     await service.fault("POST /v1/oauth_clients drop=after times=1");

@@ -55,7 +55,7 @@ async function putBack(): Promise<void> {
   await service.rewind(afterRotation);
 }
 
-/** Ids and credentials of new clients read `<new>`, so that the requests of two runs can be equal. */
+/** Replaces ids and credentials of new clients with `<new>`, so that the requests of two runs can be equal. */
 async function receivedRequests(): Promise<string[]> {
   return (await account.requests()).map(({ method, path, body, headers }) =>
     [method, path, body, headers.authorization, headers["service-version"]]

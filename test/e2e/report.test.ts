@@ -191,7 +191,7 @@ describe("integ report", () => {
       for (const id of ids) expect(text, name).toContain(id);
     }
     const before = readFileSync(at.path("r.html"));
-    // The commands must be refused before a request: no service is at this address.
+    // No service is at this address: integ must refuse the commands before it sends a request.
     const env = { INTEG_BASE_URL: "http://127.0.0.1:1" };
     const refused = async (...words: string[]): Promise<string> => {
       const { code, stderr } = await at.integ(["report", ...words], { env });
@@ -264,7 +264,7 @@ it("3,000 clients and their changes take 150 MB at most", async () => {
 
 const hostile = `</td><script>document.title="hacked"</script><img src=x onerror='document.title="hacked"'>"&'`;
 
-/** The first credential has a hostile name, and the second a long name. */
+/** A report in which the first credential has a hostile name, and the second a long name. */
 async function page(count: number): Promise<string> {
   let text = "";
   const sink = { write: async (data: string | Buffer) => void (text += data.toString()) };
@@ -353,8 +353,8 @@ describe("the HTML page", () => {
       const pdf = readFileSync(printed, "latin1");
       // Two pages of pictures and eight pages of rows, without an empty or clipped page.
       expect([pdf.match(/\/Type \/Page\b/g)?.length, pdf.includes("MediaBox [0 0 841")]).toEqual([10, true]);
-      // The frame is as narrow as a phone, which the browser's window cannot be. Its sandbox blocks all scripts, or the
-      // page's own security policy blocks all but its own.
+      // A browser's window cannot be as narrow as a phone, but a frame can. Scripts run only with the frame's permission,
+      // and only those that the page's own security policy allows.
       const shown = (width: number, permission = ""): Shown => {
         const file = at.path(`frame-${width}${permission}.html`);
         const escaped = text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");

@@ -13,7 +13,7 @@ afterEach(() => account.clear());
 
 const live = async (): Promise<string[]> => (await account.live()).map(({ id }) => id);
 
-/** The profile has a token endpoint, and its home a client to rotate. */
+/** A home with a client to rotate, and a profile with a token endpoint. */
 async function homeWithClient(
   endpoint = ["--token-endpoint", service.us.token_endpoint],
 ): Promise<{ at: Home; id: string }> {
@@ -120,7 +120,7 @@ describe("oauth-clients rotate", () => {
   it("a long overlap is success and keeps both; recover waits for its end, or ends it with --now", async () => {
     const { at, id } = await homeWithClient();
     const waiting = await rotate(at, id, "--overlap", "36h", "--secret-file", "new.secret");
-    // Until then, the step would do nothing: the table shows only when it is due.
+    // A recovery would do nothing during the overlap, so the table shows only the due time.
     const [, shown = ""] = (await integHere(at, ["journal", "list"])).stdout.split("\n");
     expect(shown).toMatch(/ waiting .*\dZ +-$/);
     expect(waiting.code, waiting.stderr).toBe(0);
@@ -162,7 +162,7 @@ describe("oauth-clients rotate", () => {
       expect(code).toBe(2);
       expect(stderr).toContain("--overlap was 129600s, and is ");
     }
-    // The secret is already delivered, so that another destination is refused.
+    // The secret is already delivered, so integ refuses another destination.
     const { code, stderr } = await rotate(at, id, "--overlap", "36h", "--secret-file", "other.secret");
     expect([code, stderr]).toEqual([2, expect.stringContaining("new.secret")]);
     expect(stderr).toContain("other.secret");

@@ -75,7 +75,7 @@ it("the profile's key works in both contracts, with no more than its permissions
   expect([keys.code, JSON.parse(keys.stdout).data.length], keys.stderr).toEqual([0, 7]);
   expect((await at.integ(["people", "search", "wanda"])).code).toBe(0);
 
-  // With --yes, a created key replaces the profile's credential. With an ingestion key, the profile has no right to read.
+  // With --yes, a new key replaces the profile's credential. With an ingestion key, the profile cannot read.
   expect((await at.integ(["keys", "create", "--name", "mine", "--secret-profile", "local", "--yes"])).code).toBe(0);
   expect((await at.integ(["entities", "list"])).code).toBe(0);
   const narrow = ["keys", "create", "--name", "push", "--scope", "push-ingest:*", "--secret-profile", "local", "--yes"];

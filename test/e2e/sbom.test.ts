@@ -1,4 +1,4 @@
-// The bundler writes source maps independently of the module list from which the components of the SBOM come.
+// Compares the SBOM with the bundler's source maps, which do not depend on the module list behind the SBOM.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv from "ajv";

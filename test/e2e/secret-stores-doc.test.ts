@@ -17,7 +17,7 @@ const world = new StoreWorld();
 beforeAll(() => void world.at.addToPath());
 afterEach(() => world.account.clear());
 
-/** The line runs in a child process, because this process must reply as the stores do. */
+/** Runs the line in a child process, because this process must respond as the stores do. */
 async function type(line: string): Promise<void> {
   const child = spawn("bash", ["-euc", `${line} --new`], {
     cwd: world.at.folder,

@@ -142,7 +142,7 @@ describe.skipIf(isMissing("libsodium"))("every command that yields a secret, to 
     const at = home();
     await withProfile(at);
     const ended = await yields(at);
-    // Exit 8: a replacement key cannot be proven here, so that the old key stays.
+    // Exit 8: a replacement key cannot be proven here, so the old key stays.
     expect([0, 8], ended.stderr).toContain(ended.code);
     const inVault = String(vault.current(path)?.client_secret);
     expect(inVault).toMatch(/^sbx_us_/);

@@ -76,7 +76,6 @@ const live = async (): Promise<string[]> => (await account.live()).map(({ id }) 
 const creationIn = (at: Home): ReadEntry =>
   readJournal(at.path("state", "journal.ndjson")).findLast(({ operation }) => operation === "oauth_client.create")!;
 
-/** The secret must authenticate the newest client. */
 async function expectOpens(secret: unknown): Promise<void> {
   const [newest] = await account.live();
   expect(await account.opens(newest!.client_id!, String(secret))).toBe(true);
@@ -135,7 +134,7 @@ describe.skipIf(isMissing("libsodium"))("GitHub", () => {
 
   it("a creation and a rotation, also to Vault: both have the new secret, the old client is revoked", async () => {
     const at = home();
-    // The value of another test is not this client's secret.
+    // Removes the value of another test, which is not this client's secret.
     vault.secrets.delete(path);
     const created = await run(at, [...creation(), ...secretOf]);
     expect(created.code, created.stderr).toBe(0);
@@ -192,7 +191,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("Kubernetes", () => {
       expect(await live()).toContain(second);
       expect(printed).not.toContain(cluster.token);
       expect(filesWith(at, cluster.token)).toEqual(["kubeconfig"]);
-      // The secret is not in the output in base64 either.
+      // The output must not contain the secret in Base64 either.
       expect(printed).not.toMatch(new RegExp(Buffer.from("sbx_us_cs_").toString("base64").slice(0, 12)));
     } finally {
       await cluster.close();

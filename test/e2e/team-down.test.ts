@@ -15,7 +15,7 @@ const create = (): string[] => {
   return ["oauth-clients", "create", ...request, "--secret-file", "s"];
 };
 
-/** The server fails as with a full disk for the record `position` of each entry and all later records. */
+/** Makes the server fail, as with a full disk, for record `position` of each entry and all later records. */
 async function fillDisk({ schema }: Team, position: number): Promise<void> {
   await server.sql(
     `CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN

@@ -92,7 +92,7 @@ describe.skipIf(isMissing("PostgreSQL"))("policies on a team's journal", () => {
       expect(resultsIn(finished)).toEqual(names.map(() => "done"));
       expect(await faultsIn([ada, eve])).toEqual([]);
       expect(new Set(resultsIn(await eve.integ(words)))).toEqual(new Set(["none"]));
-      // The secrets are in the other machine's files, where someone may use them, so that they do not move without consent.
+      // Someone may use the secrets in the other machine's files, so they do not move without consent.
       const left = await ada.integ(words);
       expect(left.code, left.stderr).toBe(10);
       expect(new Set(resultsIn(left))).toEqual(new Set(["left"]));

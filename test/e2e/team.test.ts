@@ -34,7 +34,7 @@ async function rows(home: Home, ...words: string[]): Promise<Row[]> {
   return (JSON.parse(stdout) as { data: Row[] }).data;
 }
 
-/** Requests are counted instead of clients, because a request that another test's fault delays creates its client later. */
+/** Counts requests, because a request that another test's fault delays creates its client later. */
 const creations = async (): Promise<number> => (await new Account(service).creations()).length;
 const clientCount = async (): Promise<number> => (await new Account(service).clients()).length;
 
