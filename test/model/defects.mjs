@@ -195,7 +195,7 @@ export const defects = [
       ["operations/secret-delivery.ts", "if (!isPartlyDelivered(entry) || secrets.isKept(id)) return;", "return;"],
     ],
   },
-  // Each promise about the order of steps (promises.ts) is broken once.
+  // Each of these defects breaks a promise about the order of steps (promises.ts).
   {
     name: "order: a creation is sent before its attempt is on disk",
     changes: [["operations/sending.ts", "attempts: attempts + 1,", "attempts,"]],

@@ -38,7 +38,7 @@ import { parseSecret } from "../../src/secrets/secret-format.ts";
 import { rememberedSeveral, severalDestinations } from "../../src/secrets/several.ts";
 import { rememberedStore, storeDestination, type StoreTarget } from "../../src/secrets/store.ts";
 
-/** The state that the processes of one machine share. It survives their kills. In a reserve, `by` is its process. */
+/** The state that a machine's processes share, and that survives their kills. `by` is the process that made the reserve. */
 export interface Machine {
   readonly name: string;
   host: string;

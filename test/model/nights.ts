@@ -30,7 +30,7 @@ import { Chance, type Process } from "./turns.ts";
 
 const day = 24 * 60 * 60_000;
 
-/** `items` is in the form of a policy, `places` in the form of `Reliance`. */
+/** The same destinations in the form of a policy and in the form of `Reliance`. */
 interface Destinations {
   readonly items: readonly ItemDestination[];
   readonly places: (machine: Machine) => string[];
@@ -86,7 +86,7 @@ class Nights {
     if (chance.is(0.5)) this.#policies.push(this.#policy("pol_second", [chance.pick(world.machines)]));
   }
 
-  /** Policies deliver only to profiles whose credential is absent, or one that the item delivered. */
+  /** Policies deliver only to a profile without a credential, or with one that the same item delivered. */
   #addProfiles(machine: Machine, names: readonly string[], isEmpty = false): void {
     const about = {
       region: "us",
@@ -430,7 +430,7 @@ class Nights {
     }
   }
 
-  /** True if another machine's command may have the secret, so that only that machine or a person can finish. */
+  /** True if another machine's command may have the secret: only that machine or a person can then finish. */
   #needsOthers({ destinations: [to] }: PolicyItem): boolean {
     const isMoved = this.#world.machines.some(
       (machine) => machine.host !== machine.name || this.#folders.get(machine) !== "/state",

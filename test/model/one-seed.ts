@@ -108,7 +108,7 @@ class History {
     const wishes = this.#wishes();
     const unfinished: Wish[] = [];
     world.weather = this.#weather;
-    // The service stops lying before the final recoveries.
+    // The service sends false receipts until the final recoveries.
     world.lie = this.#lie;
     world.isLiar = this.#lie !== undefined;
     for (let round = 0; round < 2; round += 1) {
@@ -329,7 +329,7 @@ class History {
         broken.push(`${id} is live, nobody has its secret, and its entry ${maker} is ${entry.state}`);
     }
     this.#auditReplacements(entries.map(({ entry }) => entry));
-    // A repeated command resumes the unfinished creation, so that the service sees one idempotency key.
+    // A repeated command resumes the unfinished creation, so the service sees one idempotency key.
     if (!this.#isSimultaneous && !this.#recoversDuringWork)
       // With another service version the command sends another request (§4.2 rule 2).
       for (const wish of unfinished)
@@ -392,7 +392,7 @@ class History {
 
   /** Checks that an entry which needs no person is finished. */
   #auditSettled({ id, operation, state, last_error, detail }: Entry): void {
-    // A person's consent in the last recovery starts the overlap.
+    // An overlap that a person's consent started in the last recovery is still running.
     const isAccepted = state === "waiting" && detail.proven === "by the person";
     const needsPerson =
       isAccepted || state === "pending" || state === "secret_lost" || operation.startsWith("access_key");

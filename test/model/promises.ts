@@ -16,7 +16,7 @@ export interface Sending {
   readonly key?: string;
 }
 
-/** The first request with an idempotency key. */
+/** The first request with each idempotency key. */
 interface Sent {
   readonly body: string;
   readonly version: string;
@@ -229,7 +229,7 @@ export class Promises {
       if (isSafe && last !== undefined && by.entry < last.entry)
         this.broken.push(`${id} was rotated for ${by.entry}, and the secret of ${last.entry} was delivered or kept`);
       else this.stopsWorking(id, { process: by.process, isSafe });
-      // A rotation without a new secret has nothing that a later rotation can invalidate.
+      // After a rotation without a new secret, there is no secret that a later rotation can invalidate.
       if (hasArrived) this.#rotated.set(id, { ...by, at: (this.#moments += 1) });
       else this.#rotated.delete(id);
     };

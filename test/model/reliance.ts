@@ -16,7 +16,7 @@ export class Reliance {
   readonly #owners = new Map<string, string>();
   readonly #ownersOfWork = new Map<string, string>();
   readonly #places = new Map<string, Set<string>>();
-  /** Each secret that integ wrote, as its place and the secret in two lines. */
+  /** Each secret that integ wrote, as two lines: the place and the secret. */
   readonly #written = new Set<string>();
   /** Contents that may be replaced, in the form of `consentTo`. */
   readonly #consents = new Set<string>();

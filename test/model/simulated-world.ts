@@ -91,7 +91,7 @@ export class World {
   /** Ids of credentials that integ did not create, which a rotation may revoke although their secret is in use. */
   readonly mayBeRevoked = new Set<string>();
   readonly proven = new Set<string>();
-  /** Maps a client or key to the machine and the entry whose request created the client or key. */
+  /** Maps a client or key to the machine and the entry that created it. */
   readonly makers = new Map<string, { readonly machine: Machine; readonly entry: string }>();
   readonly lied = new Set<string>();
   readonly revokedByHand = new Set<string>();
@@ -109,7 +109,6 @@ export class World {
   reliance: Reliance | undefined;
   /** True if the service may be slow and unreliable, but refuses no request permanently. */
   isBenign = false;
-  /** True if the machines share a journal. */
   isTeam = false;
   weather = calm;
   now = Date.parse("2026-11-21T02:00:00.000Z");
@@ -469,7 +468,7 @@ export class World {
     return kind === "store" ? here.store(path) : severalDestinations([here.file(path), here.store(path)]);
   }
 
-  /** The destination named for an entry, or the destinations that do not have its secret yet. */
+  /** The destination that a command names for the entry, or else those that do not have the entry's secret yet. */
   async #remembered(
     here: InMemory,
     { id, destination: record }: Pick<Entry, "id" | "destination">,
