@@ -1,5 +1,5 @@
-// On a machine without a keychain, commands in the test's process reuse the test file's first probe of the keychain, except
-// with a message bus or if the test replaces `ChildProcess.spawn`. Each probe would start a process.
+// A probe of the keychain starts a process. On a machine without a keychain, commands in the test's process reuse the test
+// file's first probe, except with a message bus or a replaced `ChildProcess.spawn`.
 import childProcess, { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
@@ -38,7 +38,7 @@ function fakeProcess(text: string): ChildProcess {
   return child as unknown as ChildProcess;
 }
 
-/** In a full run each command probes the keychain. */
+/** In a full run each command probes the keychain itself. */
 export async function probingOnce<T>(command: () => Promise<T>): Promise<T> {
   if (isFull) return command();
   const probeOnce: Spawn = (file, words, options) => {

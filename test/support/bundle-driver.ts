@@ -7,7 +7,6 @@ import { onTestFinished } from "vitest";
 
 const cache = join(import.meta.dirname, "../../node_modules/.cache");
 
-/** @returns the path of the bundled program, and a function that removes it */
 export async function bundleDriver(file: string): Promise<{ path: string; remove: () => void }> {
   await mkdir(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "integ-driver-"));

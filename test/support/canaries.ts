@@ -21,7 +21,7 @@ function formsOf(secret: string): Form[] {
     const text = Buffer.concat([Buffer.alloc(offset), raw])
       .toString("base64")
       .replace(/=+$/, "");
-    // The first and last characters depend on the neighboring bytes.
+    // The first and last characters also depend on the neighboring bytes.
     return { name: `base64 (offset ${offset})`, bytes: Buffer.from(text.slice(offset === 0 ? 0 : offset + 1, -1)) };
   });
   return [

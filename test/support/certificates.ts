@@ -17,7 +17,6 @@ export interface Authority {
 
 const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-/** @param folder a folder only for the authority's files */
 export function makeAuthority(folder: string): Authority {
   const openssl = (...words: string[]): void => {
     execFileSync("openssl", words, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });

@@ -12,7 +12,7 @@ const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 /** How many values were compared with each schema. */
 export const seen = new Map<string, number>();
 
-/** Addresses of sandboxes without a fault in their responses, so that their objects must match their schemas. */
+/** Addresses of sandboxes without a fault in their responses: their objects must match their schemas. */
 export const correctServices = new Set<string>();
 
 const { INTEG_TEST_STEPS: folder } = process.env;
@@ -31,7 +31,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A field is a key of the schema, or the beginning of one, as a table's heading is (`expires` of `expires_at`). */
+/** A field must be a key of the schema, or its beginning, as in a table's heading (`expires` for `expires_at`). */
 function fieldsFault(name: string, value: unknown): string | undefined {
   seen.set(name, (seen.get(name) ?? 0) + 1);
   const { properties } = outputJsonSchema(name) as { readonly properties?: Readonly<Record<string, unknown>> };

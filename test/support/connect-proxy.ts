@@ -66,7 +66,7 @@ function tunnel(target: string, near: Duplex, isCut: boolean): Socket {
 
 function cutAtFirstResponse(near: Duplex, far: Socket): void {
   let isRequestSent = false;
-  // TLS record type 23 is application data. In TLS 1.2, which the test's front uses, the first such record is the request.
+  // TLS record type 23 is application data. In TLS 1.2, which the tests' server uses, the first such record is the request.
   near.on("data", (chunk: Buffer) => (isRequestSent ||= chunk[0] === 23));
   far.on("data", (chunk: Buffer) => {
     if (isRequestSent) far.destroy();

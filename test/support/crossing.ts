@@ -10,7 +10,6 @@ export interface Passage {
   readonly side: Side;
 }
 
-/** `cut` ends the connection before the message; `pass` forwards the message. */
 export type Verdict = "cut" | "pass";
 
 interface Plan {

@@ -145,7 +145,7 @@ function deployedAt(home: Home, { name, secret }: YearItem): Deployed | undefine
   return client_secret === undefined ? undefined : { client_secret };
 }
 
-/** A consumer loads its secret again after half of the overlap, or without an overlap on each poll. */
+/** Loads its secret again after half of the overlap, or on each poll if there is no overlap. */
 class Consumer {
   readonly item: YearItem;
   #loaded: Deployed | undefined;
@@ -242,7 +242,7 @@ class Year {
     writeFileSync(home.path("integ.yaml"), policyOf(items, us.service_account_id));
   }
 
-  /** A job that fails runs again an hour later. */
+  /** Runs the nightly job, and again an hour later if it fails. */
   async night(fault: string | undefined, night: number): Promise<void> {
     const { clock, figures } = this.#parts;
     const begun = clock.now;
@@ -300,7 +300,7 @@ class Year {
 
   async #getsToken({ client_id, client_secret, secret }: Deployed): Promise<boolean> {
     const { us } = this.#parts;
-    // Problems between a consumer and the service are not measured.
+    // Repeats a failed request, because problems between a consumer and the service are not measured.
     for (let attempt = 0; ; attempt += 1) {
       const answer = await fetch(
         client_secret === undefined ? us.access_token_endpoint : us.token_endpoint,

@@ -254,7 +254,7 @@ export class PostgresServer {
     }
   }
 
-  /** The address has no password, which is in PGPASSWORD. */
+  /** An address without the password, which is in PGPASSWORD. */
   address(schema?: string): string {
     return addressAt(`127.0.0.1:${this.port}`, schema);
   }

@@ -9,7 +9,7 @@ const dist = resolve(import.meta.dirname, "../../dist");
 
 let isBusy = false;
 
-/** `home.integ` with only the options that commands in this process support. */
+/** Like `home.integ`, with only the options that commands in this process support. */
 export function integHere(home: Home, words: readonly string[], options: Options = {}): Promise<Ended> {
   return home.integ(words, options);
 }
@@ -31,7 +31,7 @@ export function runHere(home: Home, words: readonly string[], options: Options):
     .finally(() => (isBusy = false));
 }
 
-/** A command's children start in the process's current folder. */
+/** Changes the current folder, because a command's children start in it. */
 async function inFolder<T>(folder: string, action: () => Promise<T>): Promise<T> {
   const before = process.cwd();
   process.chdir(folder);

@@ -41,13 +41,13 @@ export function isOtherBinary(what: string): boolean {
   return binary !== undefined;
 }
 
-/** The sandbox of every process records its responses (recorded-answers.ts). */
+/** Preloads a recorder, so that the sandbox of every process records its responses (recorded-answers.ts). */
 const { INTEG_TEST_ANSWERS: answers } = process.env;
 const recording: Readonly<Record<string, string>> = answers
   ? { NODE_OPTIONS: `"--require=${join(answers, "record-answers.cjs")}"` }
   : {};
 
-/** Without NODE_DISABLE_COMPILE_CACHE, a home's first process fills the compile cache with calls that tests count. */
+/** Disables Node's compile cache, which a home's first process would fill with calls that tests count. */
 const ofNode: Readonly<Record<string, string>> = { ...recording, NODE_DISABLE_COMPILE_CACHE: "1" };
 
 export interface Ended {
@@ -70,7 +70,7 @@ export interface RunOptions {
 
 let staysHere = false;
 
-/** Later commands run in this process if possible, even in a full run. */
+/** Makes later commands run in this process if possible, even in a full run. */
 export function stayInThisProcess(): void {
   staysHere = true;
 }
@@ -105,7 +105,7 @@ export class Home {
     this.#makeTables();
     const [first = "", ...rest] = [...(options.under ?? []), ...program, ...words];
     const env = { ...this.env, ...options.env };
-    // A preloaded recorder adds calls to the counted ones, and only a sandbox needs it.
+    // Only a sandbox needs the preloaded recorder, whose calls would be counted too.
     const isCounted = options.under !== undefined && !words.some((word) => word.startsWith("sandbox"));
     if (isCounted && env.NODE_OPTIONS === recording.NODE_OPTIONS) delete env.NODE_OPTIONS;
     return spawn(first, rest, {
@@ -170,7 +170,7 @@ function needsProcess([noun]: readonly string[], { under, timeoutMs, env = {} }:
   return isOwn || isNode || isPgpass || under !== undefined || timeoutMs !== undefined;
 }
 
-/** A full run is slower: its commands wait for a processor of a shared machine. */
+/** A full run takes longer, because its commands wait for a processor of a shared machine. */
 const longestMs = isFull ? 900_000 : 50_000;
 
 /** Kills the process after a timeout, so that a hang fails the test and does not block the run. */

@@ -32,7 +32,6 @@ export function stepsIn({ stdout, stderr }: Said): string[] {
   return [...printed.map(([, text = ""]) => text), ...inJson.map(([, text = '""']) => JSON.parse(text) as string)];
 }
 
-/** Records one step of each kind. */
 export function recordSteps(typed: readonly string[], said: Said): void {
   if (!folder) return;
   for (const next of stepsIn(said)) {

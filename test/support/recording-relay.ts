@@ -7,7 +7,7 @@ import { afterAll } from "vitest";
 export interface Exchange {
   readonly method: string;
   readonly path: string;
-  /** The request's secrets. The secret of HTTP Basic is also there in encoded form. */
+  /** The request's secrets. The secret of HTTP Basic is in the list a second time, in encoded form. */
   readonly credentials: readonly string[];
   readonly answer: string;
 }

@@ -10,7 +10,7 @@ import { watchService } from "./typed-steps.ts";
 /** If a list does not show a key this many milliseconds after the request, the request created no key. */
 export const settleMs = 16_000;
 
-/** Another binary may ignore Node's variables, and a full run waits in real time. */
+/** A full run waits in real time, and another binary may ignore Node's variables. */
 const hasMovableClock = !isFull && binary === undefined;
 const movableClock = `"--require=${join(import.meta.dirname, "movable-clock.cjs")}"`;
 
@@ -48,12 +48,11 @@ export interface Service {
   fault(spec: string): Promise<void>;
   calm(): Promise<void>;
   control(method: string, path?: string, body?: unknown): Promise<unknown>;
-  /** Advances the sandbox's clock by `settleMs`, or waits that long. A list then proves that a key is missing. */
+  /** Advances the sandbox's clock by `settleMs`, or waits that long, so that a list proves that a key is missing. */
   settle(): Promise<void>;
   stop(): Promise<Ended["code"]>;
 }
 
-/** Sends a request to the control address of one region of a sandbox. */
 export async function askControl(
   { control_url }: Pick<RegionDescription, "control_url">,
   method: string,
@@ -88,7 +87,6 @@ export function homeOfTest(env: Readonly<Record<string, string>> = {}): Home {
   return home;
 }
 
-/** The variables of a service, with a bearer token and the endpoint that exchanges a client's secret for a bearer token. */
 export function tokenEnv({ us, env }: Service): Readonly<Record<string, string>> {
   return { ...env, INTEG_ACCESS_TOKEN: us.access_token, INTEG_TOKEN_ENDPOINT: us.token_endpoint };
 }

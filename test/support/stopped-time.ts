@@ -7,7 +7,6 @@ import { onTestFinished, vi } from "vitest";
 const maxWaits = 200;
 
 export interface StoppedTime {
-  /** The length of each wait, in milliseconds. */
   readonly waits: number[];
   pass(ms: number): void;
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 
 export interface StoreRequest {
   readonly method: string;
-  /** The segments are decoded. */
+  /** The decoded segments of the path. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];

@@ -59,7 +59,6 @@ export async function record(
   }
 }
 
-/** Calls that leave files, names and connections unchanged. */
 const changesNothing =
   /^(?:\d+ +)?(?:read|readv|pread64|preadv|recvfrom|recvmsg|stat|lstat|fstat|newfstatat|fstatfs|statfs|statx|f?access|faccessat2?|readlink|readlinkat|getcwd|getdents64|lseek|fcntl|ioctl|dup[23]?|fadvise64|fsync|fdatasync|close|getsockname|getpeername|getsockopt|setsockopt|socket|bind|chdir|epoll_\w+|eventfd2?|pipe2?|poll|ppoll|select|mmap|munmap|io_uring_\w+|timerfd_\w+|openat\((?!.*O_(?:CREAT|TRUNC))|open\((?!.*O_(?:CREAT|TRUNC)))/;
 /** Lines that are not calls: the rest of a counted call, and the end of a thread. */
@@ -125,7 +124,7 @@ function detachOptions(ownCallsOnly: boolean): string[] {
   return ownCallsOnly ? ["-b", "execve"] : [];
 }
 
-/** This command line has no seccomp filter, with which strace would lose the signal. */
+/** Uses no seccomp filter, with which strace would lose the signal. */
 export function killedAt(
   { call, nth }: Point,
   { ownCallsOnly = false }: { readonly ownCallsOnly?: boolean | undefined } = {},

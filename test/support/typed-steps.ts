@@ -104,7 +104,7 @@ export async function typeSteps(): Promise<void> {
   const wrong: string[] = [];
   const now = new Map<string, string>();
   for (const { file, control } of services) {
-    // The request removes the test's remaining faults and recorded requests.
+    // Removes the test's remaining faults and recorded requests.
     await control("DELETE");
     if (existsSync(file)) now.set(file, readFileSync(file, "utf8"));
   }
