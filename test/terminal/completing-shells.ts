@@ -13,7 +13,7 @@ export const shellNames = ["bash", "zsh", "fish", "powershell"] as const;
 export type ShellName = (typeof shellNames)[number];
 
 export interface CompletingShell {
-  /** The words are whole, sorted and unquoted by the shell. */
+  /** @returns whole words, sorted and without the shell's quoting */
   offered(line: string): Promise<string[]>;
   close(): void;
 }
@@ -103,7 +103,7 @@ class TypedShell implements CompletingShell {
   }
 }
 
-/** No line here ends within quotes. */
+/** Assumes that the line does not end within quotes. */
 function currentWord(line: string): string {
   return /\S*$/.exec(line)![0];
 }

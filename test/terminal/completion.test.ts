@@ -62,7 +62,10 @@ const cases: Readonly<Record<string, readonly string[]>> = {
 /** A shell itself interprets quotes, `=`, `:`, a `--` alone, and a word after a value. */
 const isReadByShell = /['=:]| -- |\* ?$/;
 
-/** Shells get the same completions, so a plain run tries a line in one shell; all shells try those that shells interpret. */
+/**
+ * A sample tries most lines in one shell, because all shells get the same completions. It tries a line that shells
+ * interpret in all of them.
+ */
 function linesFor(name: ShellName): [string, readonly string[]][] {
   const installed = shellNames.filter((one) => !isShellMissing(one));
   const own = installed.indexOf(name);

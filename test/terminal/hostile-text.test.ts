@@ -57,7 +57,7 @@ describe("the test's terminal", () => {
   });
 });
 
-/** A plain run tries a third of the corpus, a different one for each `first`. */
+/** A sample tries a third of the corpus, a different third for each `first`. */
 function everyThird(first: number): readonly string[] {
   return isFull ? corpus : corpus.filter((_, index) => index % 3 === first % 3);
 }

@@ -75,7 +75,7 @@ describe("a creation", () => {
     await createClient(own, "organization:read");
     await createClient(other, "entity:read");
     const dialog = session(create);
-    // The newest account is first; the test picks the next one.
+    // The newest account is first, and the test picks the second.
     await dialog.answer(new RegExp(`● ${other}.*○ ${own}.*○ another…`, "s"), `${down}\r`);
     // The scopes last given to this account are selected initially.
     await dialog.answer(/◼ organization:read \(last used.*◻ entity:read\s.*◻ others…/s, " ");

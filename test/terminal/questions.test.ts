@@ -166,7 +166,7 @@ describe("questions", () => {
     const dialog = session(["profiles", "add", "a", "--region", "us", "--base-url", service.us.base_url], env);
     await dialog.seen(/API key/);
     dialog.close();
-    // After a signal the code would be 0 here.
+    // For a process that a signal killed, the code would be 0.
     expect([130, 143]).toContain(await dialog.ended);
     expect(existsSync(at.path("closed"))).toBe(false);
   });

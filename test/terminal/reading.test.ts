@@ -35,7 +35,7 @@ describe("a status", () => {
   ])("is a word, and its color adds no information: %s", async (_what, command, expected) => {
     const { stdout } = await home.integ(["journal", "list", "--json"]);
     const [last] = (JSON.parse(stdout) as { data: { id: string }[] }).data;
-    // With `--quiet`, because on a busy machine a spinner could appear in between.
+    // `--quiet` prevents a spinner, which could appear in between on a busy machine.
     const words = [...command.map((word) => (word === "LAST" ? last!.id : word)), "--quiet"];
     const colored = await outputOf(words);
     const plain = await outputOf(words, { NO_COLOR: "1" });
@@ -44,7 +44,7 @@ describe("a status", () => {
     expect(colored.replaceAll(sgr, "")).toBe(plain);
     for (const word of expected) {
       expect(plain).toMatch(new RegExp(`\\b${word}\\b`));
-      // The word itself is colored, not something next to it.
+      // The color applies to the word itself, not to something next to it.
       expect(colored).toMatch(new RegExp(`\u001b\\[\\d+m${word} *\u001b\\[39m`));
     }
   });

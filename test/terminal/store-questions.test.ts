@@ -9,7 +9,7 @@ const world = new StoreWorld();
 
 const schemes = Object.keys(storeKinds) as StoreScheme[];
 const down = "\u001b[B";
-/** The list shows the stores after file and command. */
+/** In the list, the stores come after file and command. */
 const keysFor = (scheme: StoreScheme): string => `${down.repeat(2 + schemes.indexOf(scheme))}\r`;
 
 async function answerWith(scheme: StoreScheme, address: string): Promise<Session> {

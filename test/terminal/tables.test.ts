@@ -1,6 +1,6 @@
-// People copy ids and commands from tables, so these are whole at every width. So are values of a fixed set, because
-// they share prefixes (`oauth_client.create`, `oauth_client.revoke`). Every command is in `tables`, or in `others` with
-// the reason.
+// People copy ids and commands from tables, so tables show them whole at every width. Tables also show values of a fixed
+// set whole, because they share prefixes (`oauth_client.create`, `oauth_client.revoke`). Every command is in `tables`, or
+// in `others` with the reason.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -25,7 +25,7 @@ interface Table {
   readonly notShown?: readonly string[];
 }
 
-/** `<…>` is an id that is known once the service runs. */
+/** `<…>` is an id that is known only while the service runs. */
 const tables: Readonly<Record<string, Table | readonly Table[]>> = {
   "entities list": { words: ["--limit", "5"] },
   "cohorts members": { words: ["<cohort>", "--limit", "5"] },
@@ -214,10 +214,10 @@ function plain(text: string): string {
   return text.replaceAll(/\u001b\[[\d;?]*[a-zA-Z]/g, "").replaceAll("\r", "");
 }
 
-/** These fields have a sentence, which may wrap and is never truncated. */
+/** Fields with a sentence, which may wrap and is never truncated. */
 const sentences = ["message", "detail", "reason", "summary", "hint"];
 
-/** These fields have a value of a fixed set, by which readers distinguish rows. */
+/** Fields with a value of a fixed set, by which readers distinguish rows. */
 const wordName = /^(?:operation|kind|type|keyType|state|status|action|result|severity|rule|topic|role)$/;
 
 function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
@@ -284,7 +284,7 @@ const cases = Object.entries(tables).flatMap(([name, some]) =>
 
 describe("ids, commands and fixed words are whole at every width", () => {
   it.each(cases)("%s", async (title, table) => {
-    // A plain run has a real terminal for every sixth table, at one width, and three widths in this process.
+    // A sample uses a real terminal for every sixth table, at one width, and three widths in this process.
     const number = cases.findIndex(([name]) => name === title);
     const typed = isFull ? widths : [widths[number % 5]!].filter(() => number % 6 === 0);
     const { words: pattern, env } = table;
