@@ -11,7 +11,6 @@ const source = join(root, "src");
 interface FolderRules {
   /** Folders and files that the folder may import at run time. */
   readonly folders: readonly string[];
-  /** Folders from which the folder may import types. */
   readonly types?: readonly string[];
   /** Files that the folder may import at run time, besides `folders`. */
   readonly rules?: readonly string[];

@@ -13,7 +13,6 @@ const [, , wanted = ""] = process.argv;
 const copy = sourceCopy("defects");
 const results = join(copy.folder, "results.json");
 
-/** The name of the first failing test; undefined if all pass. */
 function firstFailure(tests) {
   rmSync(results, { force: true });
   const vitest = join(copy.folder, "node_modules/vitest/vitest.mjs");
@@ -39,7 +38,6 @@ function firstFailure(tests) {
     ?.fullName;
 }
 
-/** The first history that breaks a promise; undefined if none does. */
 async function firstBrokenHistory() {
   const count = Number(process.env.INTEG_TEST_HISTORIES ?? 60_000);
   const { found } = await liveHistories(copy.folder, { first: 1, count });

@@ -1,4 +1,4 @@
-// Drift and additions (§9.3): each documented part that integ uses is removed in one test.
+// Drift and additions (§9.3). For each documented part that integ uses, one test removes that part.
 import { describe, expect, test } from "vitest";
 import { compareContract } from "../../../src/api/contract.ts";
 

@@ -129,7 +129,7 @@ describe("a listing", () => {
     expect((failure as Failure).kind).toBe("unreachable");
     expect((failure as Failure).message).toContain("repeated a page token");
     expect((failure as Failure).details).toMatchObject({ endsList: true });
-    // A repeated token is detected without another request.
+    // integ detects a repeated token without another request.
     expect(requests).toHaveLength(good);
   });
 

@@ -1,4 +1,4 @@
-// An error may occur before the options are parsed, so its format is guessed from the words.
+// An error may occur before the options are parsed, so integ guesses its format from the words.
 import { expect, it } from "vitest";
 import { guessFormat } from "../../../src/commands/options/global.ts";
 

@@ -1,4 +1,4 @@
-// The destination of an entry takes precedence over an option, unless the entry was named.
+// The destination of an entry takes precedence over an option, unless the command names the entry.
 import { describe, expect, it } from "vitest";
 import {
   claimOptions,

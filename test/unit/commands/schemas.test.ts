@@ -34,7 +34,7 @@ function* keysOf(schema: Schema, path: string): Iterable<string> {
   for (const one of anyOf) yield* keysOf(one, path);
 }
 
-/** These commands print text, nothing, a document of the service, or rows of other schemas. */
+/** Commands that print text, nothing, a document of the service, or rows of other schemas. */
 const without = new Set(
   "api|completion|spec show|journal forget|profiles remove|sandbox reset|sandbox tour".split("|"),
 );

@@ -101,7 +101,7 @@ describe("every script", () => {
     const text = scripts[shell];
     expect(text.match(/__complete \S+ ":\$\w+" 2>/g)).toHaveLength(1);
     const named = root.nodes.map(({ path }) => path.at(-1)!).filter((name) => new RegExp(`\\b${name}\\b`).test(text));
-    // These are words of the shells themselves.
+    // `completion` and `commands` are also words of the shells themselves.
     expect(named.filter((name) => !["completion", "commands"].includes(name))).toEqual([]);
   });
 

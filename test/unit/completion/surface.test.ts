@@ -8,7 +8,7 @@ import { exitCodes } from "../../../src/errors.ts";
 import { wholeTree } from "../../../src/program.ts";
 import { root } from "../../support/program.ts";
 
-/** src/ reads these variables of the platform, the terminal, Node and libpq, which the list need not document. */
+/** Variables of the platform, the terminal, Node and libpq that src/ reads. The list need not document them. */
 const undocumented = new Set([
   "APPDATA",
   "LOCALAPPDATA",

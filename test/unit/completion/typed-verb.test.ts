@@ -1,4 +1,4 @@
-// Completion loads only the typed verb, and the result is the same as with every verb loaded.
+// Completion loads only the typed verb, and must offer the same as with every verb loaded.
 import { expect, it } from "vitest";
 import { candidatesAt } from "../../../src/completion/candidates.ts";
 import { nodesBelow, type Tree, treeOf } from "../../../src/completion/tree.ts";

@@ -1,4 +1,4 @@
-// The kernel's results are simulated, for file systems without locks and for files that change during a check.
+// Simulates the kernel's results, for file systems without locks and for files that change during a check.
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { basename, dirname, join } from "node:path";
@@ -13,7 +13,7 @@ import { type DiskCall, diskError, onDisk } from "../../support/disk-calls.ts";
 const self = identify(process.pid);
 type Answer = ReturnType<KernelLock["tryLock"]>;
 
-/** The results are returned in order, and the last one repeats. */
+/** Returns the results in order, and repeats the last one. */
 function kernel(...answers: (Answer | (() => Answer))[]): KernelLock {
   return {
     tryLock: () => {
@@ -264,7 +264,7 @@ describe("a failing disk", () => {
       );
       const words = `${call} ${file}`;
       const isHeld = error === undefined;
-      // A file that cannot be removed or closed does not fail the lock.
+      // A process can hold the lock even if a file cannot be removed, closed or inspected.
       expect([words, isHeld || errorCode(error)]).toEqual([words, isHeld ? true : "EIO"]);
       if (isHeld) expect([words, call]).toEqual([words, expect.stringMatching(/^(?:unlink|close|lstat|fstat)$/)]);
       expect([words, open.length]).toEqual([words, typeof value === "object" ? 1 : 0]);

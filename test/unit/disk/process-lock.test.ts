@@ -20,7 +20,7 @@ function lockPath(): string {
   return join(folder(), "journal.ndjson.lock");
 }
 
-/** The process with this number has ended and was reaped. */
+/** The number of a process that has ended and was reaped. */
 function deadPid(): number {
   return spawnSync("true").pid;
 }

@@ -20,7 +20,7 @@ interface JournalStore {
     readonly now?: () => number;
     readonly actor?: Actor;
     readonly keys?: Keys;
-    /** An admission moves finished entries to the archive, if the engine has one. */
+    /** True if an admission moves finished entries to the archive, if the engine has one. */
     readonly archives?: boolean;
   }): Journal;
   /** Changes records like someone with access to the journal but without its key: every checksum is valid. */
@@ -32,7 +32,7 @@ export interface JournalEngine {
   /** The kind of error for an entry that another process holds. */
   readonly busy: FailureKind;
   readonly hasArchive?: boolean;
-  /** A plain run has only every third test, because another engine's tests cover the same code. */
+  /** True to play only every third test in a sample, because another engine's tests cover the same code. */
   readonly isSampled?: boolean;
   store(): Promise<JournalStore>;
 }
@@ -723,7 +723,7 @@ function transfer(engine: JournalEngine): void {
 const ring = (...keys: string[]): Keys => keyRing({ read: () => keys });
 const [ours, old, theirs] = ["o".repeat(32), "p".repeat(32), "t".repeat(32)] as const;
 
-/** After this repair of the chain, only an HMAC reveals a change. */
+/** Repairs the chain, so that only an HMAC reveals a change. */
 function relinked(records: Signed[]): Signed[] {
   let prev = "";
   return records.map(({ content: was, mac }) => {
@@ -737,7 +737,7 @@ const edited = ({ content, mac }: Signed): Signed => ({ content: content.replace
 const second = (change: (record: Signed) => Signed) => (records: Signed[]) => records.with(1, change(records[1]!));
 const [order, hmac, stranger] = ["edited, removed or moved since", "HMAC of its record 2 is wrong", "no key of this"];
 
-/** Each change to an entry of three records has the finding of `verify`, and true if the entry is still trusted. */
+/** Changes to an entry of three records, each with the finding of `verify`, and true if the entry is still trusted. */
 const faults: [what: string, change: (records: Signed[]) => Signed[], says: string, isTrusted: boolean][] = [
   ["edited", second(edited), order, false],
   ["edited, and its hash made to fit", (all) => relinked(second(edited)(all)), hmac, false],

@@ -30,9 +30,9 @@ export interface Made {
   readonly createdAt: string;
   secret: string;
   status: string;
-  /** The credential of the request that created it (§4.2 rule 2). */
+  /** The credential of the request that created the client or key (§4.2 rule 2). */
   readonly credential: string;
-  /** A response, arrived or lost, contained the one-time secret. */
+  /** True if a response, arrived or lost, contained the one-time secret. */
   isGiven: boolean;
   lastUsedAt: string | null;
 }
@@ -49,9 +49,9 @@ export class AnAccount {
   now: () => number = () => 0;
   /** Each value is the credential of another service account. */
   credential = "first";
-  /** The service's clock is ahead of the machine's by this many ms. */
+  /** How many milliseconds the service's clock is ahead of the machine's. */
   aheadMs = 0;
-  /** A POST's receipt has these false fields. */
+  /** The false fields of a POST's receipt. */
   lies: Readonly<Record<string, unknown>> = {};
   /** If set, a DELETE revokes nothing, and its response has these fields. */
   revocationLies: Readonly<Record<string, unknown>> | undefined;

@@ -1,6 +1,6 @@
-// The end of every operation, for each outcome of its requests, destination and journal: its kind, the account's credentials
-// and each secret's place; then the same after `journal recover` without and with consent, and after the command is typed
-// again. One line each in ends.txt, which `npm run docs` generates.
+// Compares the end of every operation with ends.txt, for each outcome of its requests, destination and journal. A line
+// shows the kind of end, the account's credentials and each secret's place, also after `journal recover` without and with
+// consent, and after the command is typed again. `npm run docs` generates ends.txt.
 import { isGuess } from "../../../src/journal/entry.ts";
 import { join } from "node:path";
 import { expect, it } from "vitest";

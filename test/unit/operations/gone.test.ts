@@ -1,4 +1,4 @@
-// Immediately before the old credential is revoked, the destinations of the new secret are checked again.
+// Immediately before a rotation revokes the old credential, it checks the destinations of the new secret again.
 import { describe, expect, it } from "vitest";
 import { rotateOAuthClient } from "../../../src/operations/client-rotation.ts";
 import { rotateAccessKey } from "../../../src/operations/in-place.ts";
@@ -48,7 +48,7 @@ async function endOverlap(world: AWorld): Promise<string | undefined> {
   return value?.map(({ failure }) => failure?.kind ?? "done").join();
 }
 
-/** Destinations that cannot be looked at again, and what makes them so. */
+/** Destinations that integ cannot read again, each with its cause. */
 const unseen: readonly (readonly [string, DestinationKind, (world: AWorld) => void])[] = [
   ["standard output", "stdout", () => {}],
   ["a command", "command", () => {}],

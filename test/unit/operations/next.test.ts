@@ -30,8 +30,8 @@ const [sent, inFlight, guess] = [
 ];
 
 /**
- * `steps`: of a client's creation, a key's creation, a key's rotation in place, and a revocation. `command`: without
- * `integ journal`. `exits`: after a refusal, a lost connection, or Ctrl-C that leaves the entry in this state.
+ * `steps` are those of a client's creation, a key's creation, a key's rotation in place, and a revocation. `command` omits
+ * `integ journal`. `exits` are the codes after a refusal, a lost connection, or Ctrl-C that leaves the entry in this state.
  */
 type Row = readonly [EntryState, title: string, changes: Partial<Entry>, steps: string, command: string, exits: string];
 const rows: readonly Row[] = [

@@ -252,7 +252,7 @@ describe("a secret that is kept on another machine", () => {
   });
 });
 
-/** The process ends once its entry is on disk. */
+/** Ends the process once its entry is on disk. */
 async function leftOpen(operation: Operation): Promise<AWorld> {
   for (let crashAt = 1; ; crashAt += 1) {
     const world = worldFor(operation);

@@ -31,7 +31,7 @@ const rows: readonly Row[] = [
   ["429, then revoked", { fates: { revoke: [{ refused: 429 }] } }, revoked],
   ["403", { fates: { revoke: [{ refused: 403 }] } }, ["auth", "refused"]],
   ["404", { fates: { revoke: [{ refused: 404 }] } }, ["not_found", "refused"]],
-  // A 404 can have another cause (OAuth turned off). For a key the list decides, and the key is still in it.
+  // A 404 can have another cause (OAuth turned off). For a key the list decides, which still shows the key.
   ["lost, then 404", { fates: { revoke: ["lost before", { refused: 404 }] } }, unknown],
   ["lost after, then 404, a key listed", { fates: { revoke: ["lost after", { refused: 404 }] } }, unknown, revoked],
   ["lost, then 403", { fates: { revoke: ["lost before", { refused: 403 }] } }, unknown],

@@ -97,7 +97,7 @@ describe("a request that was too early", () => {
     const lease = { entry: kept, isTrusted: async () => false } as unknown as EntryLease;
     const refused = await send(bench, lease, { change: "create client" }).catch((error: unknown) => error as Failure);
     expect(refused).toMatchObject({ kind: "auth" });
-    // A recovery alone would fail again.
+    // Recovery alone would fail again, so the next step is `journal trust`.
     const { nextCommand } = outcomeUnknown(kept, refused as Failure).details;
     expect(nextCommand).toBe(`integ journal trust ${kept.id}`);
   });

@@ -12,7 +12,7 @@ describe("a secret that is delivered after another process resumed its entry", (
     ["secret_lost", 1, "outcome_unknown"],
     // The other process found the secret at its destination.
     ["done", 1, "done"],
-    // No process resumed it: only the journal failed, and a replay is safe.
+    // No process resumed the entry: only the journal failed, and a replay is safe.
     ["unknown", 0, "done"],
   ])("(now %s, %i records later) ends as %s", async (state, later, kind) => {
     const world = new AWorld({ destination: "stdout" });

@@ -386,7 +386,7 @@ describe("questions", () => {
     stdin.write(text);
   };
 
-  /** Keys that are typed before the confirmation is shown do not answer it. */
+  /** Types only after the confirmation is shown, because earlier keys do not answer it. */
   const keysAt = async (
     { stdin, stderr }: { stdin: NodeJS.WritableStream; stderr: { text: string } },
     text: string,

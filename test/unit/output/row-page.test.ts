@@ -4,7 +4,7 @@ import { JsonText } from "../../../src/api/json/json-text.ts";
 import { joinedRows, pageOf, type RowPage, UniqueRows } from "../../../src/output/row-page.ts";
 import { sampled } from "../../support/sample.ts";
 
-/** The text looks like structure: quotes, backslashes, commas and spaces inside strings. */
+/** Text that looks like structure: quotes, backslashes, commas and spaces inside strings. */
 const row = fc
   .dictionary(
     fc.string({ maxLength: 3 }),

@@ -12,7 +12,7 @@ export class KeptStream extends Writable {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     if (this.fails === undefined) this.chunks.push(Buffer.from(chunk));
-    // A slow pipe calls back later too.
+    // Calls back later, as a slow pipe does.
     setImmediate(() => done(this.fails));
   }
 
@@ -71,7 +71,7 @@ export interface StageOptions {
   readonly clock?: HandClock;
 }
 
-/** The clock is stopped, and runs due timers when it is advanced. `vi.useRealTimers` ends it. */
+/** A stopped clock, which runs due timers when it is advanced. `vi.useRealTimers` ends it. */
 export class HandClock {
   constructor() {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date"], now });

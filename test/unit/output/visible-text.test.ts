@@ -5,7 +5,7 @@ import { shortened, visibleJson, visibleLines, visibleText, visibleYaml } from "
 import { parse } from "yaml";
 import { sampled } from "../../support/sample.ts";
 
-/** The standards define these characters as invisible, or as controls of a terminal. */
+/** Characters that the standards define as invisible, or as controls of a terminal. */
 const invisible: readonly (readonly [first: number, last: number])[] = [
   [0x00, 0x1f],
   [0x7f, 0x9f],

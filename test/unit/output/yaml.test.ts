@@ -26,7 +26,7 @@ function yamlText(json: string): string {
   return yaml.resource(json, { view: { columns: [] }, target }).slice(0, -1);
 }
 
-/** Some readers misinterpret these texts without quotes. */
+/** Texts that some readers misinterpret without quotes. */
 const mistakable = [
   ["", "~", "null", "Null", "NULL", "true", "True", "false", "yes", "Yes", "no", "NO", "on", "On", "off", "y", "n"],
   ["0", "-0", "007", "0o7", "0x1F", "0b101", "1_000", "1,000", "12:30", "190:20:30", "1.", ".5", "1e3", "+1", "1e400"],

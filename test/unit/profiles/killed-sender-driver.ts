@@ -1,4 +1,4 @@
-// This process is killed just before it writes a command's input.
+// A process that is killed just before it writes a command's input.
 import { Socket } from "node:net";
 import { runShell } from "../../../src/profiles/shell-command.ts";
 

@@ -1,4 +1,4 @@
-// With a second organization and a second management principal, the sandbox refuses each the resources of the other.
+// The sandbox refuses an organization and a management principal the resources of a second one.
 import { expect, it } from "vitest";
 import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
 import { aSandbox, send, basic, type RawResponse, create, list } from "./a-sandbox.ts";

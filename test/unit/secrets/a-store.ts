@@ -1,4 +1,4 @@
-// A test uses a store as a command does: it prepares, delivers, and checks again by the record.
+// Uses a store as a command does: prepares, delivers, and checks again by the record.
 import type { Transport } from "../../../src/api/http/exchange.ts";
 import { Failure } from "../../../src/errors.ts";
 import { type Destination, type MayReplace, type SingleRecord, placesOf } from "../../../src/secrets/destination.ts";

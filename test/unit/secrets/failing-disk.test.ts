@@ -49,13 +49,13 @@ function wrongIn(calls: readonly DiskCall[]): string[] {
   return wrong;
 }
 
-/** The last write must be zeros, which overwrite the secret on the disk. */
+/** True if the last write is zeros, which overwrite the secret on the disk. */
 function isZeroed(calls: readonly DiskCall[]): boolean {
   const last = calls.findLast(({ call }) => call === "write")?.args[1];
   return Buffer.isBuffer(last) && last.every((byte) => byte === 0);
 }
 
-/** Runs the work once unchanged, and once for each of its calls, which then fails. */
+/** Runs the work once without a failure, and once for each of its calls, which then fails. */
 async function withEachCallFailing<T>(
   live: (folder: string) => Promise<T>,
   look: (about: {
@@ -84,7 +84,7 @@ const text = (as: "line" | "raw" | "json"): RegExp =>
 interface Setting {
   readonly force?: boolean;
   readonly as?: "line" | "raw" | "json";
-  /** The process ends without freeing its reserve. */
+  /** True if the process ends without freeing its reserve. */
   readonly ends?: boolean;
 }
 

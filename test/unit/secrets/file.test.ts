@@ -40,7 +40,7 @@ function to(path: string, options: { force?: boolean; as?: SecretFormat } = {}):
   return fileDestination({ path, as: options.as ?? "line", force: options.force ?? false }, "/", known);
 }
 
-/** The journal records this destination before the secret is written. */
+/** A destination as the journal records it before the secret is written. */
 function remembered(record: SingleRecord, digests = known.digests): RememberedDestination {
   const file = record as RecordOf<"file">;
   const text = renderSecret(client, file.as, delivery.origin);

@@ -97,7 +97,7 @@ describe("GitHub's address", () => {
     expect(await failureOf(() => github({}, more).store.check())).toEqual({ kind, message, details });
   });
 
-  /** gh chooses its token in the same way: https://cli.github.com/manual/gh_help_environment. */
+  /** integ chooses its token as gh does: https://cli.github.com/manual/gh_help_environment. */
   it.each<[string, Readonly<Record<string, string | undefined>>, string]>([
     ["github.com", {}, "ghp_token"],
     ["github.com", { GH_TOKEN: undefined, GITHUB_TOKEN: "ghs_other" }, "ghs_other"],

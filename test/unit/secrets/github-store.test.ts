@@ -25,7 +25,7 @@ afterEach(() => {
 const to = "github:my-org/my-repo#CLIENT_SECRET";
 const write = /^PUT /;
 
-/** GitHub's response to too many requests has the time at which the limit ends. */
+/** GitHub's response to too many requests, with the time at which the limit ends. */
 function limitedFor(seconds: number) {
   const reset = String(Math.floor(Date.now() / 1000) + seconds);
   return { status: 403, headers: { "x-ratelimit-remaining": "0", "x-ratelimit-reset": reset } };

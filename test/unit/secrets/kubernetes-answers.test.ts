@@ -20,7 +20,7 @@ interface FakeKubectl {
   readonly calls: () => readonly (readonly [words: string, input: string, locale: string])[];
 }
 
-/** The results are returned in order, and the last one repeats. */
+/** A kubectl that returns the results in order, and repeats the last one. */
 function fakeKubectl(answers: readonly Answer[], { to = "apps/my-app#client-secret", env = {} } = {}): FakeKubectl {
   const folder = temporaryFolder();
   for (const [number, { status = 0, out = "", err = "" }] of answers.entries()) {

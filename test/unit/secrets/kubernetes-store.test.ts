@@ -25,7 +25,7 @@ function putTool(folder: string, lines: string): void {
   writeFileSync(join(folder, "kubectl"), `#!/bin/sh\n${lines}\nexec '${real}' "$@"\n`, { mode: 0o755 });
 }
 
-/** Every step requests the cluster of `config`, so this line prints it in place of the slow kubectl. */
+/** A line that prints the cluster of `config` in place of the slow kubectl, because every step requests the cluster. */
 function cachedCluster(config: string): string {
   const words = ["config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}"];
   const env = { PATH: path, KUBECONFIG: config };
@@ -33,7 +33,7 @@ function cachedCluster(config: string): string {
   return `if [ "$KUBECONFIG $*" = '${config} ${words.join(" ")}' ]; then echo '${stdout}'; exit; fi`;
 }
 
-/** A plain run cuts only after the middle and the last byte of the response, because kubectl starts slowly. */
+/** A sample cuts only after the middle and the last byte of the response, because kubectl starts slowly. */
 function cutsIn(length: number): PlannedCut[] {
   const all = cutsOf("response", { whole: length, sample: undefined });
   return isFull ? all : all.filter(({ after }, index) => index % 2 === 0 && [length >> 1, length - 1].includes(after));
@@ -155,7 +155,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
         }),
       "undelivered",
     ],
-    // kubectl itself repeats a read for ten seconds.
+    // Only in a full run, because kubectl itself repeats a read for ten seconds.
     ...(isFull
       ? [
           ["no server any more", () => cluster.plan(/./, "lost before", 9999), "undelivered"] as [

@@ -1,4 +1,4 @@
-// These descriptors are in this process; stdout.test.ts uses a shell.
+// Descriptors of this process. stdout.test.ts uses a shell.
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ function fileFor(flags: string): number {
   return opened(path, flags);
 }
 
-/** This number is above any limit for open files. */
+/** A number above any limit for open files. */
 const notOpen = 1_000_000;
 
 function pipe(reader: "reads" | "has exited"): number {

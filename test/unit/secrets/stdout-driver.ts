@@ -1,4 +1,4 @@
-// The test sets up the standard output of this process, which checks or delivers, and reports on standard error.
+// A process that checks its standard output, or delivers to it, and reports on standard error. A test sets up the output.
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../src/errors.ts";

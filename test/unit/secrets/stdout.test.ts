@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => driver.remove());
 
-/** The shell line names the driver as $D. @returns the driver's standard error */
+/** @param line a shell line that names the driver as $D. @returns the driver's standard error */
 function underShell(line: string, env: Record<string, string> = {}): string {
   const err = join(temporaryFolder(), "err");
   const script = line.replaceAll("$D", `"${process.execPath}" "${driver.path}"`).replaceAll("2>err", `2>"${err}"`);

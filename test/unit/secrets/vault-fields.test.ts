@@ -71,7 +71,7 @@ const severalIn = ({ record }: Work): RecordOf<"several"> => {
   return record;
 };
 
-/** A recovery first records the secrets that are at their destinations as delivered. */
+/** Records the secrets that are at their destinations as delivered, as a recovery does first. */
 async function checkDelivered(work: Work): Promise<DestinationRecord> {
   const profiles = () => Promise.reject(new Error("no profile is needed"));
   const places = [];

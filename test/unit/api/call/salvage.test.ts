@@ -13,7 +13,7 @@ const created = "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n";
 const sized = `${created}Content-Length: ${body.length}\r\n`;
 const halves = [body.slice(0, 58), body.slice(58)].map((half) => `${half.length.toString(16)};x=y\r\n${half}\r\n`);
 
-/** The peer pauses at `null`. */
+/** At `null` the peer pauses. */
 const refused: Readonly<Record<string, readonly (string | null)[]>> = {
   "an unsolicited 100 Continue": ["HTTP/1.1 100 Continue\r\n\r\n", `${sized}\r\n${body}`],
   "an unsolicited 100 Continue, and the response later": ["HTTP/1.1 100 Continue\r\n\r\n", null, `${sized}\r\n${body}`],

@@ -1,4 +1,4 @@
-// Each response arrives whole and byte by byte: never a wrong body, a wait beyond the deadline, or a repeated change.
+// Sends each response whole and byte by byte. No exchange may return a wrong body, exceed the deadline or repeat a change.
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Exchange } from "../../../../src/api/http/exchange.ts";
@@ -11,9 +11,9 @@ interface Case {
   readonly name: string;
   readonly text: string;
   readonly outcome: string;
-  /** The peer closes the connection after the text. */
+  /** True if the peer closes the connection after the text. */
   readonly ends: boolean;
-  /** Only the deadline ends the exchange. */
+  /** True if only the deadline ends the exchange. */
   readonly waits: boolean;
 }
 
@@ -86,7 +86,7 @@ test("two valid responses share a connection, and malformed ones end theirs", as
     const request = { method: "GET", baseUrl: peer.origin, path: "/", headers: {} };
     const found = [shown(await transport.exchange(request)), shown(await transport.exchange(request))];
     transport.close();
-    // The encoding of a body does not affect the connection.
+    // A wrong encoding of the body does not affect the connection.
     if (outcome === "broken" && !name.startsWith("an encoding")) expect(peer.connections(), name).toBe(2);
     for (const one of found) expect(["broken", outcome], name).toContain(one);
   }

@@ -1,4 +1,4 @@
-// Exchanges are cut at every byte and fail in every way to connect; each result shows if the request may have arrived.
+// Cuts exchanges at every byte, and makes connections fail in every way. Results must show if the request may have arrived.
 import dns from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -48,7 +48,7 @@ describe.each([
         const exchange = await transport.exchange(request(peer.origin));
         const place = `${how} after ${length} of ${bytes.length} bytes`;
         expect(exchange, place).toMatchObject({ kind: "broken", sent: true, reason: "closed" });
-        // The received part of the body is kept, because it may contain a secret.
+        // integ keeps the received part of the body, because it may contain a secret.
         const partial = exchange.kind === "broken" ? exchange.partial : undefined;
         expect(partial?.status, place).toBe(length < body ? undefined : 201);
       }
@@ -182,7 +182,7 @@ describe("leases", () => {
   });
 });
 
-/** Other machines can reach this address. */
+/** An address of this machine that other machines can reach. */
 const outside = Object.values(networkInterfaces())
   .flat()
   .find((one) => one?.family === "IPv4" && !one.internal)?.address;

@@ -32,7 +32,7 @@ async function refusal(work: Promise<unknown>): Promise<Failure> {
   return error as Failure;
 }
 
-/** Responds even while this thread is blocked. @param size the bytes of each body */
+/** A peer that responds even while this thread is blocked. @param size the bytes of each body */
 async function startPeerInThread(size: number) {
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads");
@@ -349,7 +349,7 @@ describe("a response", () => {
     const peer = await startPeer((_, response) => {
       response.on("close", () => (closed = true));
       const more = (): void => {
-        // Not immediately, because Node 26 calls back after a write to a closed connection before the close is known.
+        // Waits for a turn, because Node 26 calls back after a write to a closed connection before the close is known.
         if (!closed) response.write(Buffer.alloc(64 * 1024), () => setImmediate(more));
       };
       more();

@@ -1,4 +1,4 @@
-// `apply --revoke-unmanaged`: the world can change while its question is open.
+// `apply --revoke-unmanaged`: the account can change while the question is open.
 import { expect, it } from "vitest";
 import { revokeUnmanaged } from "../../../../src/commands/policy/unmanaged.ts";
 import type { Context } from "../../../../src/context.ts";

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { intent, journalAt as at, journalPath } from "../intent.ts";
 
-/** Lines: the head, then alternating records of the entries a and b: a1 b1 a2 b2 a3 b3. */
+/** A journal with the lines head, a1, b1, a2, b2, a3, b3: alternating records of the entries a and b. */
 async function twoEntries(): Promise<{ path: string; lines: string[] }> {
   const path = journalPath();
   const [a, b] = [await at(path).admit(intent()), await at(path).admit(intent({ fingerprint: "another" }))];

@@ -1,4 +1,4 @@
-// Each call to the disk fails once: the failure is reported, the file stays valid, and no lock or open file is left.
+// Makes each disk call fail once: the failure is reported, the file stays valid, and no lock or open file is left.
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it, test } from "vitest";
@@ -66,7 +66,7 @@ interface Scene {
   readonly lasting: readonly string[];
 }
 
-/** These calls on the journal's file must not fail silently, because an unreadable journal is not an empty one. */
+/** Calls on the journal's file that must not fail silently, because an unreadable journal is not an empty one. */
 const needed = ["open", "read", "write", "fsync", "ftruncate", "fstat"];
 const appending = ["write journal.ndjson", "fsync journal.ndjson"];
 const named = ["fsync state", "fsync integ-journal-*"];

@@ -33,7 +33,7 @@ async function admitted(path: string, count = 1): Promise<string[]> {
   return ids;
 }
 
-/** A test appends the line without the journal's locks. */
+/** A line that a test appends without the journal's locks. */
 function recordLine(entry: Entry): string {
   return lineOf({ content: recordContent(entry, { by: ada }), mac: "" });
 }

@@ -93,7 +93,7 @@ describe("valid records", () => {
   const id = "01bmzff600";
   const first = newEntry(intent(), { id, key: "k", at: "2026-11-21T00:00:00.000Z" });
 
-  /** Each record has the checksum of the line before it. */
+  /** Writes a journal in which each record has the checksum of the line before it. */
   function journalOf(...contents: readonly string[]): string {
     const path = journalPath();
     const lines = [headerLine({ file: "x", createdAt: "2026-11-21" })];

@@ -1,4 +1,4 @@
-// A server on a socket of this process speaks the part of the protocol that a session needs.
+// A server on a socket of this process, with the part of the protocol that a session needs.
 import { createServer, type AddressInfo, type Server as Listener, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Server } from "../../../../src/journal/postgres/connect.ts";

@@ -27,7 +27,7 @@ describe("a server that accepts a connection", () => {
     "describes itself: %j",
     async (about) => {
       let now = 0;
-      // At the second reading 1.6 of the 4.5 seconds are left, so that a failure is reported soon.
+      // At the second reading 1.6 of the 4.5 seconds are left, so a failure would be reported soon.
       const clock = vi.spyOn(performance, "now").mockImplementation(() => (now = now === 0 ? 1 : 2901));
       const server = await AServer.start({ about });
       const { server: found } = await connectTo(server.host).finally(() => clock.mockRestore());

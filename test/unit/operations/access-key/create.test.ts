@@ -182,7 +182,7 @@ describe("two creations with one name, one of them on another machine", () => {
       ),
     );
     const [first, second] = world.entries;
-    // This is the state after a crash before the journal recorded that the secret is kept.
+    // Simulates a crash before the journal recorded that the secret is kept.
     world.entries[1] = { ...second!, state: "open", resource_id: null, detail: { ...second!.detail, in_flight: true } };
     expect([first!.state, world.kept.size]).toEqual(["unknown", 1]);
     return world;

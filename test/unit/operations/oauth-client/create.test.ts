@@ -85,7 +85,7 @@ describe("the same creation again", () => {
     expect(world.account.requests).toHaveLength(1);
     world.now += 9_000_000;
     expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
-    // After the clock was set back, the remaining time is unknown, so the service is asked.
+    // After the clock was set back, the remaining time is unknown, so integ sends the request again.
     world.now -= 20_000_000;
     expect((await create(world)).value).toBe("delivered");
     expect([world.entries.length, world.account.requests.length]).toEqual([1, 3]);
