@@ -1,5 +1,4 @@
-// `npm run release`: collects a release in build/release: the package, its SBOM, existing archives of
-// executables, and checksums. The workflow publishes them.
+// `npm run release`: collects the package, its SBOM, archives of executables, and checksums in build/release.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

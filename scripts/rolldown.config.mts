@@ -6,7 +6,7 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   return {
     input,
     platform: "node",
-    // Optional packages stay outside the bundle, also pg's modules for Cloudflare and its native client.
+    // Optional packages are not bundled. pg-cloudflare and pg-native are optional packages of pg.
     external: ["@napi-rs/keyring", "fs-native-extensions", "pg-cloudflare", "pg-native"],
     plugins: [bundledLicenses(), sbom()],
     output: {
@@ -23,5 +23,5 @@ export function bundle(input: Record<string, string>, output: OutputOptions): In
   };
 }
 
-/** The npm package is split at each `import()`. */
+/** Splits the npm package at each `import()`. */
 export default bundle({ main: "src/main.ts" }, { dir: "dist" });

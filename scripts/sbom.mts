@@ -69,7 +69,6 @@ function componentOf(one: BundledPackage, checksums: ReadonlyMap<string, string>
   };
 }
 
-/** A license is an SPDX identifier or an expression. */
 function licensesOf(license: string): object[] {
   return / (OR|AND|WITH) /.test(license) ? [{ expression: license }] : [{ license: { id: license } }];
 }
@@ -102,7 +101,7 @@ interface Graph {
   readonly own: string;
 }
 
-/** @returns the packages that each package imports; integ is first */
+/** @returns each package with the packages that it imports; integ is first */
 function dependenciesOf({ modules, importsOf, packages, own }: Graph): object[] {
   const names = new Map(packages.map((one) => [one.folder, purlOf(one)]));
   const ownerOf = (module: string): string => names.get(packageFolder(module) ?? "") ?? own;

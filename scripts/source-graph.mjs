@@ -8,7 +8,7 @@ export function filesBelow(folder) {
     .map((name) => join(folder, name));
 }
 
-/** Imports in comments are ignored. `from` is relative to `source`. */
+/** Ignores imports in comments. `from` is relative to `source`. */
 export function importsOf(file, source) {
   const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
   const from = relative(source, file).split(sep).join("/");

@@ -54,7 +54,7 @@ function title({ path }: Node): string {
   return ["integ", ...path].join(" ");
 }
 
-/** GitHub and GitLab generate this anchor for a heading. */
+/** @returns the anchor that GitHub and GitLab generate for the heading */
 function anchor(heading: string): string {
   return heading.toLowerCase().replaceAll(" ", "-");
 }
@@ -91,7 +91,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-/** In a table, `|` would end the cell. */
+/** Escapes `|`, which would end a cell of a table. */
 function code(words: string): string {
   return `\`${words.replaceAll("|", "\\|")}\``;
 }
@@ -100,7 +100,7 @@ function cell(words: string): string {
   return prose(words).replaceAll("|", "\\|");
 }
 
-/** Markup is escaped, except for code in backticks. */
+/** Escapes Markdown, except for code in backticks. */
 function prose(words: string): string {
   return words
     .split(/(`[^`]*`)/)

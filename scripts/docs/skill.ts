@@ -1,5 +1,4 @@
-// Writes the skill file for coding agents, docs/agents/SKILL.md. Agents read all of it, so it must stay below 5,000
-// tokens (about 20,000 characters).
+// Writes the skill file for coding agents, docs/agents/SKILL.md. Agents read all of it: keep it below 5,000 tokens.
 import type { Surface } from "../../src/completion/surface.ts";
 import { isRunnable, nodesBelow } from "../../src/completion/tree.ts";
 

@@ -48,7 +48,7 @@ function buildExecutable(node, out) {
     output: unfinished,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // NODE_OPTIONS must not affect this program.
+    // The executable must ignore NODE_OPTIONS.
     execArgvExtension: "none",
   };
   writeFileSync(settings, JSON.stringify(sea));
