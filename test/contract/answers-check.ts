@@ -12,9 +12,7 @@ export interface RecordedAnswer extends Omit<Played, "status" | "headers" | "tex
 
 /** Faults that break the response on purpose: incomplete, another body, or an envelope that violates its rule. */
 const breakingFaults = ["drop", "cut", "body", "envelope"];
-/**
- * Faults that choose a status and an error object for any operation. Only the status and the error object are checked.
- */
+/** Faults that choose the status of any operation. Only the status and the error object are checked. */
 const statusFaults = ["status", "redirect", "retry-after"];
 
 export class AnswersCheck {

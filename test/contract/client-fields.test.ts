@@ -1,5 +1,4 @@
-// Checks each field of the client's schemas: documented fields are required with their types, and other fields are
-// allowed.
+// Checks each field of the client's schemas: documented fields are required and typed, and other fields are allowed.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Attempt } from "../../src/api/call/attempt.ts";
 import type { Service } from "../../src/api/connect.ts";

@@ -132,7 +132,6 @@ function expectOutcome(attempt: Attempt<unknown>, { call, step, place }: Outcome
   if (answer.problem?.param !== undefined) expect(fields.param, place).toBeTruthy();
 }
 
-/** Expects that the value has exactly the fields of the response, unchanged. */
 function expectValue(
   { value }: Extract<Attempt<unknown>, { kind: "answered" }>,
   { call, body, place }: { call: Call; body: JsonObject; place: string },

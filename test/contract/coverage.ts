@@ -40,7 +40,6 @@ export function sentenceRows(): readonly Row[] {
   return JSON.parse(readFileSync(join(import.meta.dirname, "sentences.json"), "utf8"));
 }
 
-/** The text of the API document, if it is in a folder near this checkout. */
 export function apiDocument(): string | undefined {
   const beside = ["../../../shared", "../../../../shared"].map((path) =>
     join(import.meta.dirname, path, "spec/integration-api.md"),
@@ -90,7 +89,6 @@ function linesOf(file: string): string[] {
     .split("\n");
 }
 
-/** @throws Error if the list of exceptions names a step that no case has */
 function coveredCases(): Covered[] {
   const lines = linesOf("client-unread.txt");
   let left = lines.length;

@@ -46,7 +46,7 @@ interface PreparedDocument {
   readonly document: Document;
   readonly operations: readonly PathOperation[];
   readonly ajv: Ajv2020;
-  /** Keyed by the schema's text, because most responses share a few schemas. */
+  /** Validators by the schema's text, because most responses share a few schemas. */
   readonly validators: Map<string, ValidateFunction>;
 }
 
@@ -78,17 +78,14 @@ const publishedPath =
 
 export class OpenApiCheck {
   readonly #documents: readonly PreparedDocument[];
-  /** Such as `GET /v1/entities 200`, for each response that was checked against its operation. */
+  /** The kinds of checked responses, such as `GET /v1/entities 200`. */
   readonly responseKinds = new Set<string>();
 
   constructor(documents: readonly Document[]) {
     this.#documents = documents.map(prepared);
   }
 
-  /**
-   * @returns how the response violates the OpenAPI documents. A response outside their operations must be a published
-   * document or an error (§7).
-   */
+  /** @returns violations. A response outside the documented operations must be a published document or an error (§7). */
   complaintsAbout(played: Played): string[] {
     for (const read of this.#documents)
       for (const { method, path, pattern, operation } of read.operations)
@@ -98,7 +95,7 @@ export class OpenApiCheck {
     return this.complaintsAboutProblem(played, `no operation ${played.status}`);
   }
 
-  /** The response must be an error object with its own status and request id (§7). */
+  /** @returns violations: the response must be an error object with its own status and request id (§7) */
   complaintsAboutProblem(played: Played, name: string): string[] {
     this.responseKinds.add(name);
     const validate = validatorOf(this.#documents[0]!, problem);

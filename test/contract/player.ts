@@ -18,7 +18,6 @@ export interface Played {
 
 export interface PlayOptions {
   readonly description: Description;
-  /** Advances the service's clock. */
   readonly wait: (seconds: number) => void;
   readonly seen?: (played: Played) => void;
 }
@@ -46,7 +45,7 @@ function namesOf(description: Description): Names {
 interface Stage {
   readonly names: Names;
   readonly options: PlayOptions;
-  /** Keeps connections open. Without an agent, each request has a new connection. */
+  /** Reuses connections. Without an agent, each request opens a new connection. */
   readonly agent?: Agent | false;
 }
 
@@ -99,7 +98,7 @@ function complaintsAbout(reply: Played, given: { wanted: Answer; names: Names })
   return complaints;
 }
 
-/** The status, request id and addresses of an error object (§7) must match the response and each other. */
+/** @returns violations: the status, request id and addresses of an error object (§7) must be consistent */
 function problemComplaints(reply: Played, wanted: Json): string[] {
   const body = parsed(reply.text);
   const code = textAt(body, "code");
