@@ -8,12 +8,11 @@ import { wasKilled } from "../support/strace.ts";
 import { type Findings, undisturbed } from "./harness.ts";
 import type { Place } from "./secret-places.ts";
 
-/** A prefilled long journal also has entries of another service, which are omitted. */
+/** Omits the entries of another service, with which tests fill a long journal. */
 function journalOf(at: Home): ReadEntry[] {
   return entriesOf(at).filter(({ base_url }) => base_url.startsWith("http://"));
 }
 
-/** Every client secret of the sandbox starts with this text. */
 const secretStart = "sbx_us_cs_";
 
 export interface Watched {
@@ -87,9 +86,8 @@ export async function auditExit(
 }
 
 /**
- * Recovers as a user does until all work is finished: claims a kept secret to the scene's destination, and replaces a lost
- * secret after exit 9.
- * @returns the standard output of all these commands, and the exit codes of the recoveries
+ * Recovers as a user does until all work is finished: claims kept secrets, and replaces a lost secret after exit 9.
+ * @returns the commands' standard output, and the exit codes of the recoveries
  */
 export async function recoverAll(
   { at, findings, where, place }: Watched,
@@ -136,8 +134,7 @@ async function clientOpenedBy(
 }
 
 /**
- * After recovery, every entry must be finished, and at most one live client may belong to the intent, with its secret
- * delivered.
+ * Every entry must be finished, and at most one live client may belong to the intent, with its secret delivered.
  * @param before the secret that was delivered when the run ended
  */
 export async function auditRecovered(watched: Watched, before: string | undefined): Promise<void> {

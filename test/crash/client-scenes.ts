@@ -11,7 +11,7 @@ import { command, jsonFile, type Place, profile, rawFile, standardOutput, three 
 
 export interface ClientWork extends Pick<Scene, "name" | "code" | "childKilled" | "ownCallsOnly"> {
   arrange(at: Home, account: Account): Promise<Arranged>;
-  /** The default is a file. */
+  /** The destination of the secret. The default is a file. */
   readonly place?: Place;
 }
 
@@ -71,8 +71,7 @@ class ClientStage implements Stage {
     const secret = await auditAtOnce(this.#watched);
     this.#secret = secret;
     if (delivered !== undefined && secret !== delivered) findings.revokedAfterDelivery.push(`${where}: at once`);
-    // If the result cannot be written, or a file of the program cannot be read, the command fails even after a successful
-    // change.
+    // The command fails, even after a successful change, if it cannot write its result or read a file of the program.
     const isProgramFile = /\/dist\/|node_modules|refused a call/.test(`${fault?.point.text} ${ended.stderr}`);
     const isUnshown = fault !== undefined && (isProgramFile || fault.point.call === "write");
     if (!this.#work.childKilled?.includes(ended.code ?? 0))
@@ -234,7 +233,7 @@ export const forget: ClientWork = {
 
 const responseLength = 310;
 
-/** Omits only the last byte of the next response, whose secret is still readable. */
+/** Truncates the next response by its last byte, so that its secret is still readable. */
 async function cutNextAnswer({ service }: Account): Promise<void> {
   await service.fault(`POST /v1/oauth_clients cut=${responseLength - 1} times=1`);
 }

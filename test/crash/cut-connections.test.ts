@@ -29,7 +29,7 @@ const exchanges: Readonly<Record<string, Exchange>> = {
   "a replaced key's revocation": { scene: key(keys.replace), start: "DELETE /api/v1/access-keys/", sample: 1 },
 };
 
-/** A creation must not succeed with a truncated response. A proof or revocation may: integ can repeat it. */
+/** Requests that must not succeed with a truncated response. integ may repeat the others: proofs and revocations. */
 const makes = /^POST \/(?:v1|api)\//;
 
 describe.each(Object.entries(exchanges))("%s over a cut connection", (name, { scene, start, sample }) => {

@@ -56,7 +56,7 @@ export interface Run {
   readonly findings: Findings;
   readonly where: string;
   readonly ended: Ended;
-  /** Missing if the fault was not at a point, such as a cut connection. */
+  /** Undefined if the fault was not at a point, such as a cut connection. */
   readonly fault?: Fault;
   /** How often recovery may run. The default is 2. */
   readonly recoveries?: number;
@@ -82,7 +82,7 @@ export interface Scene {
   readonly name: string;
   /** The exit code of an undisturbed run. The default is 0. */
   readonly code?: number;
-  /** Exit codes that are also valid if a child process makes the call at the point, because the child is then killed. */
+  /** More valid exit codes if the call at the point belongs to a child process, which is then killed. */
   readonly childKilled?: readonly number[];
   /** True if only the program's own calls are points, not those of its children. */
   readonly ownCallsOnly?: boolean;
@@ -91,7 +91,7 @@ export interface Scene {
   stage(options?: StageOptions): Promise<Stage>;
 }
 
-/** Runs a command without a fault. In a sample it runs in this process. */
+/** Runs a command without a fault, in this process unless the run is full. */
 export function undisturbed(
   at: Home,
   words: readonly string[],
@@ -155,7 +155,7 @@ function sampleOf(points: readonly Point[], count: number): Point[] {
   const chosen = new Set([...spread(startUp, Math.floor(count / 12)), ...spread(others, Math.floor(count / 6))]);
   for (const point of spread(endsOfEachKind(changes), Math.floor((count - chosen.size) / 2))) chosen.add(point);
   const rest = changes.filter((point) => !chosen.has(point));
-  // The first and the last call of the spread are omitted, because they are next to calls that are already chosen.
+  // Omits the first and the last call of the spread, which are next to calls that are already chosen.
   for (const point of spread(rest, count - chosen.size + 2).slice(1, -1)) chosen.add(point);
   return [...chosen];
 }
@@ -187,7 +187,7 @@ export function failuresAt(points: readonly Point[]): Fault[] {
   );
 }
 
-/** Only these requests change the account: an exchange for a token is also a POST. */
+/** Requests that change the account. An exchange for a token is also a POST, but changes nothing. */
 const changesService = /^(?:POST|PUT|PATCH|DELETE) (?:\/v1\/oauth_clients|\/api\/v1\/access-keys)/;
 
 async function runUnder(
@@ -227,7 +227,7 @@ async function play(scene: Scene, fault: Fault, findings: Findings): Promise<(()
   }
 }
 
-/** A run may miss its point, because the number of some calls depends on how the network splits data. */
+/** How often a run may miss its point. The number of some calls depends on how the network splits data. */
 const tries = 12;
 
 /**

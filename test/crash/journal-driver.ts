@@ -20,7 +20,7 @@ export interface Task {
   readonly waitMs?: number;
   readonly states?: readonly ("unknown" | "done" | "refused")[];
   readonly stubborn?: boolean;
-  /** A missing file that is looked up right before the work, to mark that moment in a trace of system calls. */
+  /** A missing file that the process looks up right before the work, which marks that moment in a trace. */
   readonly marker?: string;
 }
 

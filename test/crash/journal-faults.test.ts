@@ -34,7 +34,7 @@ function newTask(nativeLocks: boolean, more: Partial<Task> = {}): Task {
 }
 
 interface Calls {
-  /** The number of calls of the main thread, before the work starts and until it ends. */
+  /** The number of the main thread's calls before the work starts, and until it ends. */
   readonly before: number;
   readonly until: number;
 }
@@ -72,7 +72,7 @@ function sentLine(run: Traced): Line | undefined {
   return run.lines.find((line) => line.sent !== undefined);
 }
 
-/** The request text differs from the driver's, because a resumed entry must send the driver's text. */
+/** Differs from the driver's request text, because a resumed entry must send the driver's text. */
 const intentOf = (fingerprint: string): Intent => requestOf(fingerprint, "other bytes");
 
 /** Checks the journal that a killed process left, and continues the killed process's request. */
@@ -100,8 +100,7 @@ async function expectSound(task: Task, run: Traced, where: string): Promise<void
 }
 
 /**
- * Kills a process right before a call and checks the journal afterwards. Repeats a missed point, because Node's threads may
- * wake the main thread and shift its count by a read or two.
+ * Kills a process right before a call, then checks the journal. Repeats a miss, because wake-up calls may shift the count.
  * @returns 1 if the process was killed, otherwise 0
  */
 async function killAt({ call, nth }: Point, newRun: () => Task): Promise<number> {

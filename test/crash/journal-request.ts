@@ -1,7 +1,6 @@
 // The request that the process of journal-driver.ts sends, and that a test then continues.
 import type { Intent } from "../../src/journal/journal.ts";
 
-/** Equal fingerprints mean equal requests. */
 export function requestOf(fingerprint: string, request_text: string): Intent {
   return {
     operation: "oauth_client.create",

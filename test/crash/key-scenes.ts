@@ -22,7 +22,7 @@ export interface Arranged {
 export interface KeyWork {
   readonly name: string;
   arrange(desk: KeysDesk, name: string): Promise<Arranged>;
-  /** Matches the path of the POST, which must be sent only once. */
+  /** Matches the path of the POST that must be sent only once. */
   readonly posts: RegExp;
   atOnce?(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
   inTheEnd(desk: KeysDesk, arranged: Arranged): Promise<string[]>;
@@ -32,10 +32,7 @@ function delivered(at: Home): string | undefined {
   return existsSync(at.path(secretName)) ? secretIn(at, secretName) : undefined;
 }
 
-/**
- * If the journal has created a key, exactly one key must be live, with its secret delivered; otherwise none. @returns
- * violations
- */
+/** If the journal shows a created key, one key must be live, with its secret delivered, else none. @returns violations */
 async function wrongKeys(desk: KeysDesk, { at, name, old }: Arranged): Promise<string[]> {
   const found: string[] = [];
   const live = (await desk.live(name)).filter(({ id }) => id !== old?.id);
@@ -86,7 +83,7 @@ export const rotate: KeyWork = {
   posts: /\/rotate$/,
   async arrange(desk) {
     const { at, own } = await desk.withProfile();
-    // Only the first rotation records in the profile which key is the profile's own.
+    // The first rotation records in the profile which key is the profile's own. The tested rotation is the second.
     const first = await undisturbed(at, ["keys", "rotate", own.id, "--update-profile", "--yes"]);
     if (first.code !== 0) throw new Error(first.stderr);
     return { at, name: "own-", old: own, words: ["keys", "rotate", own.id, "--update-profile", "--yes"] };
@@ -148,7 +145,7 @@ async function recoverAs(desk: KeysDesk, { at, old }: Arranged): Promise<Path | 
   return dead(`recover (${first.code}), then recover --replace-lost-secret`, second);
 }
 
-/** If a profile's own secret no longer works, another profile rotates its key. */
+/** Rotates the key with another profile if the profile's own secret no longer works. */
 async function unlockProfile(desk: KeysDesk, { at, id }: { at: Home; id: string }): Promise<Path | Error> {
   const { base_url, organization_id, access_token_endpoint, access_key_secret } = desk.here;
   const words = [
@@ -215,7 +212,7 @@ export class KeyStage implements Stage {
     if (posts > begun) findings.lostKeys.push(`${where}: ${posts} POSTs, ${begun} in the journal`);
     if (posts > 1) findings.duplicates.push(`${where}: ${posts} POSTs`);
     if (/a bug in integ/.test(ended.stderr)) findings.bugs.push(`${where}: ${ended.stderr}`);
-    // A delivery succeeds even if its last record is not on disk, but then integ must warn.
+    // A delivery may succeed although its last record is not on disk, but then integ must warn.
     if (fault?.errno && ended.code === 0 && !ended.stderr.includes("could not be"))
       findings.falseSuccesses.push(`${where}: nothing was said`);
     for (const words of (await this.#work.atOnce?.(this.#desk, this.#arranged)) ?? [])

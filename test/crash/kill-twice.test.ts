@@ -12,10 +12,7 @@ import { isMissing } from "../support/tools.mjs";
 
 const scene = clientScenes();
 
-/**
- * Repeats the first kill until it leaves the same state as the first time, because the number of calls that wake threads
- * differs between runs and may shift the point.
- */
+/** Repeats the first kill until it leaves the same state again: wake-up calls differ between runs and may shift the point. */
 function recoveryAfter(work: ClientWork, first: Point): ClientWork {
   let remains: string | undefined;
   return {

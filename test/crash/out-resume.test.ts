@@ -15,7 +15,7 @@ beforeAll(async () => {
   const pages = pagesOf([0, 3, 1, 0, 4, 2]);
   server = await startListServer((asked) => {
     const page = pages(asked);
-    // The program records its offset once a second: this delay makes it record an offset in the middle of the list.
+    // The program records its offset once a second. This delay leads to a record in the middle of the list.
     const delayMs = asked.token === "token-3" ? 1100 : 0;
     return (response) =>
       void wait(delayMs).then(() => response.writeHead(200, { "content-type": "application/json" }).end(page));

@@ -134,7 +134,7 @@ describe("simultaneous apply and recover", () => {
       const settled = await home.integ(words);
       expect({ code: settled.code, stderr: settled.stderr }).toEqual({ code: 0, stderr: "" });
       expect(await violationsOf(account, home, names)).toEqual([]);
-      // A secret lost with its response requires one more client. Later runs create no client.
+      // For a secret that is lost with its response, integ creates one more client. Later runs create none.
       expect((await account.clients()).length - before).toBe(isRotation ? names.length : 2 * names.length);
     } finally {
       home.remove();

@@ -66,7 +66,7 @@ const scenes: readonly Scene[] = [
 /** If a list does not show a key this many milliseconds after the request, the request created no key. */
 const settleMs = 16_000;
 const shortOverlap = "1s";
-/** Milliseconds until an overlap has ended by the service's clock. Responses give that clock in whole seconds. */
+/** Milliseconds after which an overlap has ended by the service's clock, which responses show in whole seconds. */
 const overlapMs = 2500;
 
 let service: RewindableService;

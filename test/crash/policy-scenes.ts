@@ -20,7 +20,6 @@ export const applyWords = ["apply", "--yes", "--json", "-q"];
 export const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `item-${index}`);
 export const widerScopes = "entity:read, organization:read";
 export const widerKeyScope = "*";
-/** Every key secret of the sandbox starts with this text. */
 const keySecretStart = "sbx_us_aks_";
 
 /** The clients alternate between two service accounts, because one account has slots for only 20 clients. */
@@ -64,7 +63,7 @@ export function homeWith(service: Pick<Service, "us" | "env">, names: PolicyOpti
   return home;
 }
 
-/** The profile has its own key and exchanges keys for bearer tokens, to prove new keys. */
+/** A home whose profile has its own key, and exchanges keys for bearer tokens to prove new keys. */
 export async function homeWithProfile(service: Pick<Service, "us">, names: PolicyOptions): Promise<Home> {
   const { us } = service;
   const home = new Home();
@@ -123,7 +122,7 @@ export async function clearAll(account: Account): Promise<void> {
     if (status !== "revoked") await account.service.control("POST", `/access_keys/${id}`, { status: "revoked" });
 }
 
-/** After the last run, each item must have exactly one live client or key, whose secret is in its file. */
+/** @returns violations: each item must have exactly one live client or key, whose secret is in its file */
 export async function violationsOf(account: Account, home: Home, names: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   const keys = (await keysOf(account)).filter(({ status }) => status === "active").map(({ id }) => id);

@@ -62,7 +62,7 @@ export class PolicyStage implements Stage {
   }
 }
 
-/** The scenes of a test file share one service, which is restarted after 100 stages. */
+/** The scenes of a test file share one service, which restarts after 100 stages. */
 export function policyScenes(): (work: PolicyWork) => Scene {
   let service: Service | undefined;
   let used = 0;

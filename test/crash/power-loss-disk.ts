@@ -52,8 +52,7 @@ export function readImage(folder: string): Image {
 }
 
 export function writeImage({ nodes, names }: Image, folder: string): void {
-  // integ regards a copy of the file `machine` as a restored backup. A power loss does not copy the file, so the original
-  // returns.
+  // integ regards a copied `machine` file as a restored backup, and a power loss copies nothing: the original returns.
   const [machine, original] = [join(folder, "state", "machine"), `${folder}.machine`];
   if (existsSync(machine)) renameSync(machine, original);
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
@@ -196,7 +195,7 @@ function reachable({ nodes, names }: Image): Image {
   return { nodes, names: there };
 }
 
-/** The number of the last unsynced operations that are lost or kept in pairs. */
+/** How many of the last unsynced operations are lost or kept in pairs. */
 const maxPaired = 10;
 
 /** A state of the disk after a power cut. Messages contain `how`. */

@@ -20,7 +20,6 @@ interface PowerLossCase {
   readonly where: string;
   /** The command's result, or undefined if the power was lost before its end. */
   readonly ended: Ended | undefined;
-  /** True if the complete secret was synced. */
   readonly isSecretSynced: boolean;
 }
 
@@ -51,23 +50,20 @@ function journalText(at: Home): string {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-/** A command that ended must leave no secret and no reserve outside its destination. */
+/** Checks that an ended command left no secret and no reserve outside its destination. */
 function auditTidy(at: Home, { findings, where, ended }: PowerLossCase, isPlace: (file: string) => boolean): void {
   if (ended === undefined) return;
-  // The key of a digest is useless without the digest, and recovery removes it.
+  // The key of a digest may be left: it is useless without the digest, and recovery removes it.
   const strayed = filesWithSecrets(at.folder).filter((file) => !isPlace(file) && !file.endsWith(".key"));
   if (strayed.length > 0) findings.strayedSecrets.push(`${where}: at once, in ${strayed.join(", ")}`);
 }
 
-/**
- * True if a record in the middle of the journal is lost. That can happen if one sync covers several writes, and does no
- * harm: the request of the lost record was not sent.
- */
+/** True if a middle record of the journal is lost, because one sync covered several writes. Its request was not sent. */
 function hasHole(at: Home): boolean {
   return /\0[^\0]/.test(journalText(at));
 }
 
-/** A second recovery must change nothing, and `journal verify` may report only an expected hole. */
+/** Checks that a second recovery changes nothing, and that `journal verify` reports only an expected hole. */
 async function auditJournal(at: Home, { findings, where }: PowerLossCase, { isHoled = false } = {}): Promise<void> {
   const before = journalText(at);
   const again = await undisturbed(at, ["journal", "recover"]);
@@ -133,7 +129,7 @@ export function keyWork(work: KeyWork, number: number): PowerScene {
   };
 }
 
-/** If a revocation was reported, the client is revoked. Otherwise recovery revokes it, or the revocation was never sent. */
+/** If the command reports success, the client is revoked. Otherwise recovery revokes it, or the revocation was never sent. */
 export const revocation: PowerScene = {
   name: "oauth-clients revoke",
   async stage(service) {
@@ -179,7 +175,7 @@ export const together: PowerScene = {
   },
 };
 
-/** An export's file is complete if it exists, and the export can be repeated. */
+/** If the file exists, it is complete. The export can be repeated. */
 export const exported: PowerScene = {
   name: "journal export",
   async stage(service) {
@@ -210,7 +206,7 @@ interface ShownProfile {
   readonly organization_id: string;
 }
 
-/** The profile is unchanged or changed, never damaged, and its credential works. */
+/** Whether or not the command succeeds, the profile stays undamaged, and its credential works. */
 export const profileEdit: PowerScene = {
   name: "profiles edit",
   async stage(service) {
@@ -236,7 +232,7 @@ export const profileEdit: PowerScene = {
   },
 };
 
-/** A profile that was reported as added exists with its credential. */
+/** If the command reports success, the profile exists with its credential. */
 export const profileAdd: PowerScene = {
   name: "profiles add",
   async stage({ us }) {
@@ -257,7 +253,7 @@ export const profileAdd: PowerScene = {
   },
 };
 
-/** A credential that was reported as removed is no longer on the disk. */
+/** If the command reports success, the credential is no longer on the disk. */
 export const profileRemove: PowerScene = {
   name: "profiles remove",
   async stage(service) {
@@ -306,7 +302,6 @@ export const refusal: PowerScene = {
   },
 };
 
-/** `journal prune` removes only the requested entries. */
 export const prune: PowerScene = {
   name: "journal prune",
   async stage(service) {
@@ -336,7 +331,7 @@ export const prune: PowerScene = {
   },
 };
 
-/** If a list was reported as finished, its file is complete. A resumed list loses and repeats no row. */
+/** If the command reports success, its file is complete. A resumed list loses and repeats no row. */
 export const outFile: PowerScene = {
   name: "entities list --out",
   async stage(service) {

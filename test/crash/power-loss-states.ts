@@ -78,8 +78,7 @@ function* statesOf(
     const rest = `${isEnded} ${isSecretSynced({ operations })}`;
     for (const state of statesAfter(start, operations)) {
       const disk = fingerprintOf(state.image);
-      // At the cut, the service has handled the answered requests, and may have handled some requests in flight, in the
-      // recorded order.
+      // At the cut, the service has handled the answered requests, and perhaps some in flight, in the recorded order.
       for (let received = answered; received === answered || sent.has(received); received += 1) {
         const moment = moments[received]!;
         const fingerprint = `${disk} ${sameState[received]} ${rest}`;
@@ -116,7 +115,7 @@ export function* killedStates(
   for (let done = 0; done <= steps.length; done += 1) {
     const isEnded = done === steps.length;
     const disk = fingerprintOf(image);
-    // Some requests in flight may have arrived, in the order of the service's responses.
+    // The service may have handled some requests in flight, in the recorded order.
     for (let received = answered; received === answered || sent.has(received); received += 1) {
       const moment = moments[received]!;
       const fingerprint = `${disk} ${sameState[received]} ${isEnded}`;

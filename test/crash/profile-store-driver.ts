@@ -19,7 +19,6 @@ async function addMany(): Promise<void> {
   }
 }
 
-/** Prints the signals that still have a listener after the store was used. */
 async function signals(): Promise<void> {
   await addMany();
   process.stdout.write(`${JSON.stringify(process.eventNames().filter((name) => String(name).startsWith("SIG")))}\n`);

@@ -46,7 +46,6 @@ function filesOf(folder: string): string[] {
   });
 }
 
-/** @returns one point for each different state that a kill of the scene's command leaves */
 export async function pointsWithDistinctRemains(scene: ClientScene, points: readonly Point[]): Promise<Point[]> {
   const first = new Map<string, Point>();
   for (const point of points) {

@@ -15,7 +15,7 @@ export interface Place {
   arrange?(at: Home, account: Account): Promise<void>;
   /** @param printed standard output of all commands so far. @returns the secret, or "" for other content */
   delivered(at: Home, printed: string): string | undefined;
-  /** True if a file (its path is relative to the home) is the destination or belongs to it. */
+  /** True if a file, given by its path in the home, is the destination or belongs to it. */
   holds(at: Home, file: string): boolean;
   wrong?(): string[];
   tokens?(): string[];
@@ -78,7 +78,7 @@ export const command: Place = {
   name: "a command",
   words: ["--secret-command", store],
   again: ["--secret-command", store],
-  // If integ or a signal kills the destination's command, its half-written file stays.
+  // A killed command leaves its half-written file.
   holds: (_at, file) => file === secretName || file === `${secretName}.part`,
   keepsTrace: false,
 };
@@ -123,7 +123,7 @@ export const profile: Place = {
 const ciName = "ci.secret";
 const ciStore = `cat > ${ciName}.part && mv ${ciName}.part ${ciName}`;
 
-/** With several destinations, a kill can come between them. The secret is delivered when all of them have it. */
+/** A kill can come between two destinations. The secret is delivered when all of them have it. */
 export const three: Place = {
   name: "a file, a command and a profile",
   words: [...rawFile.words, "--secret-command", ciStore, ...profile.words],

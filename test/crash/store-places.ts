@@ -93,7 +93,6 @@ export class Stores {
     return this.github.secret("CLIENT_SECRET");
   }
 
-  /** Violations: a secret that was written twice, or over another owner's content. */
   wrong(): string[] {
     const versions = this.vault.secrets.get(path) ?? [];
     const written = versions.map(({ fields }) => fields.client_secret).filter((secret) => secret !== undefined);

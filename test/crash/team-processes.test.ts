@@ -47,7 +47,7 @@ class Machine {
   }
 }
 
-/** The service is replaced after this many rounds, so that its state stays small. */
+/** Replaces the service after this many rounds, so that its state stays small. */
 const roundsOfService = 25;
 
 const [processes, rounds] = isFull ? [16, 500] : [8, 5];
@@ -112,7 +112,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     const keys = new Set(ask("SELECT key::json ->> 1 FROM integ_entries"));
     for (const { idempotency_key: key } of await account.creations())
       if (key !== null && !keys.has(key)) wrong.push(`sent without a record: ${key}`);
-    // A late machine may finish a request that another machine has just lost, so that fewer entries exist and are unfinished.
+    // A late machine may finish a request that another machine has just lost. Then fewer entries are new or unfinished.
     const [left, made] = [ask(unsettled).length, entries() - old];
     if (left > lost || begun + made !== delivered.length + left)
       wrong.push(`${left} of ${made} new and ${begun} old entries are unfinished, ${delivered.length} delivered`);

@@ -20,7 +20,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
     recipient = await identityToRecipient(identity);
   });
 
-  /** The machine has a journal of its own unless `env` names a journal. */
+  /** A home with its own journal, unless `env` names a journal. */
   async function machine(env: Readonly<Record<string, string>> = {}): Promise<Home> {
     const { origin } = new URL(machines.service.us.base_url);
     const home = new Home({ ...machines.service.env, INTEG_BASE_URL: await machines.crossing.through(origin), ...env });
@@ -96,7 +96,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a runner that loses its disk", () => {
       other.env.INTEG_ESCROW_IDENTITY = file;
       const isDone = (await other.integ(["journal", "list", "--json"])).stdout.includes('"data":[]');
       const way = isDone ? "finished by the runner" : await finish(other);
-      // The file was on the lost disk, so that the ciphertext is the only copy. A recovery keeps the ciphertext for a claim.
+      // The file was on the lost disk, so the ciphertext is the only copy. A recovery keeps the ciphertext for a claim.
       if (isDone) await other.integ(["journal", "recover"]);
       const isClaimed = isDone && isKept && (await claim(other)) === "claimed";
       if (isDone && isKept && !isClaimed) wrong.push(`message ${point}: ${way}, kept, and not claimed`);

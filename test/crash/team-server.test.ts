@@ -7,7 +7,7 @@ import type { Verdict } from "../support/crossing.ts";
 import { afterLease, type Disturbance, TeamDesk } from "./team-play.ts";
 import { isMissing } from "../support/tools.mjs";
 
-// The server would lose the newest commits with these settings if integ did not change them for its connection.
+// With these settings, the server would lose the newest commits if integ did not change them for its connection.
 const unsafeSettings = {
   killed: ["synchronous_commit = off", "wal_writer_delay = 10s"],
   promoted: ["synchronous_commit = local"],
