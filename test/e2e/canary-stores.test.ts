@@ -74,7 +74,7 @@ function homeFor({ env }: Row): Home {
   return world.home({ ...world.env, ...env() });
 }
 
-/** Tracing kubectl takes most of the time, and stores.test.ts also searches for its token. */
+/** Tracing kubectl is slow, and stores.test.ts also searches for its token. */
 const testedRows = Object.entries(rows).filter(([name]) => isFull || name !== "Kubernetes");
 
 describe.each(testedRows)("%s", (_name, row) => {

@@ -162,7 +162,6 @@ done`;
     return ended;
   }
 
-  /** Only commands that start processes need a tracer. */
   #mayStart(words: readonly string[]): boolean {
     return isFull || isCommandNamed(words) || words.some((word) => this.#commandProfiles.has(word));
   }

@@ -4,7 +4,7 @@ import { Home } from "../support/program.ts";
 import { creationWords, homeOfTest, serviceOfFile } from "../support/service.ts";
 
 const service = await serviceOfFile();
-/** A job's secrets, which a command gets only if the job names them. */
+/** A job's secrets, which its commands must not get unless the job names them. */
 const secrets = { PGPASSWORD: "canary-pg", VAULT_TOKEN: "canary-vault", AWS_SECRET_ACCESS_KEY: "canary-aws" };
 
 function home(env: Readonly<Record<string, string>> = {}): Home {

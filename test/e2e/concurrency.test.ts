@@ -1,4 +1,4 @@
-// Many processes use one journal.
+// Concurrent commands share one journal: no entry is lost or has two holders.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { Account, type ReceivedRequest } from "../support/account.ts";
@@ -41,7 +41,6 @@ async function entriesOfTwoProcesses(at: Home): Promise<string[]> {
   );
 }
 
-/** Each file's secret must authenticate a different client, and no other client may be active. */
 async function expectOneClientPerFile(at: Home, files: readonly string[]): Promise<void> {
   const live = await account.live();
   const opened = new Set<string>();

@@ -35,7 +35,6 @@ function kept(): string[] {
   return existsSync(home.path("state", "undelivered")) ? readdirSync(home.path("state", "undelivered")) : [];
 }
 
-/** All entries must be finished, and the secret must authenticate the only active client. */
 async function expectOwned(secret: string): Promise<void> {
   const live = await account.live();
   expect(live).toHaveLength(1);

@@ -49,7 +49,7 @@ interface Place {
 
 const states = (at: Home): string[] => creationIn(at).destination.places.map(({ state }) => state);
 
-/** Both files must have the same secret, and the profile `target` a working credential. @returns the secret */
+/** Checks that both files have the same secret, and the profile `target` a working credential. @returns the secret */
 async function secretInAll(at: Home): Promise<string> {
   const value = text(at, "a.secret");
   expect([value, text(at, "b.secret")]).toEqual([expect.stringMatching(secret), value]);
@@ -301,7 +301,7 @@ describe("a profile with a list of destinations", () => {
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("profile p does not name it")]);
     expect(await live()).toHaveLength(0);
     expect((await create(at, "-p", "p", "--secret-file", "kept-1.secret")).code).toBe(0);
-    // The list of destinations restricts only its own profile.
+    // A profile's list of allowed destinations does not restrict other profiles.
     expect((await create(at, "-p", "target", "--new", "--secret-file", "other.secret")).code).toBe(0);
     expect((await allow("")).code).toBe(0);
     expect((await create(at, "-p", "p", "--new", "--secret-file", "another.secret")).code).toBe(0);

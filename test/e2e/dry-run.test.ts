@@ -118,7 +118,6 @@ async function undelivered(): Promise<string> {
 
 const profile = (): string[] => ["--region", "us", "--base-url", service.us.base_url, "--api-key-command", "echo key"];
 
-/** Maps each command to its preparation, which returns the arguments. */
 const scenes: Readonly<Record<string, () => Promise<string[]>>> = {
   "oauth-clients create": async () => [...clientOptions, "--secret-file", "new.secret"],
   "oauth-clients rotate": async () => [id, "--secret-file", "new.secret"],

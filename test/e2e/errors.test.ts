@@ -1,4 +1,4 @@
-// One deliberate error of every command.
+// Checks one deliberate error of every command, and every next step that the errors print.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
@@ -184,7 +184,7 @@ function fullDisk(calls: string, path?: string): readonly string[] {
   return path === undefined ? strace : [...strace, "-P", at.path(path)];
 }
 
-/** Without strace these cases do not run, and their parts of the golden file stay unchanged. */
+/** Cases that need strace. Without strace, their parts of the golden file stay unchanged. */
 function fullDiskCases(): readonly Case[] {
   const journal = "a-journal.ndjson";
   writeFileSync(at.path(journal), "");
@@ -280,7 +280,7 @@ function moreCases(): readonly Case[] {
   ];
 }
 
-/** Another binary has no kernel lock and creates a lock file first, which changes these errors. */
+/** Errors that another binary changes, because it has no kernel lock and creates a lock file first. */
 const lockErrors: ReadonlySet<string> = new Set(["a state folder that is a file"]);
 
 function goldenPart(what: string): string {

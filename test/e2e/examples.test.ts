@@ -27,9 +27,9 @@ const notRun: readonly (readonly [line: RegExp, reason: string])[] = [
 
 const codes: readonly (readonly [line: RegExp, code: number])[] = [
   [/(keys|oauth-clients) audit/, 10],
-  // The sandbox searches people only by `query`.
+  // Exit 1: the sandbox searches people only by `query`.
   [/--param email/, 1],
-  // A plan with changes.
+  // Exit 10: the plan has changes.
   [/^integ plan.* --exit-code(?!.*;)/, 10],
 ];
 

@@ -58,7 +58,7 @@ describe("sarif", () => {
     const prints = first.results.map(({ partialFingerprints }) => partialFingerprints);
     expect(prints.map((print) => print["findingId/v1"])).toEqual(data.map(({ id }) => id));
     expect(again.results.map(({ partialFingerprints }) => partialFingerprints)).toEqual(prints);
-    // Code scanning distinguishes two alerts by this fingerprint.
+    // Code scanning distinguishes alerts by this fingerprint.
     const hashes = new Set(prints.map((print) => print.primaryLocationLineHash));
     expect([hashes.size, ...hashes]).toEqual([data.length, ...data.map(() => expect.stringMatching(/^\w{16}:1$/))]);
     const { rules: described, version } = first.tool.driver;

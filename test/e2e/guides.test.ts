@@ -114,7 +114,6 @@ async function entryIn(home: Home, state: string): Promise<string> {
   return (JSON.parse(stdout) as { data: { id: string }[] }).data[0]!.id;
 }
 
-/** Writes the policy of docs/policy.md for this sandbox's service account. */
 function writePolicy(at: Home): void {
   const [, policy = ""] = /```yaml\n([\s\S]*?)```/.exec(readFileSync(join(root, "docs/policy.md"), "utf8")) ?? [];
   const lines = policy.replaceAll(/^ {3}/gm, "").replace("sa_reporting", service.eu.service_account_id);
@@ -143,7 +142,7 @@ async function prepare(at: Home, line: string): Promise<string> {
   if (text.includes("policy check")) writePolicy(at);
   if (text.includes("oc_123")) text = text.replace("oc_123", await newClient(at));
   if (text.includes("ak_123")) text = text.replace("ak_123", (await desk.makeKey({ name: "by-hand" })).id);
-  // There is no terminal to answer the question.
+  // Without a terminal, --yes answers the question.
   if (/integ (apply|adopt|sandbox reset) /.test(`${text} `)) text = text.replace(/ +#.*|$/, " --yes");
   if (text.includes("xargs")) expect((await create(at, "--new", "--secret-file", "to-revoke.secret")).code).toBe(0);
   text = text.replace("profiles remove <name>", "profiles remove prod");

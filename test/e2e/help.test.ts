@@ -16,7 +16,7 @@ describe("help", () => {
   ])("on a terminal of %i columns has lines of at most %i", async (columns, most) => {
     const { code, stdout } = await home.integ(["keys", "create", "--help"], { columns });
     expect(code).toBe(0);
-    // A line to type, such as an example, is never wrapped.
+    // Examples are never wrapped, so their width is not checked.
     const wrapped = stdout.slice(0, stdout.indexOf("\nExamples:"));
     expect(widestOf(wrapped)).toBeLessThanOrEqual(most);
     expect(widestOf(wrapped)).toBeGreaterThan(most - 12);

@@ -63,7 +63,7 @@ function entries(): ReadEntry[] {
   return readJournal(home.path("state", "journal.ndjson"));
 }
 
-/** After it records a response of this status, integ waits for the next attempt. */
+/** True once integ has recorded a response of this status, and waits for the next attempt. */
 function hasRecorded(status: number): boolean {
   const path = home.path("state", "journal.ndjson");
   return existsSync(path) && readFileSync(path, "utf8").includes(`"status":${status}`);
@@ -283,7 +283,7 @@ describe.each(first)("%s during a recovery", (signal) => {
       const words = [...createWords().slice(0, -1), file, "--new", "--retry-for", "0"];
       expect((await home.integ(words)).code).toBe(7);
     }
-    // All four concurrent requests are held: if one entry ended, the next entry would start before the signal.
+    // Holds all four concurrent requests: if one entry ended, the next entry would start before the signal.
     const hold = relay.hold(/^POST .*oauth_clients/, 4);
     const run = start(["journal", "recover"]);
     await hold.arrived;

@@ -32,7 +32,7 @@ beforeAll(async () => {
   at = new Home();
   for (const folder of ["etc", "var"]) mkdirSync(at.path(folder));
   at.addToPath();
-  // This stand-in for GitHub's command line program reads the secret from standard input, as the program does.
+  // A stand-in for GitHub's command line program, which also reads the secret from standard input.
   writeFileSync(
     at.path("bin", "gh"),
     `#!/bin/sh\n[ -n "$GH_TOKEN" ] || exit 4\necho "$@" >> '${at.path("gh.words")}'\nexec cat > '${at.path("gh.secret")}'\n`,

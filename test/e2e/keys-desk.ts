@@ -44,7 +44,6 @@ export class KeysDesk {
     this.#here = here;
   }
 
-  /** The region, with the addresses that the desk's homes use. */
   get here(): RegionDescription {
     return this.#here;
   }
@@ -62,7 +61,7 @@ export class KeysDesk {
     for (const home of this.#homes.splice(0)) home.remove();
   }
 
-  /** The home's environment has the service and a bearer token, but no endpoint that exchanges a secret. */
+  /** A home whose environment has the service and a bearer token, but no endpoint that exchanges a secret. */
   withToken(env: Readonly<Record<string, string>> = {}): Home {
     const { base_url, organization_id, access_token } = this.#here;
     return this.#keep(
@@ -107,8 +106,7 @@ export class KeysDesk {
   }
 
   /**
-   * The home has the profile `p`, which authenticates with its own key, knows the key's id, and has the endpoint that
-   * exchanges the key's secret.
+   * A home whose profile `p` authenticates with its own key, knows the key's id, and has the exchange endpoint.
    * @param more more words of `profiles add`, in which OWN stands for the key's id
    */
   async withProfile(...more: readonly string[]): Promise<{ at: Home; own: { id: string; secret: string } }> {

@@ -130,7 +130,7 @@ describe("without a terminal", () => {
     const push = await desk.makeKey({ name: "ingest", scopes: ["push-ingest:*"], keyType: "service_account" });
     const { code, stderr } = await rotateUnconfirmed(desk.withToken(), push.id, "--by-replacement");
     expect(stderr).not.toContain("lock");
-    // A bearer token alone cannot prove the new key, so that both keys stay.
+    // A bearer token alone cannot prove the new key, so both keys stay.
     expect(code, stderr).toBe(8);
     const { at } = await desk.withProfile();
     const other = await desk.makeKey({ name: "other" });

@@ -64,7 +64,7 @@ export function entity(index: number): string {
   return `{"id":"ent_${index}","object":"entity","type":"person","status":"active","display_name":"Name, ${index}","email":"e${index}@example.com","created_at":"${at}","updated_at":"${at}"}`;
 }
 
-/** `token-1` leads to the second page. @param sizes the number of rows of each page */
+/** Pages with `sizes` rows. `token-1` leads to the second page. */
 export function pagesOf(sizes: readonly number[]): (request: Pick<ListRequest, "token">) => string {
   return ({ token }) => {
     const page = token === undefined ? 0 : Number(token.slice("token-".length));

@@ -81,7 +81,7 @@ describe("--all", () => {
 });
 
 describe("readers of --all", () => {
-  /** Each page has half a megabyte, more than pipes and sockets buffer. */
+  /** An endless list. Each page has half a megabyte, more than pipes and sockets buffer. */
   const endless: Parameters<typeof startListServer>[0] = ({ token }) => {
     const page = Number(token ?? 0);
     const rows = Array.from({ length: 8 }, (_, i) => `{"id":"ent_${page * 8 + i}","fill":"${"x".repeat(65_536)}"}`);

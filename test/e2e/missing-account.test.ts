@@ -15,7 +15,7 @@ interface Row {
   readonly needs?: string;
 }
 
-/** One unfinished entry of each operation, and two in other states. */
+/** Leaves one unfinished entry of each operation, and two in other states. */
 const changes: Readonly<Record<string, (at: Home, as: readonly string[]) => Promise<void>>> = {
   "oauth_client.create unknown": async (at, as) => {
     await service.fault("POST /v1/oauth_clients drop=before times=1");
@@ -110,9 +110,7 @@ async function homeWithEntries(
   return { at, all };
 }
 
-/**
- * `journal list`, `show` and `recover` must name what each entry needs, and send no request. @returns the number of entries
- */
+/** Commands must name what each entry needs, and send no request. @returns the number of entries */
 async function expectNeedsShown(at: Home, env: Readonly<Record<string, string>>, needs: () => RegExp): Promise<number> {
   const requests = async () => ((await service.control("GET")) as { requests: unknown[] }).requests.length;
   const before = await requests();
@@ -159,7 +157,7 @@ describe("entries of the environment's profile", () => {
       Array.from({ length: 3 }, () => expect.stringMatching(/ and INTEG_ACCESS_TOKEN\.$/)),
     );
     expect(shown.filter(({ needs }) => needs === undefined)).toHaveLength(4);
-    // A running overlap needs no credential yet.
+    // Skips a running overlap, which needs no credential yet.
     for (const { id, state } of shown.filter((row) => row.state !== "waiting")) {
       const env = { INTEG_ACCESS_TOKEN: "", INTEG_API_KEY: "" };
       const { code, stderr } = await integHere(at, ["journal", "recover", id, "--no-input"], { env });

@@ -170,7 +170,7 @@ describe("a token endpoint that needs a scope", () => {
       const rotated = await at.integ(rotate((JSON.parse(created.stdout) as { id: string }).id));
       expect(rotated.code, rotated.stderr).toBe(0);
       expect((await at.integ(["journal", "export"])).stdout).toContain('"scope":"entity:read"');
-      // The sandbox refuses a scope that the client does not have, which shows that the scope is sent.
+      // The sandbox refuses a scope that the client lacks, which shows that integ sends the scope.
       expect((await at.integ(["profiles", "edit", "p", "--token-scope", "organization:read"])).code).toBe(0);
       const unproven = await at.integ(rotate((JSON.parse(rotated.stdout) as { id: string }).id));
       expect(unproven.code, unproven.stderr).toBe(8);

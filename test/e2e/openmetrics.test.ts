@@ -15,7 +15,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** The parser is the reference implementation of the Prometheus project. */
+/** Parses with the reference implementation of the Prometheus project. */
 const reader = `import json, sys
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read
 print(json.dumps([{"name": s.name, "labels": s.labels, "value": s.value} for f in read(sys.stdin.read()) for s in f.samples]))`;

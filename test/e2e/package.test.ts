@@ -57,7 +57,6 @@ it.skipIf(isSkipped)("packs only the files that a user needs", () => {
   console.log(`package: ${kilobytes(packed.size)} packed, ${kilobytes(packed.unpackedSize)} installed`);
 });
 
-/** A full run also installs the package with the newest Node of each supported line. */
 const versions = process.env.INTEG_TEST_FULL ? ["running", "20", "22", "24", "26"] : ["running"];
 if (!process.env.INTEG_TEST_FULL && !isSkipped)
   console.warn("skipped: installing the package with Node 20, 22, 24 and 26: INTEG_TEST_FULL=1 fetches and tries them");

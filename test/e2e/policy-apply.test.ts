@@ -24,7 +24,7 @@ beforeEach(async () => {
   home = homeOfTest(tokenEnv(service));
 });
 
-/** integ knows the service's clock, from the `Date` header, only to the second. */
+/** Waits a little longer, because integ knows the service's clock only to the second, from the `Date` header. */
 const seconds = (count: number): Promise<void> => new Promise((done) => setTimeout(done, count * 1000 + 100));
 const integ = (...words: string[]): Promise<Ended> => home.integ(words);
 const write = (text: string, file = "integ.yaml"): void => writeFileSync(home.path(file), text);
@@ -220,7 +220,7 @@ describe("a saved plan", () => {
     const refused = await integ("plan", "--out", "integ.yaml");
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("exists and is not a plan")]);
     expect(readFileSync(home.path("integ.yaml"), "utf8")).toBe(text);
-    // An earlier plan is replaced, even an incomplete plan.
+    // `plan --out` replaces an earlier plan, even an incomplete one.
     for (const before of ["", '{\n  "object": "plan",\n  "vers']) {
       write(before, "plan.json");
       expect((await integ("plan", "--exit-code", "--out", "plan.json")).code).toBe(10);

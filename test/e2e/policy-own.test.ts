@@ -19,7 +19,7 @@ it("the profile's own OAuth client is rotated only with --include-own, and the p
   const home = homeOfTest();
   const integ = (words: readonly string[], input = ""): Promise<Ended> => integHere(home, words, { input });
   const rows = ({ stdout }: Ended): Row[] => (JSON.parse(stdout) as { data: Row[] }).data;
-  // The client's own scopes only get fewer, because a client can grant only its own scopes.
+  // Later policies give the client fewer of its own scopes, because a client can grant only its own scopes.
   const scopes = ["service_account:manage", "organization:read", "entity:read"];
   const policy = (own: readonly string[]): void =>
     writeFileSync(

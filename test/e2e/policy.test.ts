@@ -240,7 +240,7 @@ describe("oauth-clients audit --fix", () => {
   });
 });
 
-/** The output may contain the secret only in a mask. */
+/** Checks that the output contains the secret only in a mask. */
 function expectHidden(secret: string, { stdout, stderr }: { readonly stdout: string; readonly stderr: string }): void {
   const hidden = secret.trimEnd();
   expect(hidden).not.toBe("");

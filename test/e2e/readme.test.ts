@@ -8,7 +8,7 @@ import { goldenScreens } from "../support/golden-screens.ts";
 import { Home, root } from "../support/program.ts";
 import { startService, type Service } from "../support/service.ts";
 
-/** Omits the pages that are generated from the program or from tests. */
+/** Omits generated pages, and the pages of test/ and src/. */
 const documents = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
   .trim()
   .split("\n")
@@ -38,7 +38,7 @@ describe("the README's session", () => {
     at = new Home();
     const words = ["profiles", "add", "prod", "--region", "eu", "--base-url", service.eu.base_url, "--api-key-stdin"];
     expect((await at.integ(words, { input: `${service.eu.api_key}\n` })).code).toBe(0);
-    // The connection of the first creation is lost before the service reads the request.
+    // Loses the connection of the first creation before the service reads the request.
     const body = JSON.stringify({ fault: "POST /v1/oauth_clients drop=before times=1" });
     await fetch(service.eu.control_url, { method: "POST", headers: { "content-type": "application/json" }, body });
   });
@@ -83,7 +83,7 @@ function commandsOf(name: string): string[][] {
     const match = /(?:^|[\s$(;|])(?:node bin\/integ\.js|integ) (?!:)(.*)$/.exec(
       line.replace(/^(?:Error:|hostssl) .*/, ""),
     );
-    // A line of a system crontab has a user before the command, and xargs appends the last argument.
+    // Skips a line of a system crontab, which has a user before the command. xargs appends the last argument.
     if (!match || line.endsWith("…") || /^[\d*]+ [\d*]+ \* /.test(line)) return [];
     return [[...wordsOf(match[1]!), ...(line.includes("xargs ") ? ["oac_1"] : [])]];
   });
@@ -98,7 +98,7 @@ function commandsInProse(name: string): string[][] {
     .map(wordsOf);
 }
 
-/** Splits a simple command as a shell does. The command ends at a pipe, a redirection or a comment. */
+/** Splits a simple command as a shell does, up to a pipe, a redirection or a comment. */
 function wordsOf(line: string): string[] {
   const words: string[] = [];
   for (const [token] of line.matchAll(/'[^']*'|"[^"]*"|[^\s'"|>&;)]+|[|>&;)]/g)) {

@@ -19,7 +19,6 @@ afterEach(async () => {
   at?.remove();
 });
 
-/** Maps the heading of each recipe to its code block. */
 const recipes: ReadonlyMap<string, string> = new Map(
   readFileSync(join(root, "docs", "secret-stores.md"), "utf8")
     .split("\n## Other stores, through their own commands\n")[1]!

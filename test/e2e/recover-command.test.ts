@@ -29,7 +29,7 @@ function oauthHome(): Home {
   return homeOfTest({ ...service.env, INTEG_TOKEN_ENDPOINT: service.us.token_endpoint });
 }
 
-/** The recovery that a failure suggests, with its entry and options. */
+/** @returns the recovery that a failure suggests, with its entry and options */
 function nextIn(stderr: string): string[] {
   const fix = /Fix: Recover the entry (\w+) and pass --secret-command again(.*): commands are not stored\.$/m.exec(
     stderr,

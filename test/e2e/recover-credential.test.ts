@@ -66,8 +66,7 @@ it("continues with the new credential after it rotated the profile's own", async
   expect(states).toEqual([first, rotation, last]);
   expect(notes).toMatch(/^Note: \w+: .*profile nightly/m);
   expect((await account.clients()).find(({ id }) => id === client.id)?.status).toBe("revoked");
-  // One token each for the first creation, the rotation, the proof of its new client, and the last creation with that
-  // client.
+  // One token each for the first creation, the rotation, the proof, and the last creation with the new client.
   expect((await tokens()) - tokensBefore).toBe(4);
 });
 

@@ -149,7 +149,7 @@ describe("in another state folder", () => {
     await service.fault("POST /v1/oauth_clients drop=before times=1");
     await at.integ([...creationWords(service), "--secret-file", "s", "--retry-for", "0", "-p", "p"]);
     const id = await firstEntry(at);
-    // The first record names the machine on which the path is.
+    // The first record names the machine that has the file.
     expect(readFileSync(at.path("state", "journal.ndjson"), "utf8").split("\n")[1]).toContain('"machine":');
     writeFileSync(at.path("s"), "mine");
     const { code, stderr } = await at.integ(["journal", "recover", id]);

@@ -72,7 +72,6 @@ async function requestsOf(words: readonly string[], env: Readonly<Record<string,
   return (await receivedRequests()).slice(before);
 }
 
-/** True if only the new client is active, and its secret is in a file. */
 async function isDone(): Promise<boolean> {
   const [live, ...more]: readonly ListedClient[] = await account.live();
   const file = ["s", "another", "2s"].map((name) => at.path(name)).find((path) => existsSync(path));

@@ -127,7 +127,7 @@ describe("oauth-clients rotate", () => {
     const [entry] = await unfinishedEntries(at);
     const { due_at } = entry!;
     expect(Date.parse(due_at!) - Date.now()).toBeGreaterThan(35.9 * 3_600_000);
-    // The secret is useless without its client id.
+    // The receipt must have the client id, without which the secret is useless.
     const receipt = { client_id: expect.any(String), client_secret: null, status: "active", due_at };
     expect(JSON.parse(waiting.stdout)).toMatchObject(receipt);
     const note = new RegExp(

@@ -26,7 +26,7 @@ afterAll(() => {
   server.remove();
 });
 
-/** The commands are the indented lines after the heading. */
+/** @returns the commands, which are the indented lines after the heading */
 function linesAfter(heading: string): string {
   const rest = output.slice(output.indexOf(heading) + heading.length);
   return /^(?:.*\n)((?: {2}.+\n)+)/.exec(rest)?.[1] ?? "";
@@ -62,7 +62,7 @@ it("every name and credential that docs/sandbox.md promises is in status", async
   const at = homeOfTest();
   const { us, eu } = JSON.parse((await at.integ(["sandbox", "status", "--json"])).stdout);
   const { stdout } = await at.integ(["sandbox", "status"]);
-  // Tokens differ each time, and `status` does not show the caller's service account.
+  // Omits tokens, which differ each time, and the caller's service account, which `status` does not show.
   const left = ["access_token", "caller_service_account_id"];
   for (const [key, value] of [...Object.entries(us), ...Object.entries(eu)].filter(([name]) => !left.includes(name)))
     if (typeof value === "string") expect(stdout, key).toContain(value);

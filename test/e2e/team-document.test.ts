@@ -47,7 +47,7 @@ describe.skipIf(isMissing("PostgreSQL"))("docs/team.md", () => {
   it("sets up a journal with two roles, one of which cannot delete", async () => {
     const [superuser = "", owner = ""] = blocks("sql");
     const [init = "", profile = ""] = blocks("sh");
-    // The test's server already has a role and a database of that name.
+    // Drops the test server's role and database of that name.
     await server.sql("DROP DATABASE integ");
     await server.sql("DROP ROLE integ");
     for (const statement of superuser.split(";\n").filter((one) => one.trim() !== "")) await server.sql(statement);

@@ -167,7 +167,7 @@ describe.skipIf(isMissing("PostgreSQL"))("a team's journal", () => {
     }
     child.kill("SIGKILL");
     await service.calm();
-    // A lease that was extended before the request ends slightly later.
+    // A lease ends slightly later if integ extended it before the request.
     expect(Math.floor(Number(lasts) + 0.1)).toBeGreaterThanOrEqual(seconds);
     expect(Number(lasts)).toBeLessThan(seconds + 5);
   });

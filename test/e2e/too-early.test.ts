@@ -53,7 +53,7 @@ const changes = [
   },
 ] as const;
 
-/** Each change is recovered by its entry's id, and a rotation also without the id. */
+/** Recovers each change by its entry's id, and a rotation also without the id. */
 const cases = changes.flatMap((row) => [
   { ...row, named: true },
   ...(/rotate/.test(row.work) ? [{ ...row, named: false }] : []),
