@@ -218,7 +218,7 @@ describe.skipIf(isSkipped)("with PostgreSQL", () => {
       for (let row; row?.count !== count; ) [row] = (await client.query(text)).rows;
     };
     try {
-      // These are the steps of `markMoved`; other operations start between its lock and its mark.
+      // The steps of `markMoved`. Other operations start between its lock and its mark.
       await client.query("BEGIN");
       await client.query(`LOCK TABLE ${schema}.integ_entries IN SHARE ROW EXCLUSIVE MODE`);
       const started = [open().admit(intent({ fingerprint: "3" })), open().lease(released.entry.id)];

@@ -156,7 +156,7 @@ describe.skipIf(isSkipped)("a server", () => {
     };
     const mine = `FROM pg_stat_activity WHERE usename = '${role.name}'`;
     const endAll = (): Promise<unknown> => server.sql(`SELECT pg_terminate_backend(pid) ${mine}`);
-    /** The first call waits until the test ends the connection. */
+    /** A statement whose first call waits until the test ends the connection. */
     const slow = "SELECT pg_sleep(CASE WHEN nextval('calls') = 1 THEN 30 ELSE 0 END)::text AS slept";
     const endSlow = async (): Promise<void> => {
       for (;;) {

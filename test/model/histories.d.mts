@@ -1,7 +1,6 @@
 export interface HistoriesResult {
   readonly total: {
     readonly histories: number;
-    /** Histories with hostile actors. */
     readonly hostile: number;
     readonly processes: number;
     readonly turns: number;
@@ -11,7 +10,6 @@ export interface HistoriesResult {
     readonly refusalsOfHostile: number;
   };
   readonly processorSeconds: number;
-  /** The history with the lowest seed that broke a promise. */
   readonly found?: {
     readonly seed: number;
     readonly broken: readonly string[];

@@ -88,7 +88,6 @@ export interface Outside {
 }
 
 export interface Watch {
-  /** The process that makes the calls. */
   readonly by: object;
   /** Runs a call, or lets it fail. @param entry the entry of the record or reserve */
   call<T>(what: string, effect: () => T, entry?: string): Promise<T>;
@@ -101,7 +100,6 @@ export interface Watch {
   /** Called by `tryLease`. @returns true if the entry is free */
   mayTry(id: string): boolean;
   holders(): Iterable<string>;
-  /** Called before an entry is leased. */
   taking(id: string): void;
   /** Called before the journal is read. @throws to simulate an unreadable journal */
   reading(): void;

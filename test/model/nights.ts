@@ -306,7 +306,7 @@ class Nights {
         else if (!isThere(at)) vanished.add(place);
       }
     const { service } = bench.account;
-    // A request for each client would be slow.
+    // Reads the account directly, because a request for each client would be slow.
     const clients = new Map<string, SeenCredential>();
     for (const { id, clientId, status, body, createdAt } of this.#world.account.clients) {
       const { service_account_id: serviceAccount, scopes } = JSON.parse(body) as Record<string, never>;

@@ -225,7 +225,7 @@ class History {
       return rotateOAuthClient(bench, { old: before, ...request }, rotation);
     }
     if (wish.verb === "create")
-      // Only a team's journal has leases that can be lost and marks in the names of keys.
+      // Only a team's journal marks the names of keys, and has leases that can be lost.
       return createAccessKey(
         bench,
         { request: { name: wish.name ?? "ci" }, marked: this.#weather.lostLeases > 0 },
@@ -372,7 +372,6 @@ class History {
     return made.filter((name) => this.#find(name)?.status === "active");
   }
 
-  /** Checks that `journal prune` would remove no entry of a working credential, however old. */
   #auditPrune({ entries }: Machine): void {
     // `prune` trusts a service that falsely reports a revocation, and no entry names a credential whose reported id is false.
     if (this.#lie?.status !== undefined || this.#lie?.id !== undefined) return;
@@ -390,9 +389,8 @@ class History {
     return this.#world.isSafe(secret);
   }
 
-  /** Checks that an entry which needs no person is finished. */
   #auditSettled({ id, operation, state, last_error, detail }: Entry): void {
-    // An overlap that a person's consent started in the last recovery is still running.
+    // An overlap that starts with a person's consent in the last recovery is still running.
     const isAccepted = state === "waiting" && detail.proven === "by the person";
     const needsPerson =
       isAccepted || state === "pending" || state === "secret_lost" || operation.startsWith("access_key");

@@ -105,7 +105,6 @@ export class World {
   isLiar = false;
   /** The fields of receipts that are false at this moment. */
   lie: Readonly<Record<string, unknown>> | undefined;
-  /** Present only in a history with other actors. */
   reliance: Reliance | undefined;
   /** True if the service may be slow and unreliable, but refuses no request permanently. */
   isBenign = false;
@@ -187,7 +186,7 @@ export class World {
     if (what !== "record" && what !== "admit" && this.#dice.is(0.5)) effect();
     this.turns.history.push(`  ${what} fails`);
     this.promises.diskFailed(process, entry);
-    // Without a copy, a process that is killed after a delivery to standard output leaves no record of the delivery.
+    // If the copy was not kept, a kill after a delivery to standard output leaves no record of the delivery.
     if (entry !== undefined) this.promises.unrecorded(process, entry);
     throw new Failure("failed", `The disk failed: ${what}.`);
   }
@@ -371,7 +370,7 @@ export class World {
           change({ what: "revoke", id }, (entry) => {
             this.#revokes(process, machine, id, entry);
             const secret = this.#find(id)?.secret;
-            // A rotation that was killed after its admission, before its check for others, is resumed as if it had been first.
+            // A rotation that is killed between its admission and its check for others resumes as if it had been the first.
             if (this.weather.kills === 0)
               this.promises.stopsWorking(id, { process, isSafe: secret !== undefined && this.isSafe(secret) });
             return service.accessKeys.revoke(id);

@@ -49,7 +49,6 @@ export class Process {
 
 export class Turns {
   readonly processes: Process[] = [];
-  /** Every step of the world, for the report of a failure. */
   readonly history: string[] = [];
   readonly #chance: Chance;
   #handBack: () => void = () => {};
@@ -84,7 +83,7 @@ export class Turns {
       const ready = this.processes.filter(
         ({ isDead, isEnded, resume, mayGoOn }) => !isDead && !isEnded && resume !== undefined && mayGoOn(),
       );
-      // More than 20,000 steps mean an endless loop.
+      // Stops after 20,000 steps, which mean an endless loop.
       if (ready.length === 0 || this.history.length > 20_000) return;
       const process = this.#chance.pick(ready);
       const { resume, at } = process;
