@@ -26,7 +26,7 @@ export interface CreatedClient {
   readonly client_secret: string;
 }
 
-/** The idempotency keys of clients that a test creates without the program start with this text. */
+/** The start of the idempotency keys of clients that a test creates without the program. */
 export const foreignKeyPrefix = "past-the-program-";
 
 export class Account {

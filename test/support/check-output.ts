@@ -9,7 +9,6 @@ import type { Said } from "./record-steps.ts";
 
 const ajv = new Ajv2020({ allowUnionTypes: true, validateFormats: false });
 
-/** How many values were compared with each schema. */
 export const seen = new Map<string, number>();
 
 /** Addresses of sandboxes without a fault in their responses: their objects must match their schemas. */

@@ -37,10 +37,7 @@ export class Crossing {
   readonly through = async (origin: string): Promise<string> =>
     `http://127.0.0.1:${await this.portTo("service", Number(new URL(origin).port))}`;
 
-  /**
-   * Resets the count.
-   * @param options.byMessage on new connections, count each message of PostgreSQL's protocol, not each change of direction
-   */
+  /** Resets the count. @param options.byMessage true to count PostgreSQL's messages, not changes of direction */
   watch({
     plan,
     byMessage = false,

@@ -6,7 +6,6 @@ import { spread } from "./strace.ts";
 export interface Cut {
   /** The side whose bytes are counted. */
   readonly of: "request" | "response";
-  /** The number of bytes that pass before the connection ends. */
   readonly after: number;
   /** `close` ends the connection normally, `reset` with a TCP reset. */
   readonly how: "close" | "reset";
@@ -35,7 +34,7 @@ export function cutsOf(of: Cut["of"], { whole, sample }: { whole: number; sample
 
 export interface CuttingProxy {
   readonly origin: string;
-  /** Of the matching connections, the next `skip` pass completely and the `times` after them are cut. */
+  /** Lets the next `skip` matching connections pass, and cuts the `times` after them. */
   cut(cut: Cut | undefined, times?: number, skip?: number): void;
   /** The number of bytes of the last matching connection that passed completely. */
   readonly passed: { request: number; response: number };
@@ -77,7 +76,7 @@ export async function startCuttingProxy(target: string, start: string): Promise<
       const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, room)));
       counts[of] += part.length;
       const isOver = ownCut?.of === of && counts[of] >= ownCut.after;
-      // The connection ends only when the kernel has the last bytes.
+      // Ends the connection only when the kernel has the last bytes.
       if (part.length > 0) to.write(part, () => isOver && ownCut && end(ownCut));
       else if (isOver && ownCut) end(ownCut);
       if (isMatching && !ownCut) Object.assign(passed, counts);

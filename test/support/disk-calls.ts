@@ -37,7 +37,6 @@ export interface DiskWork<T> {
   readonly value: T | undefined;
   readonly error: unknown;
   readonly calls: readonly DiskCall[];
-  /** Files that were opened and not closed. */
   readonly open: readonly string[];
 }
 

@@ -1,5 +1,5 @@
-// A plain run of a property test has the same cases every time, so that only a change can make it fail. A full run has new
-// cases. INTEG_TEST_SEED=<n> repeats the cases of one run.
+// Outside a full run, a property test has the same cases every time, so that only a change can make it fail.
+// INTEG_TEST_SEED=<n> repeats the cases of one run.
 import { relative } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect } from "vitest";

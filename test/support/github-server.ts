@@ -98,7 +98,7 @@ export async function startGitHub(): Promise<GitHubServer> {
     return put(path, body);
   }
 
-  /** Answers requests for secrets of the organization acme: each write sets the secret's visibility. */
+  /** Every write sets the secret's visibility. */
   function answerOfOrganization({ method, authorization, path, body }: OrganizationRequest): StoreResponse {
     const [organization, , , name, repositories] = path;
     if (organization !== "acme") return notFound;

@@ -35,7 +35,7 @@ export function readJournal(path: string): ReadEntry[] {
 export function journalOf(at: Pick<Home, "env" | "path">): ReadEntry[] {
   const { INTEG_JOURNAL: address = "", PGPASSWORD: password = "" } = at.env;
   if (!address.startsWith("postgresql:")) return readJournal(at.path("state", "journal.ndjson"));
-  // JSON has no raw newline: each line is one row.
+  // JSON text has no raw newline, so each line is one row.
   const lines = askPsql(address, { password, text: "SELECT content FROM integ_entries ORDER BY id" }).split("\n");
   return lines.filter(Boolean).map((line) => {
     const { id, state, intent, now } = JSON.parse(`{${line}}`) as {

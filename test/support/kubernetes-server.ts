@@ -148,7 +148,7 @@ export async function startKubernetes(): Promise<KubernetesServer> {
       version: nextVersion(),
       isImmutable: false,
     };
-    // Fields that the manager applied before and omits now are removed.
+    // Removes the fields that the manager applied before and omits now.
     for (const [key, owner] of Object.entries(next.owners))
       if (owner === manager && !(key in data)) {
         delete next.data[key];

@@ -2,7 +2,6 @@
 import type { TestProject } from "vitest/node";
 import { missingTools } from "./tools.mjs";
 
-/** Runs before the first test. @returns a function to run after the last test */
 export default function reportOmittedTests({ vitest }: TestProject): () => void {
   const projects = vitest.projects.map(({ name }) => name);
   const omitted = projects.includes("tools")

@@ -292,7 +292,7 @@ class Year {
 
   async #works(deployed: Deployed): Promise<boolean> {
     if (deployed.client_id !== undefined || deployed.client_secret === undefined) return this.#getsToken(deployed);
-    // A raw secret does not name its client.
+    // A raw secret does not name its client, so all active clients are tried.
     for (const { client_id, status } of await this.#clients())
       if (status === "active" && (await this.#getsToken({ ...deployed, client_id: client_id ?? "" }))) return true;
     return false;
@@ -344,7 +344,7 @@ class Year {
     await this.#apply(1);
     const rows = (await this.#rows(["plan", "--json", "-q"])) as { name: string; action: string }[];
     const waiting = rows.filter(({ action }) => action === "wait").map(({ name }) => name);
-    // An overlap that ends early can interrupt consumers, which therefore do not poll here.
+    // Ends overlaps without a poll, because an early end can interrupt consumers.
     if (waiting.length > 0) await this.#apply(0, ["--finish", ...waiting]);
     const live = await this.#ownLive();
     figures.doubled = live.length - items.length;

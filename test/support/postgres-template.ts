@@ -3,10 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { databasesFolder } from "./databases-folder.ts";
 
-/**
- * Runs before the first test. A project whose setup starts a server lists this file first.
- * @returns a function to run after the last test
- */
+/** Runs before the first test, and before any setup that starts a server. @returns a function to run after the last test */
 export default function keepTemplate(): (() => void) | undefined {
   if (process.env.INTEG_TEST_POSTGRES !== undefined) return undefined;
   const folder = mkdtempSync(join(databasesFolder(), "integ-pg-template-"));

@@ -111,7 +111,7 @@ export class PostgresServer {
   }
 
   static async #inNewFolder(): Promise<PostgresServer> {
-    // The folder is in memory if possible, because the speed of syncs is not tested.
+    // Prefers a folder in memory, because the tests do not measure the speed of syncs.
     const folder = mkdtempSync(join(databasesFolder(), "integ-pg-"));
     chmodSync(folder, 0o755);
     giveToServer(folder);

@@ -26,7 +26,7 @@ export function anotherUser([file, ...words]: readonly [string, ...string[]]): n
 
 export const root = resolve(import.meta.dirname, "../..");
 
-/** Tests run this binary instead of the built package, which is then not built. */
+/** Tests run this binary instead of the built package. */
 export const binary: string | undefined = process.env.INTEG_TEST_BINARY && resolve(process.env.INTEG_TEST_BINARY);
 
 export const program: readonly [file: string, ...words: string[]] = binary
@@ -115,10 +115,7 @@ export class Home {
     });
   }
 
-  /**
-   * Runs a command in this process if that gives the same result, else in its own. In a full run, and with another binary,
-   * every command has its own process.
-   */
+  /** Runs a command in this process, or in its own if the result could differ, in a full run, or with another binary. */
   async integ(words: readonly string[], options: RunOptions = {}): Promise<Ended> {
     if (this.#isWithoutTables) {
       const made = runHere(this, ["journal", "init"], {});

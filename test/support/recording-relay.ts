@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 import { afterAll } from "vitest";
 
-/** A hostile response may repeat these values. */
+/** A request and its response, whose values a hostile response may repeat. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;
@@ -29,10 +29,7 @@ export interface RecordingRelay {
   through(address: string): string;
   /** Responds to matching requests in the service's place, after the service has handled them. */
   answer(path: RegExp, hostile: (exchange: Exchange) => HostileResponse): void;
-  /**
-   * Holds the next `count` responses to matching requests (`POST /v1/…`) until `letGo`. The service handles the requests
-   * immediately.
-   */
+  /** Holds the next `count` responses to matching requests (`POST /v1/…`) until `letGo`. The service does not wait. */
   hold(path: RegExp, count?: number): HeldResponses;
   calm(): void;
   close(): Promise<void>;
@@ -87,7 +84,6 @@ export async function startRecordingRelay(
     else outgoing.writeHead(answered.statusCode ?? 502, kept);
     outgoing.end(instead ? instead.body : answer);
   };
-  // If the service drops the connection, so does the relay.
   const server = createServer((incoming, outgoing) => void pass(incoming, outgoing).catch(() => outgoing.destroy()));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const here = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type RunningSandbox, startSandbox } from "../../src/sandbox/sandbox.ts";
 import { askControl, type RegionDescription, type Service, settleMs } from "./service.ts";
 
-/** The service when the nth request of a run had arrived. The first moment is before all requests. */
+/** The service's state when a request of a run arrived. The first moment is before all requests. */
 export interface Moment {
   readonly state: string;
   readonly received: readonly unknown[];
@@ -28,7 +28,7 @@ export class RewindableService implements Service {
   readonly env: Readonly<Record<string, string>>;
   readonly #sandbox: RunningSandbox;
   readonly #folder: string;
-  /** `aheadMs` is how far the service's clock is ahead of the machine's. */
+  /** How far the service's clock is ahead of the machine's. */
   readonly #clock: { aheadMs: number };
   #received: readonly unknown[] = [];
 

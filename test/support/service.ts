@@ -114,7 +114,7 @@ export async function startService(words: readonly string[] = []): Promise<Servi
     child.on("close", (code) => reject(new Error(`sandbox start ended with ${code}: ${errors}`)));
   });
   const { us, eu } = description;
-  // A journal can keep a broken response longer than the fault, so the addresses are removed for good.
+  // A journal can keep a broken response longer than the fault, so the addresses stay removed.
   const addresses = [us.base_url, eu.base_url];
   const distrustIfBroken = (fault: string): void => {
     if (/\b(?:body|envelope|cut)=/.test(fault)) for (const address of addresses) correctServices.delete(address);

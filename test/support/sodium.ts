@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
-/** The system's Python is preferred: `python3` in PATH may be the slow wrapper script of a version manager. */
+/** Prefers the system's Python: `python3` in PATH may be the slow wrapper script of a version manager. */
 export const python = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 
 const script = `

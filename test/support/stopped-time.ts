@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from "node:module";
 import timers from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
 
-/** No tested function waits this often. */
+/** More waits than any tested function needs. */
 const maxWaits = 200;
 
 export interface StoppedTime {
@@ -11,7 +11,7 @@ export interface StoppedTime {
   pass(ms: number): void;
 }
 
-/** The real time returns at the end of the test. */
+/** Restores the real time at the end of the test. */
 export function stopTime(): StoppedTime {
   let now = 1000;
   const waits: number[] = [];

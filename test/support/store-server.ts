@@ -35,7 +35,6 @@ export interface StoreServer {
   /** `METHOD /path` of each request. */
   readonly log: string[];
   readonly requests: StoreRequest[];
-  /** The number of faults that have occurred. */
   readonly hits: number;
   closesEach: boolean;
   /** @param at matches `METHOD /path` */

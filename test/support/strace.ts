@@ -119,7 +119,7 @@ function pointsOf(trace: string): Point[] {
   return points;
 }
 
-/** With `-b execve` strace detaches from the programs that the traced program starts. */
+/** `-b execve` detaches strace from the programs that the traced program starts. */
 function detachOptions(ownCallsOnly: boolean): string[] {
   return ownCallsOnly ? ["-b", "execve"] : [];
 }
@@ -143,8 +143,8 @@ export function killedAt(
 }
 
 /**
- * The point for the next attempt. strace also counts the calls that wake a thread: in a run with fewer of them, a late call has
- * a lower number.
+ * The point for the next attempt. In a run with fewer wake-up calls, which strace counts too, a late call has a lower
+ * number.
  * @param round how many attempts missed the point
  */
 export function countedAgain<T extends { readonly nth: number }>(point: T, round: number): T {

@@ -12,7 +12,7 @@ import { isFull } from "./sample.ts";
 
 const { INTEG_TEST_STEPS: folder } = process.env;
 
-/** Steps that match are not typed, for the reason of the first match. */
+/** Patterns of steps that are not typed, by reason. The first match decides. */
 const reasons: Readonly<Record<string, RegExp>> = {
   "another program's command": /^(?!integ )/,
   "starts a server, or deletes the sandbox": /^integ sandbox (?:start|reset|tour)\b/,
@@ -34,7 +34,6 @@ interface PrintedStep {
 }
 
 export interface WatchedService {
-  /** The path of the file with the service's state. */
   readonly file: string;
   readonly control: (method: string) => Promise<unknown>;
 }
