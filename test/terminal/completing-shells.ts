@@ -45,7 +45,7 @@ export async function openShell(
   return typed;
 }
 
-/** The echoed command line does not contain the marks, so they delimit the printed arguments. */
+/** The marks delimit the printed arguments. The echoed command line does not contain them. */
 const show = "show() { printf '\\n@@'; printf '\\037%s' \"$@\"; printf '@@\\n'; }";
 
 /** Inserts every completion into the line and runs it with `show`, so that the shell's own quoting is removed. */
@@ -108,12 +108,12 @@ function currentWord(line: string): string {
   return /\S*$/.exec(line)![0];
 }
 
-/** A quoted word may contain spaces. */
+/** Counts the words before the current word. A quoted word may contain spaces. */
 function wordsBefore(line: string): number {
   return line.slice(0, line.length - currentWord(line).length).match(/(?:'[^']*'|[^\s'])+/g)!.length;
 }
 
-/** For an attached value, a shell offers a completion with the flag, such as `--output=json`. */
+/** Removes the flag that a shell adds to the completion of an attached value, such as `--output=json`. */
 function withoutFlag(word: string, current: string): string {
   const prefix = /^--[^=]+=/.exec(current)?.[0] ?? "";
   return word.startsWith(prefix) ? word.slice(prefix.length) : word;

@@ -59,13 +59,10 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   "integ cohorts members -- --": [],
 };
 
-/** A shell itself interprets quotes, `=`, `:`, a `--` alone, and a word after a value. */
+/** Lines that shells themselves interpret: quotes, `=`, `:`, a `--` alone, and a word after a value. */
 const isReadByShell = /['=:]| -- |\* ?$/;
 
-/**
- * A sample tries most lines in one shell, because all shells get the same completions. It tries a line that shells
- * interpret in all of them.
- */
+/** A sample tries a line in only one shell, unless shells themselves interpret the line. */
 function linesFor(name: ShellName): [string, readonly string[]][] {
   const installed = shellNames.filter((one) => !isShellMissing(one));
   const own = installed.indexOf(name);

@@ -305,7 +305,7 @@ describe("a missing argument", () => {
     expect(acting.shown).toContain(`integ profiles use ${second}`);
     const scripted = await home.integ(["oauth-clients", "list"], { env });
     expect(scripted).toMatchObject({ code: 2, stderr: expect.stringContaining("No default profile") });
-    // A command that diagnoses problems does not ask.
+    // `doctor` diagnoses problems, so it does not ask.
     const doctor = session(["doctor"], { env });
     expect(await doctor.ended).toBe(10);
     expect(doctor.written).toContain("No default profile");

@@ -1,7 +1,7 @@
 import xterm, { type Terminal } from "@xterm/headless";
 
 export interface Screen {
-  /** Wrapped lines are joined, and trailing spaces are removed. */
+  /** The lines of text, with wrapped lines joined and trailing spaces removed. */
   readonly lines: readonly string[];
   /** Effects other than text: title, bell, responses, modes, colors, other buffer. */
   readonly effects: readonly string[];
@@ -44,7 +44,7 @@ function linesOf(terminal: Terminal): string[] {
     const line = buffer.getLine(y);
     if (line === undefined) continue;
     const text = line.translateToString(false);
-    // A wide character that did not fit left the last column empty.
+    // Drops the last column, which a wide character that did not fit left empty.
     const isCut = buffer.getLine(y + 1)?.isWrapped === true && line.getCell(terminal.cols - 1)?.getCode() === 0;
     const shown = isCut && line.getCell(terminal.cols - 1)?.getWidth() === 1 ? text.slice(0, -1) : text;
     if (line.isWrapped && lines.length > 0) lines[lines.length - 1] += shown;

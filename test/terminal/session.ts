@@ -53,7 +53,7 @@ export class Session {
     return code;
   }
 
-  /** Some output may arrive after the exit. */
+  /** Waits until the output stops, because some output may arrive after the exit. */
   async #allRead(): Promise<void> {
     for (let before = -1; before < this.written.length; ) {
       before = this.written.length;

@@ -21,7 +21,6 @@ interface Table {
   readonly env?: Readonly<Record<string, string>>;
   /** Fields whose values are copied, besides ids and commands. */
   readonly copied?: readonly string[];
-  /** Fields without a column. */
   readonly notShown?: readonly string[];
 }
 
@@ -204,7 +203,7 @@ function sentencesOf(row: Rows[number]): string[] {
   return sentences.flatMap((name) => (typeof row[name] === "string" && row[name] !== "" ? [row[name]] : []));
 }
 
-/** The sentence may be wrapped, with other cells between its lines. */
+/** True if the text shows the sentence, even wrapped, with other cells between its lines. */
 function hasInOrder(shown: string, sentence: string): boolean {
   const words = sentence.split(/\s+/).map((word) => word.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(words.join("(?:\\s+|[^\\n]*\\n[^\\n]*?)"), "si").test(shown);
@@ -222,7 +221,7 @@ const wordName = /^(?:operation|kind|type|keyType|state|status|action|result|sev
 
 function wordsIn(rows: Rows, { notShown = [] }: Table): Map<string, number> {
   const counts = new Map<string, number>();
-  // The table of doctor shows checks with the same result in one row.
+  // `doctor` shows checks with the same result in one row of its table.
   const shown = new Map(
     rows.map(({ check, ...row }) => [JSON.stringify(row["message"] ? row : { ...row, check }), row]),
   );
@@ -317,7 +316,7 @@ describe("ids, commands and fixed words are whole at every width", () => {
         expect(hasInOrder(shown, text), `at ${columns}: ${text}\n${shown}`).toBe(true);
       checked += 1;
     };
-    // Simultaneous runs of a change would wait for each other's entry.
+    // Simultaneous runs of a change would wait for each other's entry, so changes run one at a time.
     const together = words.includes("--yes") ? 1 : 3;
     for (let first = 0; first < typed.length; first += together)
       await Promise.all(

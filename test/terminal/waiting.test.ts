@@ -85,7 +85,7 @@ describe("a wait requested by the service", () => {
     expect(left.length).toBeGreaterThan(0);
     expect(left).toEqual([...left].sort((a, b) => b - a));
     expect(Math.max(...left)).toBeLessThanOrEqual(3);
-    // The countdown never started a second row.
+    // Checks that the countdown never started a second row.
     const half = written.slice(0, written.lastIndexOf("s left)") + 7);
     const during = await shown(half, { columns, mayStyle: true });
     expect(during.lines).toHaveLength(1);
