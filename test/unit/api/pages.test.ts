@@ -18,7 +18,7 @@ function idsOf({ rows }: Page): string[] {
   return rows.map(({ text }) => (JSON.parse(text) as { id: string }).id);
 }
 
-/** The page tokens are offsets. `shorten` makes pages shorter than requested. */
+/** A service whose page tokens are offsets. `shorten` makes pages shorter than requested. */
 function serviceOf(total: number, shorten: (limit: number) => number = (limit) => limit) {
   const requests: PageRequest[] = [];
   const fetchPage: FetchPage = async (request) => {

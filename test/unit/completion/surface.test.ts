@@ -20,7 +20,6 @@ const undocumented = new Set([
   "http_proxy",
   "https_proxy",
   "no_proxy",
-  // Variables of Node.
   "NODE_COMPILE_CACHE",
   "NODE_V8_COVERAGE",
   // Variables of libpq, which integ refuses.

@@ -45,11 +45,9 @@ export class AWorld {
   readonly profiles = this.#outside.profiles;
   readonly calls: string[] = [];
   readonly messages: string[] = [];
-  /** Promises that the program broke. */
   readonly broken: string[] = [];
   /** Ids of the clients and keys that a change may revoke although their secret is in use. */
   readonly revocable = new Set<string>();
-  /** The key of the acting profile. */
   keyId = "ak_own";
   now = Date.parse("2026-11-21T02:00:00.000Z");
   elapsed = 0;
@@ -57,7 +55,7 @@ export class AWorld {
   /** The process ends at the point with this number. Points are before and after each call. */
   crashAt = Number.POSITIVE_INFINITY;
   journalIsGone = false;
-  /** Whatever an entry says, only these addresses may receive a new secret to prove it. */
+  /** The only addresses that may receive a new secret for its proof, whatever an entry says. */
   proofAddresses = { client: "https://tokens.example/token", key: "https://api.example/exchange" };
   /** `<machine>:<folder>` of the current processes. */
   place = "here:/state";

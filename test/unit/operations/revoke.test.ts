@@ -155,7 +155,7 @@ describe("the evidence for a revocation", () => {
       kind === "done" ? "gone" : undefined,
       expect.stringContaining(words),
     ]);
-    // A pasted next step must not revoke the credential that the failure kept.
+    // There must be no next step: if pasted, it would revoke the credential that the failure kept.
     expect(ended.failure?.details.nextCommand).toBeUndefined();
   });
 });

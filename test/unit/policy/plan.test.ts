@@ -353,7 +353,7 @@ describe("one item", () => {
     entries: [created("k", "ak_1", "done", { operation: "access_key.create" })],
     keys: [seen("ak_1", { type: "service_account", scopes: ["*"], ...over })],
   });
-  /** oc_2 replaces oc_1, which the service shows with these fields. */
+  /** A world in which oc_2 replaces oc_1, which the service shows with the fields `over`. */
   const overlapping = (untilMs: number, over: Partial<SeenCredential> = {}): World => {
     const detail = { overlap_until: at(untilMs) };
     const waiting = rotation("a", { id: "oc_2", old: "oc_1", state: "waiting", detail });
@@ -693,7 +693,7 @@ describe("a window", () => {
     ["23:00-01:00 UTC", "2026-11-22T00:30:00Z", true, undefined],
     ["23:00-01:00 UTC", "2026-11-22T12:00:30Z", false, "2026-11-22T23:00:00.000Z"],
     ["02:00-04:00 Europe/Berlin", "2026-11-22T01:30:00Z", true, undefined],
-    // The hour from 2 to 3 is missing on that day.
+    // The hour from 2 to 3 does not exist on that day.
     ["02:00-02:30 Europe/Berlin", "2026-03-28T12:00:00Z", false, "2026-03-30T00:00:00.000Z"],
   ])("%s at %s: %s", (text, time, isIn, opens) => {
     const window = readWindow(text)!;

@@ -96,7 +96,7 @@ it("docs/design/destinations.md lists every variable that a command gets", () =>
   expect(Object.fromEntries(rows)).toEqual(passedVariables);
 });
 
-/** Omits the variables that the shell adds. */
+/** The environment of a command, without the variables that the shell adds. */
 async function environmentOf(env: Environment): Promise<string[]> {
   const { stdout } = await runShell("cat >&2; env", { ...options, env });
   const lines = stdout.toString().trimEnd().split("\n");

@@ -9,7 +9,6 @@ import { canary, client, delivery } from "./a-secret.ts";
 
 export interface StoreSetup {
   readonly tools: DestinationTools;
-  /** The delivery's last record in the journal. */
   record: SingleRecord | undefined;
 }
 

@@ -205,7 +205,7 @@ it("a secret that another person writes just before integ's write is not mistake
   github.calm();
   const theirs = { status: 200, body: { name: "CLIENT_SECRET", updated_at: "2020-01-01T00:00:00Z" } };
   github.plan(/^GET .*CLIENT_SECRET$/, theirs, 99);
-  // The last plan is used first.
+  // The server uses the last plan first.
   github.plan(/^GET .*CLIENT_SECRET$/, { status: 404, body: { message: "Not Found" } });
   const seen: unknown[] = [];
   const refused = deliver(here, destination, async (place, found) => {

@@ -16,7 +16,6 @@ interface Answer {
 interface FakeKubectl {
   readonly store: Store;
   readonly slept: number[];
-  /** The arguments of each call, and its standard input. */
   readonly calls: () => readonly (readonly [words: string, input: string, locale: string])[];
 }
 
@@ -74,7 +73,7 @@ const creating =
   "create --field-manager=integ-client-secret --validate=false --filename - --output jsonpath={.metadata.resourceVersion}";
 const getting =
   "get secret my-app --namespace apps --ignore-not-found --output jsonpath={.metadata.resourceVersion}/{.data.client-secret}";
-/** The Secret without the key, at the version that was read. */
+/** The content to overwrite: the Secret lacks the key, at the version that was read. */
 const over = { is: "absent", version: "7" } as const;
 const words = ({ calls }: FakeKubectl): string[] => calls().map(([typed]) => typed.replace("  ", " "));
 const down = { status: 1, err: "Unable to connect to the server: dial tcp" };

@@ -1,4 +1,4 @@
-// The real kubectl runs with the server of test/support/kubernetes-server.ts.
+// Runs the real kubectl with the server of test/support/kubernetes-server.ts.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -236,7 +236,7 @@ describe.skipIf(isMissing("kubectl", "openssl"))("a key of a Secret", () => {
       cluster.writes = 0;
       const here = at();
       const destination = await prepared(here, to);
-      // The first read precedes the write.
+      // Skips the first read, which precedes the write.
       proxy.cut(cut, 1, 1);
       const ended = await endOf(() => deliver(here, destination));
       proxy.cut(undefined);

@@ -129,7 +129,7 @@ describe.each(ways)("a secret that is %s", (way, capabilities, arrange) => {
     const isThere = vault.current(path)?.client_secret === canary;
     expect(versions()).toBe(before + (isThere ? 1 : 0));
     if (expected === "delivered") expect(vault.current(path)).toEqual({ client_secret: canary, ...others });
-    // A later process sees the actual content, whatever was reported.
+    // A later process must see the actual content, whatever integ reported.
     expect(await isFound(here)).toBe(isThere);
   });
 

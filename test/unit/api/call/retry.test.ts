@@ -212,7 +212,7 @@ describe("parseRetryAfter (RFC 9110 §10.2.3, §5.6.7)", () => {
     ["Sunday, 06-Nov-94 08:49:37 GMT", 30],
     ["Sun Nov  6 08:49:37 1994", 30],
     ["Sat, 05 Nov 1994 08:49:37 GMT", 0],
-    // The grammar itself allows a leap second.
+    // The grammar of HTTP dates allows a leap second.
     ["Sun, 06 Nov 1994 08:49:60 GMT", 53],
     ["Thu, 29 Feb 1996 00:00:00 GMT", (Date.UTC(1996, 1, 29) - now) / 1000],
   ])("%j is %j seconds", (value, seconds) => {

@@ -109,7 +109,7 @@ export const malformed: Readonly<Record<string, readonly [text: string, outcome:
   "a head that is too large": [`${ok}X-Large: ${long.repeat(4)}\r\nContent-Length: 2\r\n\r\n{}`, "broken"],
 };
 
-/** The peer stays silent after these first bytes of an invalid response. */
+/** First bytes of invalid responses, after which the peer stays silent. */
 export const starts: Readonly<Record<string, string>> = {
   "another protocol's greeting": "SSH-2.0-OpenSSH_9.6\r\n",
   "a mail server's greeting": "220 mail ESMTP\r\n",

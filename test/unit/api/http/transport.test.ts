@@ -101,7 +101,7 @@ describe("a request", () => {
       const peer = await startPeer((_, response) => answerJson(response, 200, {}));
       const failure = await refusal(transportTo().exchange(get(peer.origin, { headers: { "x-a": value } })));
       expect(failure.kind).toBe("usage");
-      // The value may be a secret.
+      // The failure must not repeat the value, which may be a secret.
       expect(failure.message).not.toContain(value);
       expect(peer.connections()).toBe(0);
     },

@@ -80,7 +80,7 @@ describe("reading and laying out", () => {
         } catch {
           isJson = false;
         }
-        // Half a surrogate pair cannot be UTF-8, and only string generators produce one.
+        // Skips half a surrogate pair, which only string generators produce and UTF-8 cannot encode.
         fc.pre(Buffer.from(damaged).toString() === damaged);
         if (isJson) expect(JsonText.of(damaged).text).toBe(damaged.trim());
         else expect(() => JsonText.of(damaged)).toThrow(BrokenBody);

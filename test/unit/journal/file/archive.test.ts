@@ -136,7 +136,7 @@ test("a revoked client's entry moves with its revocation; entries from which a p
   expect(here).toEqual(expect.arrayContaining([first, second, third]));
   expect(here).not.toContain(alone);
   expect(here).not.toContain(by);
-  // The new rotation names the item, so that the earlier entries are no longer needed.
+  // The new rotation names the item, so the earlier entries are no longer needed.
   const named = await add(
     at(path, 1e9),
     { ...rotation, fingerprint: "3", policy, detail: { old_client: "oc_3" } },
@@ -233,7 +233,7 @@ test("for a long archive, list, export and verify keep offsets in memory, not re
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const bufferBytes = async (): Promise<number> => {
-    // A buffer's memory is freed a moment after its collection.
+    // Waits, because a buffer's memory is freed a moment after its collection.
     for (let round = 0; round < 3; round += 1) {
       collect();
       await new Promise((done) => setTimeout(done, 5));

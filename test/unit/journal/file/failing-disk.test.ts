@@ -142,7 +142,7 @@ describe.each(Object.entries(scenes))("%s", (name, { before, work, lasting: expe
       const words = `${call} ${file.replaceAll(/[-.\w]{20,}/g, (name) => name.slice(0, 20))}`;
       seen.set(words, (seen.get(words) ?? 0) + 1);
       if (seen.get(words)! > (isFull ? 3 : 1)) continue;
-      // The calls of locks, and every second call that only reads, fail in only one scene.
+      // To save time, calls of locks and every second call that only reads fail in only one scene.
       const isLook = /^(?:lstat|stat|fstat|read|readFile|readdir|realpath|close)$/.test(call);
       if (!isFull && name !== "another entry" && (/\.lock/.test(file) || (isLook && number % 2 === 0))) continue;
       const path = await prepared();

@@ -114,7 +114,7 @@ function decides(world: World, at: SingleRecord, found: Found): (acts: Acts) => 
 
 const done = { state: "done" } satisfies Partial<EntryProgress>;
 
-/** Each world has an earlier entry with this link to the current one; `otherItems` are links to another item. */
+/** Worlds with an earlier entry that has this link to the current one. The links in `otherItems` lead to another item. */
 const connections: Readonly<Record<string, (earlier: Partial<Entry>) => { entry: Entry; others: readonly Entry[] }>> = {
   "the client that a rotation replaces": (earlier) => {
     const made = entryOf("oauth_client.create", { ...done, resource_id: "oac_old", ...earlier });

@@ -79,7 +79,7 @@ describe("the same creation again", () => {
     const early = { refused: 429, retryAfterSeconds: 9000 } as const;
     const world = new AWorld({ fates: { create: [early, early] } });
     expect((await create(world)).kind).toBe("rate_limited");
-    // No request is sent, because the requested wait is longer than --retry-for.
+    // integ sends no request, because the requested wait is longer than --retry-for.
     expect((await create(world)).kind).toBe("rate_limited");
     expect((await world.recover()).value![0]!.failure?.kind).toBe("rate_limited");
     expect(world.account.requests).toHaveLength(1);
