@@ -1,4 +1,4 @@
-// Each point that the API document leaves open, and that integ or its sandbox decided, is marked `@assumed` with its section.
+// Checks that each point that the API document leaves open, and that integ or its sandbox decided, is marked `@assumed`.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

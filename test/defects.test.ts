@@ -1,4 +1,4 @@
-// Each defect of test/defects/run.mjs can still be applied: the text that it replaces occurs once, and its tests exist.
+// Checks that each defect of test/defects/run.mjs can still be applied: its text occurs once, and its tests exist.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// `integ apply` with a fault at any of many items, and several simultaneous runs. Kills are in policy-killed.test.ts.
+// Tests `integ apply` with a fault at any of many items, and several simultaneous runs. policy-killed.test.ts tests kills.
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";
