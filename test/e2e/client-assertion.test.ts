@@ -1,4 +1,4 @@
-// An OAuth client without a stored secret, at an independent token server (oidc-provider).
+// Tests an OAuth client without a stored secret, with an independent token server (oidc-provider).
 import { createPublicKey, createSign, generateKeyPairSync, randomUUID } from "node:crypto";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

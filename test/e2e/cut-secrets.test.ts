@@ -1,4 +1,4 @@
-// The response to a creation lacks its last byte, but its one-time secret is readable.
+// Tests responses to creations that lack only their last byte, so that the one-time secret is readable.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

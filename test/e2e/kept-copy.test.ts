@@ -1,4 +1,4 @@
-// The kept copy of an undelivered secret is missing or damaged, because the journal may outlive the folder next to it.
+// Tests a kept copy that is missing or damaged: the journal may outlive the folder next to it.
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";

@@ -1,4 +1,4 @@
-// Credentials in a real gnome-keyring on a real message bus.
+// Tests credentials in a real gnome-keyring on a real message bus.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// OAuth client credentials as a profile's credential, at an independent token server (oidc-provider).
+// Tests OAuth client credentials of a profile, with an independent token server (oidc-provider).
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

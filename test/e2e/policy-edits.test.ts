@@ -1,4 +1,4 @@
-// A policy is edited between two runs, with each edit in each state of an item.
+// Tests each edit of a policy between two runs, in each state of an item.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

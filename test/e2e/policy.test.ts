@@ -1,4 +1,4 @@
-// The first use of policies: init, check, schema, and invalid input, which is refused before a request.
+// Tests the first commands for policies (init, check, schema), and input that integ refuses before a request.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";

@@ -1,4 +1,4 @@
-// The server of a team's journal has a full disk or is unreachable.
+// Tests a team's journal whose server has a full disk or is unreachable.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Account } from "../support/account.ts";
 import { Team } from "../support/administrators.ts";

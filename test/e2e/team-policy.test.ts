@@ -1,4 +1,4 @@
-// Several administrators apply policies with one journal.
+// Tests several administrators who apply policies with one journal.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Account } from "../support/account.ts";

@@ -1,4 +1,4 @@
-// A team's journal with lagging replicas, with a read-only standby, and behind a pooler.
+// Tests a team's journal with lagging replicas, with a read-only standby, and behind a pooler.
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Team } from "../support/administrators.ts";
 import { addressAt, Bouncer, type PoolMode, PostgresServer } from "../support/postgres.ts";

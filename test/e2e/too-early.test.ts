@@ -1,4 +1,4 @@
-// A creation is refused as too early (429), and recovered before it may be sent again.
+// Tests creations that the service refuses as too early (429), and their recovery before the end of that time.
 import { describe, expect, it } from "vitest";
 import type { Home } from "../support/program.ts";
 import { integHere } from "../support/program-here.ts";
