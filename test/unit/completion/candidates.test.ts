@@ -1,4 +1,4 @@
-// The command tree comes from test declarations. test/terminal/completion.test.ts uses the real shells and tree.
+// Uses a command tree of test declarations. test/terminal/completion.test.ts uses the real shells and tree.
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { candidatesAt, type Candidates } from "../../../src/completion/candidates.ts";

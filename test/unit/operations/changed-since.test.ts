@@ -1,4 +1,4 @@
-// The state folder, the journal or a destination changes between two processes, and `--yes` does not consent to that.
+// Tests a state folder, journal or destination that changes between two processes. `--yes` does not consent to the change.
 import { describe, expect, it } from "vitest";
 import { clientRotationIntent } from "../../../src/operations/client-rotation.ts";
 import { type Entry, otherPlaces } from "../../../src/journal/entry.ts";

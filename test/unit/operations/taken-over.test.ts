@@ -1,4 +1,4 @@
-// A process is paused beyond its lease, another process resumes the entry, and then the first process delivers its secret.
+// Tests a process that is paused beyond its lease: another process resumes the entry, then the first delivers its secret.
 import { describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";
 import type { EntryState } from "../../../src/journal/entry.ts";

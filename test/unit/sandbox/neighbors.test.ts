@@ -1,4 +1,4 @@
-// The sandbox refuses an organization and a management principal the resources of a second one.
+// The sandbox refuses access to the resources of another organization or management principal.
 import { expect, it } from "vitest";
 import { documentChanges, parseFault } from "../../../src/sandbox/fault.ts";
 import { aSandbox, send, basic, type RawResponse, create, list } from "./a-sandbox.ts";

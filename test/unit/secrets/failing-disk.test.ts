@@ -1,5 +1,5 @@
-// Each disk call fails once. A secret is written to a private file, synced, named, and the name synced; no copy of the
-// secret stays elsewhere.
+// Makes each disk call fail once. integ writes a secret to a private file, syncs it, names it and syncs the name. No other
+// copy of the secret may stay.
 import fs, { chmodSync, constants, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";

@@ -1,5 +1,5 @@
-// A GitHub Actions secret: encrypted like libsodium, written again after lost responses, and confirmed by the time of its
-// change. The server is test/support/github-server.ts, and libsodium decrypts the values that it receives.
+// Checks that integ encrypts a GitHub Actions secret like libsodium, repeats lost writes, and confirms the secret by the
+// time of its change. The server is test/support/github-server.ts, and libsodium decrypts the values that it receives.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../src/errors.ts";

@@ -1,4 +1,4 @@
-// Descriptors of this process. stdout.test.ts uses a shell.
+// Tests descriptors of this process. stdout.test.ts uses a shell.
 import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

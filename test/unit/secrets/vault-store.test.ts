@@ -1,4 +1,4 @@
-// A field is written once, only over the version that was read, and read back; after a lost response a read decides.
+// integ writes a field once, only over the version that it read, and reads it back. After a lost response, a read decides.
 // The server is test/support/vault-server.ts.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
