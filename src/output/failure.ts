@@ -76,10 +76,10 @@ function serviceWords({ title, detail, code, param }: Problem): string[] {
   return [`The service says: ${words.join(": ")}${brackets}`.replace(":  (", ": (")];
 }
 
-/** Failures of these kinds follow a response, so a missing request id is not shown as `unknown`. */
+/** These failures follow a response, so a missing request id is omitted instead of shown as `unknown`. */
 const answered: ReadonlySet<string> = new Set(["pending", "secret_lost", "undelivered", "unusable"]);
 
-/** Facts that the message or the command already shows are left out. */
+/** Omits facts that the message or the command already shows. */
 function whereLines(
   { kind, message, details }: Failure,
   {

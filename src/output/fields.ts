@@ -9,7 +9,7 @@ export interface FieldPath {
 }
 
 /**
- * `names` are split at commas; surrounding white space is dropped.
+ * `names` are already split at commas. Surrounding white space is dropped.
  * @throws Failure `usage` for an empty name or step, or a repeated name
  */
 export function fieldPaths(names: readonly string[]): readonly FieldPath[] {
@@ -101,8 +101,8 @@ export interface KnownField {
 }
 
 /**
- * A list without rows and documented fields is not checked. `rows` is the first page of a list, or one resource;
- * `singular` is the name of a row, absent for a resource.
+ * `rows` is the first page of a list, or one resource; `singular` is the name of a row, absent for a resource. Without
+ * rows and documented fields, the function checks nothing.
  * @throws Failure `usage` for fields that are neither documented nor in any row
  */
 export function assertKnown(
@@ -141,7 +141,7 @@ function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefi
   return singular === undefined ? `The result has no ${fields}.` : `No ${singular} has the ${fields}.`;
 }
 
-/** Records which requested fields no row had. */
+/** Selects the requested fields of each row, and records those that no row has. */
 export class ChosenFields {
   readonly #fields: readonly FieldPath[] | undefined;
   readonly #keys: readonly string[];
@@ -170,7 +170,7 @@ export class ChosenFields {
     return projected(row, this.#fields);
   }
 
-  /** This method must be called only if fields were requested. */
+  /** Call only if fields were requested. */
   valuesOf(row: JsonText): readonly (JsonText | undefined)[] {
     const values = valuesAt((this.#before = row.parts(this.#before)), this.#fields ?? []);
     this.#rows += 1;

@@ -8,10 +8,9 @@ export interface Progress {
   done(): void;
 }
 
-/** The end of a label is never cut; the short end is for a narrow terminal. */
+/** A narrow terminal cuts only `text`, and replaces `end` by `shortEnd`. */
 export type Label = () => readonly [text: string, end?: string, shortEnd?: string];
 
-/** Shorter operations are not shown. */
 const drawAfterMs = 300;
 /** Interval of checks for a new label. Only changes are drawn, because a screen reader would read each frame. */
 const refreshMs = 200;
@@ -122,9 +121,9 @@ export interface LiveTable {
   done(): void;
 }
 
-/** The text is not `waiting`, which is the state of a rotation in its overlap. */
+/** Not `waiting`, which is the state of a rotation in its overlap. */
 const notStarted = "not started";
-/** The table leaves this many lines of the screen free. */
+/** Screen lines that the table leaves free. */
 const linesKept = 6;
 const mostRows = 20;
 
@@ -232,7 +231,7 @@ interface Progresses {
   liveTable(title: string, items: readonly string[]): LiveTable;
 }
 
-/** Shorter operations and waits are not printed: the first limit is for a terminal, the second for waits in a log. */
+/** Shorter operations and waits are not printed. The second limit is for waits in a log. */
 const [printAfterMs, logAfterMs] = [2_000, 5_000];
 const lineEveryMs = 10_000;
 /** Longer waits also show the time when they end. */
@@ -254,7 +253,7 @@ export function createProgress(options: ProgressOptions): Progresses {
       },
     };
   const isInteractive = terminal.isTTY.stderr;
-  /** Each running wait printed its own line, so other progress prints nothing during a wait. */
+  /** A running wait has printed its own line, so other progress prints nothing until the wait ends. */
   const waits = new Set<object>();
   return {
     progress(label) {
@@ -329,7 +328,7 @@ interface PrintedProgress {
   readonly isSilent: () => boolean;
 }
 
-/** Prints new labels, or that the work continues, for screen readers and narrow terminals. */
+/** For screen readers and narrow terminals: prints each new label, or that the work continues. */
 function printed(note: (text: string) => void, { label, since, isSilent }: PrintedProgress): Progress {
   let [text, lastText] = [label, label];
   const speak = (): void => {
@@ -337,7 +336,6 @@ function printed(note: (text: string) => void, { label, since, isSilent }: Print
     note(text === lastText ? `Still waiting since ${since}: ${text}.` : `${text}.`);
     lastText = text;
   };
-  // The timer does not keep the process running.
   let timer = setTimeout(() => {
     speak();
     timer = setInterval(speak, lineEveryMs).unref();

@@ -1,5 +1,5 @@
-// Until a file of `--out` is complete, a `.resume` file beside it records the complete part, where a later run
-// continues. Existing files are replaced only on request.
+// Until an `--out` file is complete, a `.resume` file beside it records the complete part, so that a later run can
+// continue there. Existing files are replaced only on request.
 import {
   accessSync,
   closeSync,
@@ -22,7 +22,7 @@ import type { ListEnd, Sink } from "./formats/format.ts";
 import { type NextStep, type SameCommand, shell, flags } from "../next-step.ts";
 import { isObject, tryParseJson } from "../json.ts";
 
-/** A run with other values cannot continue the list. Messages show the values. */
+/** Values that identify the list. A run with other values cannot continue it, and the failure shows the differences. */
 type ListIdentity = Readonly<Record<string, string | number | boolean | null>>;
 
 /** The complete part of a file, counted from its beginning. */
@@ -43,8 +43,8 @@ export interface OutFileOptions {
 }
 
 /**
- * Minimum interval between resume points. Rows must be synced before they are recorded, and a sync takes longer than a
- * page. After a crash, rows after the resume point are truncated and fetched again.
+ * Minimum interval between resume points: each requires a sync of the file, which takes longer than fetching a page.
+ * After a crash, a resumed run truncates the rows after the resume point and fetches them again.
  */
 const writtenEveryMs = 1000;
 
@@ -87,13 +87,13 @@ export class OutFile implements Sink {
     });
   }
 
-  /** The rows so far are complete, so a later run may continue here. */
+  /** Records that all rows so far are complete, so that a later run can continue after them. */
   mark(at: ListEnd & { readonly rows: number }): void {
     this.#resumePoint = { ...at, bytes: this.#bytes };
     if (this.#options.elapsed() - this.#notedAt >= writtenEveryMs) this.#note();
   }
 
-  /** The file is synced before the resume point is removed. Returns the file's size in bytes. */
+  /** Syncs the file before it removes the resume point. Returns the file's size in bytes. */
   finish(): number {
     this.#try("finish", () => {
       fsyncSync(this.#open());
@@ -129,7 +129,7 @@ export class OutFile implements Sink {
     const create = this.before === undefined ? (force ? constants.O_CREAT : constants.O_CREAT | constants.O_EXCL) : 0;
     const fd = this.#openAs(constants.O_WRONLY | constants.O_NOFOLLOW | create);
     this.#fd = fd;
-    // The pages after the resume point are fetched again.
+    // Removes rows after the resume point, because their pages are fetched again.
     ftruncateSync(fd, this.#bytes);
     return fd;
   }

@@ -1,5 +1,5 @@
 // Only `resource`, `document`, `list`, `report`, `page` and `text` write to stdout; notes, warnings, progress and
-// questions go to stderr. A format's module is loaded on first use.
+// questions go to stderr. Each format's module is loaded on first use.
 import type { Asking, QuestionOptions, Questions } from "./asking/questions.ts";
 import { JsonText } from "../api/json/json-text.ts";
 import { asColumns, assertKnown, ChosenFields, fieldPaths } from "./fields.ts";
@@ -40,7 +40,7 @@ interface PageScreen {
   /** Number of columns of the terminal; undefined if stdout is not a terminal. */
   readonly width: number | undefined;
   readonly measure: DisplayWidth;
-  /** True for a terminal that cannot be redrawn, which a screen reader may read. */
+  /** True for `TERM=dumb`, a terminal that cannot move its cursor. */
   readonly isPlain: boolean;
   /** `nowMs` is the service's time, in milliseconds since 1970. */
   readonly time: (iso: string, nowMs: number) => string;
@@ -63,16 +63,15 @@ export interface OutputOptions extends QuestionOptions {
 
 export interface Output extends Questions {
   readonly format: Format;
-  /** A format from the environment or the default is not a typed format. */
+  /** Format from a command-line option; undefined for a format from the environment or the default. */
   readonly typedFormat?: Format;
-  /** Value of `--fields`, split at commas. */
   readonly fields?: readonly string[];
   readonly hasRelativeTimes: boolean;
   /** Returns a text such as `in 36 hours (23 Nov 09:28)`, or `at <iso>` without relative times. */
   when(iso: string): string;
-  /** True if a person reads the result as a table with integ's choice of columns. */
+  /** True if a person reads the result as a table whose columns integ chose. */
   readonly isTable: boolean;
-  /** Loads the format before a change, so that the result is shown even if no file can be opened afterwards. */
+  /** Loads the format's module before a change, so that the result can be shown even if no file can be opened later. */
   load(): Promise<void>;
   /** `text` is the API's JSON object, unchanged. */
   resource(text: string, view: ResourceView): Promise<void>;
@@ -86,7 +85,7 @@ export interface Output extends Questions {
    */
   summary(title: string, view: ListView, rows: readonly string[]): Promise<void>;
   report(view: ListView): Report;
-  /** Opens a list's file without writing. @throws Failure `usage` if the file exists or belongs to another list */
+  /** Checks a list's file without writing. @throws Failure `usage` if it exists or belongs to another list */
   file(path: string, options: Omit<OutFileOptions, "elapsed">): Promise<OutFile>;
   /** Only the user can read the new file, which gets its name once it is complete and synced. */
   newFile(path: string, pieces: AsyncIterable<string> | Iterable<string>): Promise<void>;
@@ -114,7 +113,7 @@ export interface Output extends Questions {
   /** Shows the remaining seconds of a wait of `ms` milliseconds. */
   countdown(label: string, ms: number): Progress;
   liveTable(title: string, items: readonly string[]): LiveTable;
-  /** This must be the last call, also after a failure: it erases the live text on the terminal. */
+  /** Erases the live text on the terminal. This must be the last call, also after a failure. */
   close(): void;
 }
 
@@ -138,7 +137,7 @@ function questionsOf(options: QuestionOptions, live: LiveLine): Questions {
   const asking = async (): Promise<Asking> =>
     (await import("./asking/questions.ts")).createQuestions({ ...options, interactive }, live);
   const answered: string[] = [];
-  /** An option precedes each of its values; an argument such as `<id>` is only its value. */
+  /** An option is repeated before each of its values; an argument such as `<id>` contributes only its value. */
   const remember = <T extends string | readonly string[]>(flag: string | undefined, answer: T): T => {
     const option = flag?.startsWith("-") ? flag.split(" ").slice(0, 1) : [];
     if (flag !== undefined) for (const value of [answer].flat()) answered.push(...option, value);
@@ -446,7 +445,7 @@ function documentedIn({ columns, further = [] }: ListView): readonly Column[] {
   return [...columns, ...further];
 }
 
-/** The fields belong to the elements of an array, or to the value itself. */
+/** `--fields` selects from each element of an array, or from the single object. */
 function rowsOf(root: JsonText): readonly JsonText[] {
   return root.isArray ? root.items() : [root];
 }

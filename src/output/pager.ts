@@ -3,7 +3,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 export interface Pager {
-  /** Resolves when the pager has read the data. @throws an error with the code EPIPE if the pager has exited */
+  /** Resolves when the pipe accepts the data. @throws an error with the code EPIPE if the pager has exited */
   write(data: string | Buffer): Promise<void>;
   /** Resolves when the user has left the pager; false if the pager failed. */
   close(): Promise<boolean>;
@@ -17,7 +17,7 @@ export function pagerOf({ INTEG_PAGER: own, PAGER: shared, TERM: terminal }: Env
   return command === "" || command === "cat" || terminal === "dumb" ? undefined : command;
 }
 
-/** A shell would report a missing program only after it has read the output. */
+/** Needed before the start, because a shell would report a missing program only after integ has started to write. */
 export function isInstalled(command: string, { PATH: path = "" }: Environment): boolean {
   const [program = ""] = command.split(" ");
   const places = isAbsolute(program) ? [program] : path.split(delimiter).map((folder) => join(folder, program));
@@ -31,14 +31,14 @@ export function isInstalled(command: string, { PATH: path = "" }: Environment): 
   });
 }
 
-/** A person does not leave a pager this soon: a pager that ends before the end of its input has shown nothing. */
+/** No user leaves a pager this soon. A pager that exits sooner, before the end of its input, has failed. */
 const soonestMs = 300;
 /** A program that reads no input ends within this time, before integ ends the input. */
 const startMs = 50;
 
 export function startPager(command: string, env: Environment): Pager {
   const own = Object.entries(env).filter(([name]) => !name.startsWith("INTEG_"));
-  // With these options, less keeps colors, exits if everything fits on the screen, and does not clear the screen.
+  // With these options, less keeps colors, exits if the output fits on the screen, and does not clear the screen.
   const child = spawn(command, {
     shell: true,
     stdio: ["pipe", "inherit", "inherit"],
@@ -47,7 +47,7 @@ export function startPager(command: string, env: Environment): Pager {
   let isInputOver = false;
   const startedAt = performance.now();
   const isTooSoon = (): boolean => !isInputOver && performance.now() - startedAt < soonestMs;
-  // A pager that a signal ended has not failed: the user left it with Ctrl-C.
+  // A signal is not a failure: the user left the pager with Ctrl-C.
   const ended = new Promise<boolean>((resolve) => {
     child.on("close", (code) => resolve((code === 0 && !isTooSoon()) || code === null || code > 128));
     child.on("error", () => resolve(false));

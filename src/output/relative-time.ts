@@ -1,6 +1,6 @@
 const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 const day = 86_400_000;
-/** A unit is used below its limit, such as `36 hours` or `90 days`. */
+/** A unit is used for counts below its limit: `47 hours`, but `2 days`. */
 const units: readonly (readonly [name: string, ms: number, below: number])[] = [
   ["second", 1000, 60],
   ["minute", 60_000, 120],

@@ -31,7 +31,7 @@ export interface TerminalFacts {
   readonly noColor?: boolean;
 }
 
-/** The reader of stdout has closed it, which `edge/run.ts` treats as success. */
+/** The program that reads stdout has closed it. `edge/run.ts` treats this as success. */
 export class BrokenPipe extends Error {
   override readonly name = "BrokenPipe";
 
@@ -48,7 +48,7 @@ export interface LiveText {
   close(): void;
 }
 
-/** A narrower terminal is not redrawn. A terminal that does not know its width reports 0. */
+/** integ does not redraw a narrower terminal, nor one that reports 0 because its width is unknown. */
 const narrowest = 50;
 const mostRepeated = 1024 * 1024;
 
@@ -61,7 +61,7 @@ export class Terminal {
   /** The last line of stderr: it follows the report of a failure. */
   ending = "";
   live: LiveText | undefined;
-  /** True while the last output on a terminal's stdout is an incomplete line, where nothing may be drawn. */
+  /** True while stdout's last line on the terminal is incomplete: drawing would garble it. */
   midLine = false;
   readonly #files: { readonly stdout: number | undefined; readonly stderr: number | undefined };
   readonly #facts: TerminalFacts;
@@ -72,7 +72,7 @@ export class Terminal {
   #pager: Pager | undefined;
   /** Output of stderr waits here while the pager has the screen. */
   #delayed = "";
-  /** The pager's input, up to a limit; it is printed if the pager fails. */
+  /** Copy of the pager's input, up to a limit, to print if the pager fails. */
   #paged = "";
   #isErrMidLine = false;
 
@@ -83,7 +83,7 @@ export class Terminal {
     this.stderr = stderr;
     this.env = env;
     this.isTTY = {
-      // Opening stdin takes a quarter of a minimal start, so stdin is opened only on use.
+      // Opening stdin takes a quarter of the minimal startup time, so it is opened only on use.
       get stdin() {
         return facts.stdin.isTTY === true;
       },
@@ -171,7 +171,7 @@ export class Terminal {
       if (this.#files.stderr === undefined) this.stderr.write(text);
       else wholeFile(this.#files.stderr, text);
     } catch {
-      // No other stream could report the error.
+      // No stream is left to report the error.
     }
   }
 
@@ -215,7 +215,6 @@ export class Terminal {
     return false;
   }
 
-  /** Writes `ending`, once. */
   end(): void {
     this.writeErr(this.ending);
     this.ending = "";

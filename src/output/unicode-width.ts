@@ -2,7 +2,7 @@ import { asciiWidth, type DisplayWidth, isAscii, visibleText } from "./visible-t
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
-/** ASCII text does not need the string-width package, so it is loaded separately. */
+/** Loads string-width on demand, because ASCII text does not need it. */
 export async function unicodeWidth(): Promise<DisplayWidth> {
   const { default: stringWidth } = await import("string-width");
   const of = (text: string): number =>
@@ -39,7 +39,7 @@ function characterWidth(unit: number, measure: (text: string) => number): 0 | 1 
 function kindOf(character: string, measure: (text: string) => number): number {
   if (visibleText(character) !== character || !/^[\p{L}\p{N}\p{P}\p{S}\p{Zs}]$/u.test(character)) return other;
   if (/\p{Emoji}/u.test(character) && character > "\x7f") return other;
-  // Characters that combine with a neighbor have no width of their own.
+  // A character that combines with a neighbor has no fixed width.
   if ([...segmenter.segment(`a${character}${character}a`)].length !== 4) return other;
   const width = measure(character);
   return width === narrow || width === wide ? width : other;

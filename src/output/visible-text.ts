@@ -8,7 +8,7 @@ function unsafeCharacters(): RegExp {
 }
 
 const plain = /^[\x20-\x7e]*$/;
-/** JSON escapes no character of such a text. */
+/** JSON escapes nothing in such a text. */
 const unescaped = /^[ !#-[\]-~]*$/;
 
 /**
@@ -50,7 +50,7 @@ export function visibleJson(json: string): string {
   return json.replace(unsafeCharacters(), (character) => (character === "\n" ? character : escapeJson(character)));
 }
 
-/** YAML has JSON's escapes, and `\U` for characters that need two of them. */
+/** YAML has JSON's escapes, and `\U` for characters that JSON writes as two escapes. */
 export function visibleYaml(text: string): string {
   if (unescaped.test(text)) return `"${text}"`;
   return JSON.stringify(text).replace(unsafeCharacters(), (character) =>
@@ -80,7 +80,7 @@ function escapeJson(character: string): string {
 }
 
 export interface DisplayWidth {
-  /** `text` is from `visibleText`. */
+  /** `text` must come from `visibleText`. */
   of(text: string): number;
   /** A cut text ends with `…`. */
   fit(text: string, columns: number): string;

@@ -5,7 +5,7 @@ import type { PlainList } from "./plain.ts";
 
 export interface Choice {
   readonly value: string;
-  /** The text beside the value distinguishes it from the other values. */
+  /** Shown in parentheses after the label, to distinguish similar choices. */
   readonly hint?: string;
 }
 
@@ -13,7 +13,7 @@ export interface PickList {
   readonly question: string;
   /** At least one choice, the likeliest first. */
   readonly choices: readonly Choice[];
-  /** Label of the list's last row, which allows any other value; absent if the choices are complete. */
+  /** Label of a last row for entering another value; absent if the choices are complete. */
   readonly other?: string;
 }
 
@@ -23,7 +23,7 @@ export interface Picked {
   readonly isOther: boolean;
 }
 
-/** A list with at least this many rows has a search. */
+/** Lists with at least this many rows can be searched. */
 const searchedFrom = 11;
 const rowsShown = 10;
 /** A longer label would fill the screen. */

@@ -5,10 +5,10 @@ import { wrapped } from "../formats/layout.ts";
 import { isolated, visibleText } from "../visible-text.ts";
 import { canceled, discardTypedAhead, type PromptContext, type Question } from "./prompts.ts";
 
-/** A terminal in line mode sends this line for Escape and Enter. */
+/** A terminal in line mode sends this line if the user presses Escape, then Enter. */
 const escapeLine = "\u001b";
 
-/** @throws Failure `interrupted` for Escape, the end of input; the kind of the reason of `interruption` if it is aborted */
+/** @throws Failure `interrupted` for Escape or the end of input; for an abort, a failure of the abort reason's kind */
 async function askLine({ terminal, interruption }: PromptContext, prompt: string): Promise<string> {
   const { createInterface } = await import("node:readline");
   const { stdin } = terminal;
@@ -28,7 +28,7 @@ async function askLine({ terminal, interruption }: PromptContext, prompt: string
   return answer;
 }
 
-/** The prompt is wrapped between words, so that the terminal does not break an id. */
+/** Wraps the prompt between words, so that the terminal does not break an id. */
 function writePrompt(terminal: PromptContext["terminal"], prompt: string): void {
   const width = terminal.errWidth;
   terminal.writeErr(`${isolated(wrapped(prompt, { width: width && width - 1 }))} `);
@@ -46,7 +46,6 @@ async function askUntil<T>(
   }
 }
 
-/** With `destructive`, the default is `no`. */
 export async function plainYesOrNo(
   context: PromptContext,
   { question, destructive }: { readonly question: string; readonly destructive: boolean },
@@ -119,7 +118,6 @@ async function askHidden({ terminal, interruption }: PromptContext, prompt: stri
 const sequence = /\u001b(?:\[[\d;?]*[A-Za-z~]|O[A-Za-z])/g;
 const [enter, newLine, interrupt, endOfInput, backspace, erase, eraseLine] = "\r\n\u0003\u0004\b\u007f\u0015";
 
-/** Reads a line from a terminal in raw mode, key by key. */
 class HiddenLine {
   #characters: string[] = [];
   stop: () => void = () => {};
@@ -151,7 +149,7 @@ export interface PlainList {
   readonly options: readonly PlainOption[];
 }
 
-/** A list prints at most this many rows; a search finds the others. */
+/** A list prints at most this many rows; the user finds the others by typing a part of their label. */
 const mostListed = 20;
 
 /** Enter chooses the first option. Returns the key of the chosen option. */

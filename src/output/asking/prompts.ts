@@ -4,7 +4,7 @@ import { Failure } from "../../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { isolated, visibleText } from "../visible-text.ts";
 
-/** An interrupted question throws the reason of `interruption`. */
+/** An abort of `interruption` ends the question, which throws the abort reason. */
 export interface PromptContext {
   readonly terminal: Terminal;
   readonly interruption: AbortSignal;
@@ -18,7 +18,7 @@ export interface Streams {
 
 const escape: Key = { name: "escape", sequence: "\u001b" };
 
-/** `reason` is the signal that ended the question, if any. */
+/** @param reason of an abort; if it is a `Failure`, the new failure gets its kind */
 export function canceled(reason?: unknown): Failure {
   return new Failure(
     reason instanceof Failure ? reason.kind : "interrupted",
@@ -31,8 +31,7 @@ export function canceled(reason?: unknown): Failure {
 
 /**
  * The end of input cancels the question.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of `interruption` if it is
- * aborted
+ * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of an aborted `interruption`
  */
 export async function askOnTerminal<T>(
   { terminal, interruption }: PromptContext,
@@ -44,8 +43,8 @@ export async function askOnTerminal<T>(
   const onEnd = (): void => end.abort();
   const onKey = (_text: string | undefined, key: Key): void => {
     if (key.ctrl !== true || key.name !== "d") return;
-    // Escape is sent immediately, before later keys are read: Clack redraws for Escape, but an abort leaves half a list
-    // on the screen.
+    // Clack gets Escape before any later key, because it redraws for Escape. An abort alone would leave half a list on
+    // the screen.
     stdin.emit("keypress", escape.sequence, escape);
     setImmediate(() => {
       if (!isOver) end.abort();
@@ -69,7 +68,7 @@ export async function askOnTerminal<T>(
 /** integ waits this long before it shows a confirmation, and discards keys typed until then. */
 const typedAheadMs = 50;
 
-/** Keys that were typed before a confirmation must not answer it. Ctrl-C among them ends the command. */
+/** Discards keys typed before a confirmation, which must not answer it. Ctrl-C among them ends the command. */
 export async function discardTypedAhead({ terminal: { stdin } }: PromptContext): Promise<void> {
   if (stdin.isTTY !== true || stdin.readableEnded || stdin.destroyed) return;
   let isInterrupted = false;
@@ -90,7 +89,7 @@ export interface Question {
   readonly validate?: (answer: string) => string | undefined;
 }
 
-/** Keys typed before the question is shown are not an answer. With `destructive`, the default is `no`. */
+/** Keys typed before the question appears do not answer it. With `destructive`, the default is `no`. */
 export async function askYesOrNo(
   context: PromptContext,
   { question, destructive }: { question: string; destructive: boolean },

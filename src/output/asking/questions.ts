@@ -13,9 +13,9 @@ export interface AskOptions extends Question {
 export interface PickOptions {
   /** Known values, the likeliest first. Without known values, integ asks for `other` immediately. */
   readonly choices: readonly Choice[];
-  /** The option or argument that gives the same answer. */
+  /** Option or argument that gives the same answer. */
   readonly flag: string;
-  /** True if another question with the same flag follows; its answer is the value. */
+  /** True if another question with the same flag follows, whose answer becomes the flag's value. */
   readonly isFirst?: true;
   /** Allows other values: the label of the list's last row, and the question for the text. */
   readonly other?: { readonly label: string; readonly question: string; readonly validate?: Question["validate"] };
@@ -26,7 +26,7 @@ export interface Questions {
   readonly interactive: boolean;
   /** True if stdout is a terminal, where the user reads the result. */
   readonly isScreen: boolean;
-  /** Command-line words for the answers so far; of a hidden answer, only the flag. */
+  /** Command-line words that repeat the answers so far; a hidden answer contributes only its flag. */
   readonly answered: readonly string[];
   /**
    * `--yes` answers yes.
@@ -103,7 +103,6 @@ export function createQuestions(
   };
 }
 
-/** Without known choices, the user types a value. */
 const nothingKnown: Picked = { values: [], isOther: true };
 
 function picks(

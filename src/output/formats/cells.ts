@@ -23,7 +23,7 @@ export interface CellColumn extends Column {
 
 const idName = /(?:^|[._])ids?$|Ids?$/;
 
-/** Fields with such names have values from a small set. */
+/** Fields with these names have values from a small set. */
 const wordName = /(?:^|[._])(?:type|kind|state|status|operation|role|object)$|(?:Type|Kind|State|Status|Role)$/;
 
 function withKind(column: CellColumn): CellColumn {

@@ -8,14 +8,14 @@ import type { Formatter, ListTarget, ListView, PageWriter } from "./format.ts";
 /** A spreadsheet runs a text that starts with one of these characters as a formula; a sign may be full-width. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/;
 const special = /[",\r\n]/;
-/** Most cells need neither a `'` nor quotation marks. */
+/** Fast path: most cells need neither a `'` nor quotation marks. */
 const plain = /^[\w][^",\r\n]*$/;
-/** The note about undocumented fields keeps at most this many names in memory, and has at most this length. */
+/** Limits of the note about undocumented fields: names kept in memory, and length of the text. */
 const mostExtras = 1000;
 const longestNote = 400;
 
 interface LineStyle {
-  /** True if no `'` is added to a text. */
+  /** True if the text must not get a leading `'`. */
   readonly isExact?: boolean;
   readonly isTerminal?: boolean;
 }
@@ -122,7 +122,7 @@ class ExtraFields {
     this.#before = names;
     for (const key of names) {
       if (this.#known.has(key) || this.names.length >= mostExtras) continue;
-      // The name is copied: the key itself would keep its page in memory.
+      // Copies the name, because the original string would keep its page in memory.
       const name = Buffer.from(key).toString();
       this.#known.add(name);
       this.names.push(name);

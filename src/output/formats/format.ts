@@ -32,7 +32,7 @@ export interface ListView {
   readonly further?: readonly Column[];
   /** True if the first page has all rows: a terminal then omits columns with the same value in each row. */
   readonly isWhole?: boolean;
-  /** A row has this name, such as `entity`. */
+  /** Name of one row, such as `entity`. */
   readonly singular: string;
   readonly plural: string;
   /** Message for an empty list; by default a text such as `No entities.` */
@@ -47,11 +47,11 @@ export interface ListEnd {
   readonly hasMore: boolean;
 }
 
-/** A writer does not use the bytes of a page after the page's promise resolves. */
+/** A writer does not use the bytes of a page after the promise of `page` has resolved. */
 export interface PageWriter {
   /** The writer may overwrite the bytes between the rows. */
   page(page: RowPage): Promise<void>;
-  /** This method must be called once, at the end. */
+  /** Call once, after the last page. */
   end(state: ListEnd): Promise<void>;
   /** Ends a failed list: printed rows are complete, and a JSON document stays unclosed. */
   abandon?(): Promise<void>;
@@ -66,8 +66,8 @@ export interface ListWriter extends Required<PageWriter> {
 export interface Report {
   readonly list: ListWriter;
   /**
-   * This method must be called before the list's first page. Formats of one document put receipts under `receipts`.
-   * `text` is the API's JSON object, unchanged.
+   * Call before the list's first page. Formats of one document put receipts under `receipts`. `text` is the API's JSON
+   * object, unchanged.
    */
   receipt(text: string, view: ResourceView): Promise<void>;
 }
@@ -99,7 +99,6 @@ export interface ListTarget {
   readonly width: number;
   readonly color: 0 | 1 | 2 | 3;
   readonly now: () => number;
-  /** Version of integ. */
   readonly version: string;
   /** Requested fields in order; by default all fields. */
   readonly fields?: readonly FieldPath[];

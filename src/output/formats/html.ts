@@ -1,5 +1,5 @@
-// A self-contained page for auditors has a timeline of credentials and a table of all rows. It loads nothing external,
-// and also works without its script, which sorts the table.
+// A self-contained page for auditors: a timeline of credentials and a table of all rows. The page loads nothing
+// external. Its script only sorts the table, so the page also works without the script.
 import { createHash } from "node:crypto";
 import { JsonText } from "../../api/json/json-text.ts";
 import { valuesAt } from "../fields.ts";
@@ -51,7 +51,7 @@ function emptyPage({ columns, plural }: Shown, target: ListTarget) {
     lifetimes.push(...lifetimesIn(row));
   };
   const title = `integ: ${plural}`;
-  // On paper, browsers repeat the table head, and `data-name` replaces the buttons.
+  // In print, browsers repeat the table head, and CSS shows `data-name` instead of the buttons.
   const head = shown.map(({ heading }) => {
     const name = escaped(heading);
     return `<th scope="col" data-name="${name}"><button type="button">${name}</button></th>`;
@@ -100,14 +100,14 @@ function escaped(text: string): string {
 
 const [width, left, lineHeight] = [1000, 220, 18];
 const longestName = 28;
-/** A taller picture would not fit on a printed page. */
+/** A picture with more bars would not fit on a printed page. */
 const barsOfPicture = 30;
 
 interface Lifetime {
   readonly name: string;
   readonly status: string;
   readonly from: number;
-  /** The value is NaN without an expiry. */
+  /** NaN without an expiry. */
   readonly until: number;
 }
 
@@ -124,7 +124,7 @@ function stateOf({ status, until }: Lifetime, nowMs: number): keyof typeof color
   return Number.isNaN(until) ? "without an expiry" : "valid";
 }
 
-/** Changes, the report itself and rows without a creation time have no lifetime. */
+/** Changes, reports and rows without a creation time have no lifetime. */
 function lifetimesIn(row: JsonText): Lifetime[] {
   const parts = row.parts();
   const text = (key: string): string => {

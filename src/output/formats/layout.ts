@@ -1,7 +1,7 @@
 // Fits tables and texts to a terminal. Values that users copy stay whole.
 import { roughWidth } from "../visible-text.ts";
 
-/** This many spaces separate two table columns. */
+/** Spaces between two table columns. */
 export const gap = 2;
 
 export interface WidthRange {
@@ -86,10 +86,10 @@ export interface Wrapping {
   readonly margin?: string;
 }
 
-/** A narrower terminal wraps the text itself. */
+/** Below this width, the terminal wraps the text itself. */
 const narrowestLine = 20;
 
-/** Breaks text between words. Long words and commands stay whole, and an id that fits only without the margin has none. */
+/** Breaks text between words. Long words and commands stay whole. An id gets no margin if it fits only without one. */
 export function wrapped(text: string, { width, margin = "" }: Wrapping): string {
   if (width === undefined || width < narrowestLine) return margin + text;
   const lines: string[] = [];
@@ -122,8 +122,8 @@ export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_I
 const value = String.raw`(?:'[^']*'(?:\\''[^']*')*|[\w./:<>@*+=-]*[\w/>*=-])`;
 
 /**
- * Matches a program, up to three plain words, and then flags with their values and words that are not English. More
- * plain words are the rest of the sentence. Also matches an option with its value.
+ * Matches a command in a sentence: a program, up to three plain words, then flags with their values, and words with a
+ * digit or sign. A later plain word belongs to the sentence. Also matches an option with its value.
  */
 const command = new RegExp(
   String.raw`\b(?:integ|gh|kubectl|vault)(?: (?!-)${value}){0,3}(?: (?:--?[a-z][\w-]*(?:[ =](?!-)${value})?|(?=\S*[\d_/<>'=@-]|\S+\.\w)${value}))*|--[a-z][\w-]* (?=\S*[\d_/,<])${value}`,

@@ -58,7 +58,7 @@ function escaped(text: string): string {
   return text.replaceAll(/[&<>@\\`*_[\]|~!#]/g, (sign) => entities[sign] ?? `\\${sign}`);
 }
 
-/** A backtick in the text cannot end an HTML element. */
+/** Uses an HTML element, because a backtick in the text would end a Markdown code span. */
 function code(text: string): string {
   return `<code>${escaped(text)}</code>`;
 }

@@ -75,7 +75,7 @@ function resultOf(row: JsonText) {
   };
 }
 
-/** The digest has the form of code scanning's own digests. */
+/** The format of code scanning's own digests. */
 function digestOf(...words: readonly string[]): string {
   return `${createHash("sha256").update(words.join("\0")).digest("hex").slice(0, 16)}:1`;
 }

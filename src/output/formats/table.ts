@@ -24,7 +24,7 @@ export const table: Formatter = { resource: tableResource, list: (view, target) 
 /** Most tables contain only ASCII and do not need this module. */
 const unicodeWidth = async (): Promise<DisplayWidth> => (await import("../unicode-width.ts")).unicodeWidth();
 
-/** At a terminal, columns of these kinds are printed below the row, after these labels. */
+/** Labels of the column kinds that a terminal prints below the row. */
 const below = { command: "Next:", advice: "Fix:" } as const;
 
 /**
@@ -85,13 +85,13 @@ class TableList implements PageWriter {
     );
   }
 
-  /** A command stays on one line. */
+  /** Sentences wrap, but a command stays on one line, so that users can copy it. */
   #steps(cells: readonly string[]): string {
     let text = "";
     for (const [index, { kind }] of this.#below.entries()) {
       const cell = cells[index] ?? "-";
       if (cell === "-") continue;
-      // A remedy that starts with a capital letter is a sentence; any other remedy is a command.
+      // Some columns contain either a command or a sentence. Only a sentence starts with a capital letter.
       const isSentence = kind === "advice" || /^[A-Z]/.test(cell);
       const label = isSentence ? below.advice : below.command;
       const width = isSentence ? this.#target.width : undefined;
@@ -136,7 +136,7 @@ class TableList implements PageWriter {
     return layout.kind === "blocks" ? "" : this.#line(headings, { layout, isHeading: true });
   }
 
-  /** A column is redundant if it is empty in every row, or has the same value in all rows of a complete list. */
+  /** In a complete list, a column is redundant if it is empty in every row, or has the same value in all rows. */
   #isRedundant(index: number, cells: readonly (readonly string[])[]): boolean {
     const { target, view } = { target: this.#target, view: this.#view };
     if (!target.isTerminal || target.fields !== undefined || !view.isWhole || index === 0) return false;
@@ -167,7 +167,6 @@ class TableList implements PageWriter {
     cells: readonly string[],
     { layout, isHeading }: { readonly layout: Extract<Layout, { kind: "rows" }>; readonly isHeading: boolean },
   ): string {
-    // In a pipe, nothing is cut or wrapped.
     if (!this.#target.isTerminal) return this.#aligned(cells, { layout, isHeading });
     const parts = layout.widths.map((width, at) => {
       const index = layout.shown[at] ?? 0;
@@ -243,8 +242,8 @@ class TableList implements PageWriter {
 }
 
 /**
- * Names and sentences shrink first; then optional columns are dropped, and ids of details move below the row. Ids,
- * words, statuses and times never shrink, and sentences are never dropped.
+ * Text and sentences shrink first. Then details are omitted, and other optional columns and ids of details move below
+ * the row. Sentences, the first column and the kinds of `isWhole` stay in the row.
  */
 function widthRangesOf(columns: readonly CellColumn[], widths: readonly number[]): WidthRange[] {
   return columns.map(({ kind, isDetail = false }, index) => {
@@ -263,8 +262,8 @@ function isWhole(kind: CellColumn["kind"]): boolean {
 }
 
 /**
- * Each line has one heading and value, uncut; a missing secret has no line. Undocumented fields follow under their own
- * names. `text` is a JSON object.
+ * Prints one heading and value per line, uncut; a missing secret has no line. Undocumented fields follow under their
+ * own names. `text` is a JSON object.
  */
 async function tableResource(text: string, { view, target }: ShownResource): Promise<string> {
   const row = JsonText.of(text);

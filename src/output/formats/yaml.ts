@@ -75,11 +75,11 @@ function withScalars(value: JsonText): unknown {
   return new Map(members.names.map((name) => [scalar(name), withScalars(members.get(name)!)]));
 }
 
-/** Every parser of YAML 1.1 and 1.2 reads such words as text. */
+/** Every parser of YAML 1.1 and 1.2 reads these texts as strings, except the `reserved` words. */
 const plain = /^[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*$/;
 const reserved = /^(?:true|false|yes|no|on|off|null|y|n)$/i;
 
-/** Ambiguous text is in double quotes: YAML accepts every JSON escape. `json` is the original text. */
+/** Double-quotes ambiguous text with JSON escapes, which are valid in YAML. `json` is the original text. */
 function scalar(text: string, json?: JsonText): string {
   if (plain.test(text) && !reserved.test(text)) return text;
   return json?.source.isPlain ? json.text : visibleYaml(text);
