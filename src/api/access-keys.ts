@@ -1,4 +1,4 @@
-// Checks, sends and reads the requests for access keys of the legacy contract (§2.4, §4.4, §8).
+// Checks and sends the requests for access keys of the legacy contract, and reads the responses (§2.4, §4.4, §8).
 import { Failure, invalidValue } from "../errors.ts";
 import type { Attempt } from "./call/attempt.ts";
 import { type Answer, type Caller, jsonBytesOf, jsonOf } from "./call/caller.ts";
@@ -14,7 +14,7 @@ import { isObject } from "../json.ts";
 export interface AccessKeyRequest {
   /** 1 to 255 characters (§8). */
   readonly name: string;
-  /** An ISO 8601 time with a zone. A key without it has no scheduled expiration. */
+  /** An ISO 8601 time with a zone. By default, the key has no scheduled expiration. */
   readonly expiresAt?: string;
   readonly keyType?: "user_bound" | "service_account";
   /** The service's default is `["*"]`, full access. */
@@ -37,7 +37,7 @@ export interface AccessKey {
 
 export interface SecretAnswer {
   readonly key: AccessKey;
-  /** The one-time secret; undefined means that the secret is lost. */
+  /** The one-time secret; undefined if the secret is lost. */
   readonly secret: string | undefined;
 }
 
@@ -89,7 +89,7 @@ function refuse(message: string, hint: Advice): never {
   throw new Failure("usage", message, { hint });
 }
 
-/** `--marker` appends this mark to a key's name. It is random, so that no other key has it. */
+/** `--marker` appends this random mark to a key's name, so that no other key has the same name. */
 export const newMark = (): string => `-${crypto.randomUUID().replaceAll("-", "").slice(0, 12)}`;
 
 export function leavesSpaceForMark(name: string): boolean {
@@ -172,18 +172,19 @@ export function createAccessKeys(legacy: Caller): AccessKeys {
         },
         (answer) => readSecretAnswer(jsonOf(answer), true),
       ),
-    // @assumed The response is not shown (§4.4): 200 with the rows, wrapped or not.
+    // @assumed §4.4 does not show the response: integ accepts 200 with the rows, as an array or wrapped in an object.
     list: () =>
       legacy.send({ method: "GET", path: "/api/v1/access-keys", success: [200], page: true }, (answer) =>
         readRows(jsonBytesOf(answer)),
       ),
-    // @assumed Request and response are not shown (§4.4): no body; 200 or 201 with `secret`.
+    // @assumed §4.4 does not show the request and response: integ sends no body, and accepts 200 or 201 with `secret`.
     rotate: async (id) =>
       legacy.send(
         { method: "POST", path: `${pathOf(id)}/rotate`, success: [200, 201], secretField: "secret", resource },
         (answer) => readSecretAnswer(jsonOf(answer), false),
       ),
-    // @assumed Request and response are not shown (§4.4): no body; 200, 202 or 204, with or without the key.
+    // @assumed §4.4 does not show the request and response: integ sends no body, and accepts 200, 202 or 204, with or
+    // without the key.
     revoke: async (id) =>
       legacy.send({ method: "DELETE", path: pathOf(id), success: [200, 202, 204], resource }, readRevoked),
   };

@@ -15,7 +15,7 @@ import type { Raw } from "./raw.ts";
 
 export interface ConnectOptions {
   readonly transport: Transport;
-  /** Real, or logical like `sandbox://us`, which the transport resolves. */
+  /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   /** A UUID, which only the legacy contract needs (§4.4). */
   readonly organizationId?: string;
@@ -24,7 +24,7 @@ export interface ConnectOptions {
   /** Called when a request first needs the credential. @throws Failure if there is none */
   readonly credential: () => Promise<Credential>;
   readonly legacyCredential: () => Promise<LegacyCredential>;
-  /** An exchange at this endpoint proves that a new client works. */
+  /** An exchange at this endpoint proves a new client. */
   readonly tokenEndpoint?: TokenEndpoint;
   readonly now: () => number;
 }

@@ -15,9 +15,7 @@ export interface Contract {
   published(version?: string): Promise<Attempt<JsonObject>>;
 }
 
-/**
- * @assumed §4.5 does not say whether the documents need a credential: integ sends one only after a refusal.
- */
+/** @assumed §4.5 does not say whether the documents need a credential: integ sends one only after a refusal. */
 export function createContract(callers: readonly [anonymous: Caller, authorized: Caller]): Contract {
   return {
     async published(version) {
@@ -53,7 +51,7 @@ interface Expectation {
 
 const list = ["query limit", "query page_token"];
 
-/** Path parameters are `{}`, because the document chooses their names. */
+/** Path parameters are `{}`, because the published document chooses their names. */
 const supported: Readonly<Record<string, Expectation>> = {
   "POST /v1/oauth_clients": {
     parameters: ["header idempotency-key"],
@@ -120,7 +118,7 @@ function compareVersion(root: JsonObject, asked: string | undefined): Finding[] 
 
 interface Operation {
   readonly operation: JsonObject;
-  /** Parameters of the path and of the operation, without references, by `<place> <name>`. */
+  /** Parameters of the path and the operation, with references resolved; each key is `<place> <name>`. */
   readonly parameters: ReadonlyMap<string, JsonObject>;
 }
 
@@ -142,7 +140,6 @@ function operationsOf(root: JsonObject): Map<string, Operation> {
   return found;
 }
 
-/** Names of headers are case-insensitive. */
 function nameOf(parameter: JsonObject): string {
   const name = word(parameter.name);
   return parameter.in === "header" ? name.toLowerCase() : name;
@@ -188,7 +185,7 @@ function compareStage(
       ),
     );
   else if (only !== undefined && stage !== only) findings.push(drift(name, `is at the lifecycle stage "${stage}"`));
-  // §9 rule 2 allows three stages; §9 rule 7 does not show the consequences of a stage or a deprecation.
+  // §9 rule 2 allows three stages, but §9 rule 7 does not show what a stage or a deprecation means for clients.
   else if (only === undefined && stage === "compatibility")
     findings.push({ severity: "notice", subject: name, detail: `is at the lifecycle stage "${stage}"` });
   if (operation.deprecated === true) findings.push({ severity: "notice", subject: name, detail: "is deprecated" });
@@ -215,7 +212,7 @@ function compareParameters(root: JsonObject, comparison: Comparison): Finding[] 
   return [...findings, ...compareLimit(root, comparison)];
 }
 
-/** A limit is 1 to 500 (§8). */
+/** §8 allows limits from 1 to 500. */
 function compareLimit(root: JsonObject, { name, operation }: Comparison): Finding[] {
   const parameter = operation.parameters.get("query limit");
   if (!parameter) return [];

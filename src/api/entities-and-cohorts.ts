@@ -13,7 +13,7 @@ export interface ListRequest {
   readonly limit?: number;
   /** The `next_page_token` of the previous page; omitted for the first page. */
   readonly pageToken?: string;
-  /** Further query parameters. @assumed §4.3 rule 6 shows none: the service refuses unsupported ones. */
+  /** Further query parameters. @assumed §4.3 rule 6 shows none: the service refuses unsupported parameters. */
   readonly filters?: readonly Pair[];
   readonly signal?: AbortSignal;
 }

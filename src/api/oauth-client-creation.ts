@@ -114,7 +114,7 @@ export const maxClients = 20;
 
 /** The decision table of §4.2. */
 export type CreationDecision =
-  /** `active` or an undocumented status, with a secret: store it. For an undocumented status the user decides. */
+  /** `active` with a secret: store the secret. For an undocumented status with a secret, the user decides later. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }
   /** `active` without a secret: revoke the client, confirm the revocation, and create a client under a new key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
@@ -161,8 +161,8 @@ function decideByClient(client: OAuthClient, text: string): CreationDecision {
   if (client.status === "active" && client.client_id !== null) {
     return hasSecret ? { kind: "store_secret", client, secret, text } : { kind: "secret_lost", client, text };
   }
-  // A secret in a response that cannot have one, or without a client id, breaks §2.3 and §3.1: keep the secret, and
-  // recover a valid receipt first.
+  // The response breaks §2.3 and §3.1: no secret is possible in this status, or the client id is missing. Keep the
+  // secret, and recover a valid receipt first.
   if (hasSecret) return { kind: "unknown", secret: { secret, text }, retryAfterSeconds: undefined };
   if (client.status === "active") return { kind: "unknown", secret: undefined, retryAfterSeconds: undefined };
   return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };

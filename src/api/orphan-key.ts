@@ -3,7 +3,7 @@ import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-k
 import type { Rows } from "./json/unknown-list.ts";
 /** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
 const longestWorkMs = 10 * 60_000;
-/** @assumed `createdAt` is the time of the request by the service's clock (§4.4 "not shown"): a key created this long before or after is another key */
+/** @assumed `createdAt` is the time of the request (§4.4 "not shown"): a key whose time differs more is another one */
 const longestDistanceMs = 24 * 60 * 60_000;
 /** @assumed the list shows a key this long after its creation at the latest, from any replica (§4.4 "not shown") */
 export const settleMs = 15_000;
@@ -16,7 +16,7 @@ export interface Criteria {
   readonly createdAfter: number;
   /** Latest time at which a request was in progress; milliseconds since 1970 by the service's clock. */
   readonly sentUntil: number;
-  /** False if the entry's times may be wrong by any amount; they then exclude no key. */
+  /** False if the entry's times may be wrong by any amount; they then rule out no key. */
   readonly isClockKnown: boolean;
   /** Largest difference between two clocks that count as synchronized. */
   readonly skewMs: number;
@@ -86,7 +86,7 @@ interface ListedKeys {
 function doubtsOf(rows: Rows, { keys, namesakes, sought, now }: ListedKeys): string[] {
   const doubts: string[] = [];
   if (rows.saysMore) doubts.push("the list says that more keys exist, and the API document shows no way to fetch them");
-  // Listing requires a key, so a list without any key, or without the profile's, is incomplete.
+  // A key is needed to list keys, so a list without any key, or without the profile's key, is incomplete.
   if (keys.length === 0) doubts.push("the list is empty, although a key was used to request it");
   else if (sought.ownId !== undefined && !keys.some((key) => key.id === sought.ownId))
     doubts.push("the list does not contain the profile's own key, so others may be missing too");

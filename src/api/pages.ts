@@ -20,9 +20,8 @@ export type FetchPage = (request: PageRequest) => Promise<{ readonly value: RawP
 
 export interface PagesOptions {
   readonly pageToken?: string;
-  /** Maximum rows per page. */
   readonly limit?: number;
-  /** Returns the number of rows that the caller still wants after the pages that it has; 0 ends the list. */
+  /** Returns how many more rows the caller wants; 0 ends the list. */
   readonly left?: () => number;
   /** An abort also aborts the current request, with the same reason. */
   readonly interruption?: AbortSignal;
@@ -92,7 +91,7 @@ function limitFor({ limit, left }: PagesOptions): number | undefined {
   return left && limit !== undefined ? Math.min(limit, left()) : limit;
 }
 
-/** A page is requested early only if the caller certainly wants all its rows. Otherwise its token could skip rows. */
+/** True if the caller wants all rows of the next page. The token after a partly used page would skip rows. */
 function isNextWanted({ rows }: Page, { limit, left }: PagesOptions): boolean {
   return !left || (limit !== undefined && left() - rows.length >= limit);
 }
@@ -106,7 +105,7 @@ export function checkPage({ body, requestId }: RawPage, context: Pick<PagesOptio
   }
 }
 
-/** The message omits the repeated token, which leads to rows that were already printed. */
+/** Omits the repeated token from the message, because it leads to rows that were already printed. */
 function repeatedToken(context: Pick<PagesOptions, "what" | "where">, requestId?: string): Failure {
   const { kind, message, details } = broken(
     "the service repeated a page token: the list would never end",

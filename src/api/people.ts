@@ -19,13 +19,13 @@ export interface People {
 
 export function createPeople(legacy: Caller): People {
   return {
-    // @assumed Parameters and response are not shown (§4.4): `query`, and rows wrapped or not.
+    // @assumed §4.4 shows no parameters and response: integ sends `query`, and accepts rows wrapped in an object or not.
     search: async (request) =>
       legacy.send(
         { method: "GET", path: `/api/v1/people/search${query(parametersOf(request))}`, success: [200] },
         (answer) => readRows(jsonBytesOf(answer)),
       ),
-    // @assumed The response is not shown (§4.4): any JSON.
+    // @assumed §4.4 does not show the response: integ accepts any JSON.
     membership: async (personId) =>
       legacy.send(
         { method: "GET", path: `/api/v1/people/${segment(personId, "person id")}/membership`, success: [200] },

@@ -36,8 +36,7 @@ export function createV1Authorization(credential: () => Promise<Credential>, opt
         async fetch() {
           const { exchangeClientCredentials } = await import("./token-exchange.ts");
           const attempt = await exchangeClientCredentials(found, options);
-          // The advice for `oauth_token` names the likely reasons: the client's id, its organization or missing OAuth
-          // access.
+          // Selects the advice about an unknown client id, another organization or missing OAuth access.
           const about = attempt.kind === "refused" ? { ...attempt, resource: "oauth_token" as const } : attempt;
           return grantOf(
             about,
@@ -125,12 +124,9 @@ interface TokenSourceOptions {
   readonly now: () => number;
 }
 
-/**
- * A token is renewed this long before it expires. If its lifetime is below two minutes, it is renewed after three
- * quarters of the lifetime.
- */
+/** A token is renewed this long before it expires, or after three quarters of a lifetime below two minutes. */
 const marginMs = 30_000;
-/** @assumed §5.2 rule 7 shows no response: a token without a lifetime is used for a minute. */
+/** @assumed §5.2 rule 7 shows no response: integ uses a token without a lifetime for one minute. */
 const unknownLifeMs = 60_000;
 
 interface BearerToken {

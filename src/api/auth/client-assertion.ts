@@ -8,7 +8,7 @@ import { isObject } from "../../json.ts";
 type OAuth = typeof import("oauth4webapi");
 
 export interface Authenticated {
-  /** The claims of an assertion that a command printed. They are shown if the endpoint refuses the assertion. */
+  /** Claims of an assertion that a command printed, to show if the endpoint refuses the assertion. */
   readonly claims?: string;
 }
 
@@ -86,7 +86,7 @@ function claimsText(payload: Readonly<Record<string, unknown>>, { clientId, nowM
   const isForServer = [aud].flat().some((one) => servers.some((server) => server === one));
   const client = `usually the client id ${JSON.stringify(clientId)}`;
   const differences = [
-    // A CI service uses its own address as the issuer.
+    // A CI service uses its own address as the issuer, which is valid too.
     iss !== clientId && !/^https?:/.test(String(iss)) && `the issuer is ${client}`,
     sub !== clientId && `the subject is ${client}`,
     !isForServer && `the audience is usually ${servers.map((one) => JSON.stringify(one)).join(" or ")}`,

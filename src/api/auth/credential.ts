@@ -23,7 +23,7 @@ export type ClientProof =
 
 /** The organization's settings for the token exchange (§5.2 rule 3). */
 export interface TokenEndpoint {
-  /** Real, or logical like `sandbox://us`, which the transport resolves. */
+  /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly tokenEndpoint: string;
   readonly audience?: string;
   readonly issuer?: string;

@@ -119,7 +119,7 @@ async function sendGrantRequest(
           // An assertion that integ signed must be redacted too.
           secrets: [secret ?? new URLSearchParams(String(body)).get("client_assertion") ?? ""],
         });
-        // The library needs a response here; `readByLibrary` parses the real one.
+        // The library requires a response. `readByLibrary` parses the service's response later.
         return new Response();
       },
     })
@@ -154,7 +154,7 @@ function serverOf({ issuer }: ClientCredentialsRequest): { issuer: string; token
 
 const placeholder = "https://token-endpoint.invalid/";
 
-/** If the library refuses the response, `otherwise` is the attempt's detail. */
+/** If the library refuses the response, the attempt has `otherwise` as its detail. */
 async function readByLibrary<T>(
   exchange: Exchange,
   { now, otherwise }: { readonly now: () => number; readonly otherwise: string },

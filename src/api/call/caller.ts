@@ -15,7 +15,7 @@ import { BrokenBody, type JsonBody, type JsonObject, parseJson, saysJson } from 
 import { parseRetryAfter } from "./retry.ts";
 import { isObject, tryParseJson } from "../../json.ts";
 
-/** The token endpoint issued no token, for another reason than a refused credential. */
+/** The token endpoint issued no token, for a reason other than a refused credential. */
 export class NoToken extends Failure {
   readonly reason: NetworkErrorReason;
   readonly temporary: boolean;
@@ -46,7 +46,7 @@ export interface Authorization {
 
 export interface CallerOptions {
   readonly transport: Transport;
-  /** Real, or logical like `sandbox://us`, which the transport resolves. */
+  /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   readonly authorization: Authorization;
   readonly headers: () => Readonly<Record<string, string>>;
@@ -197,7 +197,7 @@ function brokenExchange<T>(exchange: Broken, reading: Reading<T>): Attempt<T> {
   return { kind: "unknown", reason, detail, salvage: received && salvageFrom(unchunked(received), reading) };
 }
 
-/** An error may contain a one-time secret, which is masked. */
+/** Masks a one-time secret, which an error response may contain. */
 function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>): Problem {
   const salvage = salvageFrom(body, reading);
   let value: unknown;
@@ -205,7 +205,7 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
     if (saysJson(headers["content-type"]))
       value = parseJson(salvage ? withoutSecrets(body, [salvage.secret]) : body).value;
   } catch {
-    // The body of the error is not JSON.
+    // The error response has no valid JSON body.
   }
   return readProblem(status, value, headers["request-id"]);
 }
@@ -220,10 +220,7 @@ function unchunked(received: Buffer): Buffer {
 
 const longestSecret = 4096;
 
-/**
- * The service may count the secret of an invalid response as delivered, so integ keeps it. The secret must be a
- * complete string.
- */
+/** integ keeps the complete secret of an invalid response, because the service may count the secret as delivered. */
 function salvageFrom<T>(body: Buffer, { secretField }: Reading<T>): Salvage | undefined {
   if (secretField === undefined) return undefined;
   const text = body.toString("utf8");

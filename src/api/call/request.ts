@@ -39,7 +39,7 @@ function encode(text: string): string | undefined {
 /** The version of /v1 that integ supports (§9.1). */
 export const contractVersion = "2026-07-01";
 
-/** Without a version header, the service account's own version applies (§9). */
+/** Sends no version header, so that the service account's own version applies (§9). */
 export const noVersion = "none";
 
 /** @returns why the text is not a valid `Service-Version` (§9.1); undefined if it is valid */

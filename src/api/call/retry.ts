@@ -28,7 +28,7 @@ export function nextDelay({ attempt, elapsedMs, retryForMs, retryAfterSeconds, r
   return elapsedMs + delayMs <= retryForMs ? delayMs : null;
 }
 
-/** Unknown host names, certificates, proxy refusals, redirects and responses that break the contract are permanent errors. */
+/** False for permanent errors: unknown hosts, certificates, proxy refusals, redirects, and broken contracts. */
 export function mayRetryRead(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return false;
   // §8: repeat after 429, even if `retryable` is false.
@@ -44,10 +44,7 @@ export function mayRetryRead(attempt: Attempt<unknown>): boolean {
 
 const permanent: ReadonlySet<string> = new Set(["dns", "tls", "proxy", "redirect", "interrupted", "unsendable"]);
 
-/**
- * Does not decide whether a repetition is safe (§4.2): callers check the idempotency key and the requests that may have
- * arrived.
- */
+/** Does not decide whether a retry is safe (§4.2): callers check the idempotency key and earlier requests. */
 export function mayRetryChange(attempt: Attempt<unknown>): boolean {
   if (attempt.kind === "answered") return true;
   if (attempt.kind === "refused") return isRateLimited(attempt);

@@ -7,7 +7,7 @@ import { NoConnection, isLoopbackAddress, type Target } from "./exchange.ts";
 import { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** integ uses no proxy for plain http, which never leaves this machine. */
+/** Plain http never uses a proxy, because it never leaves this machine. */
 interface ProxySettings {
   readonly httpsProxy?: string;
   readonly noProxy?: string;
@@ -24,7 +24,7 @@ type Connector = buildConnector.connector;
 /** The transport has its own time limit, so undici's limits are off. `maxHeaderSize` is in bytes. */
 const clientOptions: Client.Options = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: 32 * 1024 };
 
-/** Carries one request at a time to one origin. undici reconnects if the peer has closed the connection. */
+/** Carries one request at a time to one origin. If the peer closed the connection, undici reconnects. */
 export class Connection {
   readonly origin: string;
   /** True after the first complete response. */
@@ -95,7 +95,7 @@ export class Connection {
     };
   }
 
-  /** `localhost` may resolve to another machine, so plain http is checked again once the socket is connected. */
+  /** Checks plain http again on the connected socket, because `localhost` may resolve to another machine. */
   #guard(connect: Connector, stage: NoConnection["stage"]): Connector {
     return (options, callback) =>
       connect(options, (error, socket) => {

@@ -4,7 +4,7 @@ import { Failure, invalidValue } from "../../errors.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
-  /** Real, or logical like `sandbox://us`, which the transport resolves. */
+  /** A real address, or a logical one such as `sandbox://us`, which the transport resolves. */
   readonly baseUrl: string;
   /** Starts with `/`, includes the query and is visible ASCII. The transport appends it to the base URL's path. */
   readonly path: string;
@@ -46,7 +46,7 @@ export interface Head {
 export type Headers = Readonly<Record<string, string | undefined>>;
 
 const mebibyte = 1024 * 1024;
-/** Both limits apply to decoded bodies. */
+/** Limits of decoded bodies, in bytes. */
 export const maxPageBytes = 64 * mebibyte;
 export const maxBodyBytes = mebibyte;
 
@@ -148,7 +148,7 @@ function exchangeError(error: unknown): NetworkError {
   const code = codeOf(error);
   if (code === "UND_ERR_INVALID_ARG") return { reason: "unsendable", detail: "the request cannot be sent over HTTP" };
   if (code === "UND_ERR_HEADERS_OVERFLOW") return { reason: "too_large", detail: "the response headers are too large" };
-  // A cut response is a parser error too; undici gives neither a code.
+  // undici reports a cut response as a parser error too. Only the message distinguishes it, because neither has a code.
   if (error instanceof Error && error.name === "HTTPParserError" && !error.message.includes("Invalid EOF state"))
     return { reason: "malformed", detail: "the response is not HTTP" };
   if (isTls(code)) return { reason: "closed", detail: `the TLS connection failed: ${messageOf(error)}` };
@@ -245,7 +245,7 @@ export function parseTarget(
   return { origin: url.origin, secure: url.protocol === "https:", prefix: url.pathname.replace(/\/+$/, "") };
 }
 
-/** Hosts in the spelling of `URL`. The connection checks the address that `localhost` resolves to. */
+/** Hosts as `URL` spells them. The connection later checks the address that `localhost` resolves to. */
 const loopbackName = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** A socket may report an IPv4 address as `::ffff:127.0.0.1`. */

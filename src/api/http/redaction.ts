@@ -21,7 +21,7 @@ export function withoutEchoes(request: Pick<ExchangeRequest, "headers" | "secret
 function withoutSecretsIn<T extends Head & { readonly body: Buffer }>(response: T, secrets: readonly string[]): T {
   const headers: Record<string, string | undefined> = Object.create(null);
   for (const [name, value] of Object.entries(response.headers)) headers[name] = value && withoutText(value, secrets);
-  // A success is the user's result and stays unchanged.
+  // A successful response is the user's result and stays unchanged.
   return { ...response, headers, body: response.status < 400 ? response.body : withoutSecrets(response.body, secrets) };
 }
 

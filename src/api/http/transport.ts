@@ -73,7 +73,7 @@ const maxTimerMs = 2 ** 31 - 1;
 
 interface Deadline {
   readonly over: Promise<NetworkError>;
-  /** @returns false if the time is over or the signal has aborted; the reception has then ended */
+  /** Breaks the reception at the deadline or on abort. @returns false if that has already happened */
   watch(reception: Reception): boolean;
   clear(): void;
 }
@@ -127,7 +127,7 @@ function wireRequest(
     path: prefix + request.path,
     headers: { "accept-encoding": "identity", ...request.headers, "user-agent": userAgent },
     body: request.body,
-    // A change uses its own connection, which closes afterwards.
+    // A change uses a connection of its own, which must not stay open.
     reset: isChange(request) || undefined,
   };
 }
@@ -247,7 +247,7 @@ async function decoded(exchange: Exchange, { maxBytes = maxBodyBytes }: Exchange
   const { status, headers, body } = exchange;
   const encoding = (headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "" || encoding === "identity" || body.length === 0) return exchange;
-  // A body of 300 kB may expand to 1 GB.
+  // A compressed body may be a bomb: 300 kB may expand to 1 GB.
   const maxOutputLength = status < 300 ? maxBytes : maxBodyBytes;
   const partial = { status, headers, body };
   const broken = (why: NetworkError): Exchange => ({ kind: "broken", sent: true, ...why, partial });

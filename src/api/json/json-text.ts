@@ -39,7 +39,7 @@ export class JsonText {
   /** Index of the first byte; `end` is one past the last. */
   readonly start: number;
   readonly end: number;
-  /** True if no white space is outside strings. */
+  /** True if the text has no white space outside strings. */
   readonly isCompact: boolean;
 
   constructor(source: Source, start: number, end: number, isCompact: boolean) {
@@ -228,7 +228,7 @@ export class Parts {
     return new JsonText(source, this.#places[at]!, this.#places[at + 1]!, isCompact);
   }
 
-  /** @returns undefined if a text comparison finds other names or another order */
+  /** @returns undefined if the object may have other names or another order; the constructor then scans it */
   #placesIn({ source, start, end, isCompact }: JsonText): number[] | undefined {
     if (!isCompact || !source.isPlain) return undefined;
     const { text, bytes } = source;
@@ -237,7 +237,7 @@ export class Parts {
     for (const head of (this.#heads ??= this.#headsOf())) {
       if (!text.startsWith(head, at)) return undefined;
       const value = at + head.length;
-      // A plain text has no escapes.
+      // Strings of a plain source contain no escapes, so the next quote ends the string.
       at = bytes[value] === quote ? text.indexOf('"', value + 1) + 1 : new Scanner(bytes).value(value, 1);
       places.push(value, at);
     }
@@ -323,7 +323,7 @@ function isSpace(byte: number | undefined): boolean {
 
 /**
  * Scans JSON text and checks every byte. Each method takes the start index of a token and returns the index after it.
- * Past the end bytes are undefined, which no rule accepts.
+ * Bytes past the end are undefined, which no rule accepts.
  */
 export class Scanner {
   /** Number of white space bytes outside strings so far. */

@@ -8,7 +8,7 @@ export interface Row {
 
 export interface Rows {
   readonly rows: readonly Row[];
-  /** Name of the member that contains the rows; undefined if the body is the array. */
+  /** Name of the member that contains the rows; undefined if the body itself is the array. */
   readonly wrappedIn: string | undefined;
   /** True if the response hints at more rows. The field names are undocumented. */
   readonly saysMore: boolean;
