@@ -14,8 +14,9 @@ import { AccessKeyCreation, AccessKeyRotation, SecretExchange, isEmptyBody, read
 import { serviceEmail } from "./seed.ts";
 import { type AccessKeyRecord, byId } from "./state.ts";
 
-// @assumed everything except the creation's request and response (§4.4 "not shown"), and later statuses of a key (§3.2 "not
-// shown"): a rotated key stays active, a revoked key stays revoked
+// Handles the access keys of the legacy contract.
+// @assumed everything except the creation's request and response (§4.4 "not shown"); a rotated key stays active, and a
+// revoked key stays revoked (§3.2 "not shown")
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const noStore = { "Cache-Control": "no-store" };
@@ -52,7 +53,7 @@ function resourceOf(key: AccessKeyRecord): Record<string, unknown> {
   };
 }
 
-/** @assumed an expiry in the past is refused, and an expired key keeps the status `active` (§3.2 has no other, §4.4 "not shown") */
+/** @assumed an expiry in the past is refused; an expired key is `active` (§3.2 has no other, §4.4 "not shown") */
 function expiryOf(call: Call, given: string | null | undefined): number | null {
   if (given === null || given === undefined) return null;
   const expiresAt = Date.parse(given);

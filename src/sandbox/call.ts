@@ -16,7 +16,7 @@ export interface ServiceEffects {
   /** Lifetime of issued tokens, in milliseconds. */
   readonly lifetime?: number;
   readonly rows?: "repeated" | "changed";
-  /** When the remote cleanup after a revocation is confirmed: after this many milliseconds, or only by a control request. */
+  /** Remote cleanup after a revocation: confirmed after this many milliseconds, or only by a control request. */
   readonly cleanup?: number | "open";
 }
 
@@ -43,7 +43,7 @@ export interface V1Caller {
   readonly version: string;
 }
 
-/** The service responds with 404 about a service account of another organization (§7). */
+/** False for a service account of another organization, about which the service responds with 404 (§7). */
 export function isOwn(call: Pick<Call, "here">, given: { caller: V1Caller; id: string }): boolean {
   const account = byId(call.here.serviceAccounts, given.id);
   return account !== undefined && account.organizationId === given.caller.account.organizationId;
@@ -75,11 +75,11 @@ export interface Answer {
   readonly body?: string;
 }
 
-/** `{docs_url}` of §7. This host does not exist. */
+/** `{docs_url}` of §7, on a host that does not exist. */
 const docsUrl = "https://docs.sandbox.invalid";
 
 /**
- * Titles by code. `invalid_request` and `idempotency_key_reuse` are the document's.
+ * Titles by code. The document defines `invalid_request` and `idempotency_key_reuse`.
  * @assumed all other codes (§7 "not shown beyond status")
  */
 const titles = {

@@ -156,7 +156,7 @@ function named<Thing extends { readonly id: string }>(things: readonly Thing[], 
   return thing;
 }
 
-/** @assumed clients are never disabled or expired by themselves (§3.1 "not shown"): this control request does it */
+/** @assumed no client becomes disabled or expired by itself (§3.1 "not shown"): only this control request changes it */
 function changeClient(here: RegionState, { order }: { order: Order }): unknown {
   const client = named(here.oauthClients, order.id);
   const { status, cleanup } = readControl(controlBodies.oauthClient, order.body);

@@ -106,7 +106,8 @@ function byApiKey(call: Call, pair: { user: string; password: string }): Authent
 
 /**
  * Accepts an access key as an API key of `/v1`.
- * @assumed §5.1 does not define API keys: an access key's secret is one, for the service account that creates keys here
+ * @assumed §5.1 does not define API keys: an access key's secret is one, with the rights of the
+ * account `sa_<region>_admin`
  */
 function accessKeyOf(call: Call, hash: string): Omit<ApiKey, "id" | "keyHash"> | undefined {
   const key = call.here.accessKeys.find(({ secretHash }) => secretHash === hash);
@@ -122,7 +123,7 @@ interface OAuthTokenFacts {
   readonly expires: number;
 }
 
-/** The token contains its own facts. Each request also checks the current state of the client. */
+/** The token contains the client, its scopes and an expiry. Each request also checks the client's current state. */
 export function oauthToken(
   here: RegionState,
   issued: { client: OAuthClientRecord; scopes: string[]; now: number; seconds: number },
@@ -147,8 +148,8 @@ function byOAuthToken(call: Call, token: string | undefined): Authenticated {
     throw unauthenticated(
       `The OAuth client of this token is ${client?.status === "active" ? "not enabled" : (client?.status ?? "unknown")}.`,
     );
-  // @assumed the caller's account limits a client only at its creation, its own account always (§4.2 rule 4 says that a client
-  // never exceeds either, §5.2 rule 4 names the permissions of its own account)
+  // @assumed the caller's account limits a client only when the client is created; the client's own account limits it
+  // always (§4.2 rule 4 names both limits, §5.2 rule 4 only the own account's permissions)
   const account = accountOf(call.here, client.serviceAccountId);
   return { account, permissions: limitedTo(account.permissions, facts.scopes) };
 }
@@ -168,8 +169,8 @@ function contractVersion(call: Call, account: ServiceAccount): string {
 }
 
 /**
- * @assumed 403 means a missing permission, 404 an unknown resource or another organization's (§7 "not shown beyond status"): the
- * permission is checked first, so that a caller without it never gets 404
+ * @assumed 403 means a missing permission, 404 an unknown resource or one of another organization (§7 "not shown beyond
+ * status"): the permission is checked first, so that a caller without it never gets 404
  */
 export function requirePermission(caller: V1Caller, permission: string): void {
   if (caller.permissions.has(permission)) return;

@@ -46,9 +46,7 @@ export function listEntities(call: Call, caller: V1Caller): Answer {
   return pageAnswer(call, { caller, rows });
 }
 
-/**
- * @assumed it needs `entity:read`, and a member's row is the entity itself (§4.3 rule 6, §2.5 "not shown")
- */
+/** @assumed the list needs `entity:read`, and a member's row is the entity itself (§4.3 rule 6, §2.5 "not shown") */
 export function listMembers(call: Call, caller: V1Caller): Answer {
   requirePermission(caller, "entity:read");
   const id = call.parts.id!;
@@ -121,7 +119,7 @@ function pageAnswer(call: Call, given: { caller: V1Caller; rows: Rows }): Answer
   const binding = bindingOf(call, given);
   const requested = Math.min(startOf(call, binding), rows.total);
   const isLater = requested > 0;
-  // Repeat the previous page's last row, as if a row had been created between the requests (§4.3 rule 4).
+  // Repeats the previous page's last row, as if a row had been created between the requests (§4.3 rule 4).
   const start = isLater && call.effects.rows === "repeated" ? requested - 1 : requested;
   const end = Math.min(start + limit, rows.total);
   const hasMore = end < rows.total;

@@ -44,7 +44,7 @@ export class FaultPlan {
     return this.#active.map(({ fault, seen, met }) => ({ fault: fault.spec, seen, met }));
   }
 
-  /** Also counts the request for `times`, `after` and `rate`. */
+  /** Also counts the request, for `times`, `after` and `rate`. */
   applyTo(request: FaultTarget): FaultEffects {
     const effects: FaultEffects = {};
     for (const one of this.#active) {

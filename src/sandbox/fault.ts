@@ -191,7 +191,7 @@ function escaped(text: string): string {
   return text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
 }
 
-/** In the pattern, `*` stands for any text. */
+/** True if a route matches the pattern, in which `*` is any text. */
 function isServed(pattern: string): boolean {
   const parts = pattern.split(/(\*+|\/)/).map((part) => {
     if (part === "" || part === "/") return part;

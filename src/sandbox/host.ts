@@ -12,7 +12,7 @@ import type { Store } from "./store.ts";
 import { tokenPath } from "./token-endpoint.ts";
 
 const maxBodyBytes = 1_048_576;
-/** Maximum number of bytes to read of a body that is too large. */
+/** Of a body that is too large, the host reads at most this many bytes. */
 const maxReadBytes = 64 * maxBodyBytes;
 const maxLogged = 20_000;
 

@@ -32,7 +32,7 @@ function identityOf(call: Call, caller: V1Caller): Identity {
   };
 }
 
-/** @assumed a request of another principal or API version is another request, so 409 (§4.2 rule 2 defines only a replay) */
+/** @assumed another principal or API version makes another request, so 409 (§4.2 rule 2 defines only a replay) */
 function isSame(receipt: Identity, identity: Identity): boolean {
   return (
     receipt.serviceAccountId === identity.serviceAccountId &&
@@ -48,8 +48,8 @@ function conflict(detail: string, param?: string): Problem {
 
 /**
  * Refuses scopes that the target account may not have, and an account without a free slot.
- * @assumed an unknown target is 404 (§7 "resource not owned by the caller"); no account has the permission of a scope that §5.1
- * rule 6 does not show
+ * @assumed an unknown target is 404 (§7 "resource not owned by the caller"); no account has a permission for a scope
+ * that §5.1 rule 6 does not show
  */
 function refusalOfTarget(call: Call, given: { caller: V1Caller; identity: Identity }): Problem | undefined {
   const { caller, identity } = given;
@@ -92,8 +92,8 @@ function make(call: Call, identity: Identity): { client: OAuthClientRecord; secr
 
 /**
  * Responds with 201, also for a recovered receipt (§4.2).
- * @assumed which refusals reserve the key (§3.1 names a creation that failed before provider work began, §4.2 names none):
- * refusals because of the target account. A malformed or forbidden request does not reserve it.
+ * @assumed which refusals reserve the key (§3.1 names a creation that failed before provider work began, §4.2 names
+ * none): only those because of the target account, not those of a malformed or forbidden request
  */
 export function createOAuthClient(call: Call, caller: V1Caller): Answer | Problem {
   requireOAuth(call);

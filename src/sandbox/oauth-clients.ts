@@ -36,8 +36,8 @@ export function complete(client: OAuthClientRecord, region: Region): string {
 
 /**
  * A pending client counts its inspections down, and completes at the first inspection after zero.
- * @returns the secret if this inspection is a replayed creation that completes the client (§2.3), else null
- * @assumed what completes a pending creation (§3.1 "not shown"); the secret is lost if the client completes by itself
+ * @returns the secret if a replayed creation completes the client (§2.3), else null
+ * @assumed what completes a pending creation (§3.1 "not shown"); if the client completes by itself, its secret is lost
  */
 export function inspect(
   client: OAuthClientRecord,

@@ -25,7 +25,7 @@ const familyNames = (
 
 const firstMoment = Date.UTC(2024, 0, 1);
 const dayMs = 86_400_000;
-/** Interval between the creation times of entities. It is shorter if they would span more than two years. */
+/** Interval between the creation times of entities; shorter if the times would span more than two years. */
 const usualIntervalMs = 37_003;
 const longestMs = 2 * 365 * dayMs;
 

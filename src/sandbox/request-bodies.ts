@@ -4,7 +4,7 @@ import { type Call, Problem, headerOf, invalidRequest } from "./call.ts";
 /** Limits of §8. */
 const maxScopes = 100;
 const maxScopeCharacters = 4096;
-/** A scope token of RFC 6749 §3.3 without `*`: explicit, no wildcards (§4.2). */
+/** A scope token of RFC 6749 §3.3. `*` is excluded, because scopes have no wildcards (§4.2). */
 const explicitScope = /^[\x21\x23-\x29\x2B-\x5B\x5D-\x7E]+$/;
 
 /** Body of POST /v1/oauth_clients (§4.2). @assumed the combined length excludes separators (§8 does not say) */
@@ -23,8 +23,8 @@ export const OAuthClientCreation = z.strictObject({
 
 /**
  * Body of POST /access-keys (§2.4).
- * @assumed the service refuses a time without seconds or offset (milliseconds are optional), no scope, and more than two scopes
- * (§4.4 shows no refusal); a repeated scope counts once
+ * @assumed the service refuses a time without seconds or offset, an empty list of scopes and more than two scopes (§4.4
+ * shows no refusal); milliseconds are optional, and a repeated scope counts once
  */
 export const AccessKeyCreation = z.strictObject({
   name: z.string().check(z.minLength(1), z.maxLength(255)),

@@ -18,7 +18,7 @@ export interface SandboxSettings {
   seed?: number;
   /** Faults of both hosts, in the syntax of `parseFault`. */
   faults?: string[];
-  /** Loopback ports. Any free port is used if a port is absent or 0. */
+  /** Loopback ports; by default or for 0, any free port. */
   portUs?: number;
   portEu?: number;
   log?: (line: string) => void;
@@ -79,7 +79,7 @@ function listen(host: Host, port: number): Promise<Server> {
   });
 }
 
-/** The raw response to bytes that are not HTTP. */
+/** The raw response to a request that is not HTTP. */
 function refusal(region: Region): string {
   const requestId = randomName(`req_${region}_`);
   const { body = "" } = problemAnswer(invalidRequest("The request is not HTTP/1.1."), requestId);

@@ -24,7 +24,7 @@ export interface ServiceSettings {
 
 /**
  * Refuses unknown and repeated query parameters by name (§4.3 rule 3).
- * @assumed this applies to parameters of single resources (§4.3 names list endpoints) and to repeated ones (§7 "not shown")
+ * @assumed also for parameters of single resources (§4.3 names list endpoints) and repeated parameters (§7 "not shown")
  */
 function checkQuery(call: Call, route: Route): void {
   const seen = new Set<string>();
@@ -117,7 +117,7 @@ export interface Rate {
   readonly perSecond: number;
 }
 
-/** @assumed numeric limits (§8 "not shown"): high enough for a list at full speed; only a loop without other work reaches them */
+/** @assumed numeric limits (§8 "not shown"): a list at full speed stays below them; only a busy loop reaches them */
 const defaultRate: Rate = { capacity: 5_000, perSecond: 10_000 };
 
 const maxBuckets = 10_000;

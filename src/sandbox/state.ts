@@ -15,7 +15,7 @@ export interface ServiceAccount {
   assignedVersion: string;
 }
 
-/** A management credential for HTTP Basic (§5.1). If `scopes` is null, it has all permissions of its service account. */
+/** A management credential for HTTP Basic (§5.1). Null `scopes` mean all permissions of its service account. */
 export interface ApiKey {
   readonly id: string;
   readonly keyHash: string;
@@ -33,7 +33,7 @@ export interface OAuthClientRecord {
   clientId: string | null;
   secretHash: string | null;
   status: ClientStatus;
-  /** How a pending creation proceeds; null if the client is not pending or never completes. */
+  /** How a pending creation completes; null if the client is not pending, or stays pending. */
   pending: { inspectionsLeft: number; completedBy: "itself" | "replay" } | null;
   /**
    * When the remote cleanup is confirmed, in milliseconds since 1970; `open` until a control request confirms it; null
@@ -42,7 +42,7 @@ export interface OAuthClientRecord {
   cleanup: number | "open" | null;
 }
 
-/** The request that an idempotency key belongs to (§4.2 rule 2). */
+/** The request that belongs to an idempotency key (§4.2 rule 2). */
 export interface Receipt {
   readonly idempotencyKey: string;
   readonly serviceAccountId: string;
@@ -78,7 +78,7 @@ export interface SeededCredentials {
   readonly expiredApiKey: string;
   readonly accessKeyId: string;
   accessKeySecret: string;
-  /** A key of the service account `automation`, which is another management principal. */
+  /** A key of the service account `sa_<region>_automation`, which is another management principal. */
   readonly otherAccountApiKey: string;
   readonly otherOrganizationApiKey: string;
 }

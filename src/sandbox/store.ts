@@ -8,7 +8,7 @@ import { waitForLock } from "../disk/process-lock.ts";
 import type { State } from "./state.ts";
 
 const fileName = "sandbox.json";
-/** The new file before it is complete. A process that is killed during a change leaves it behind. */
+/** The new file during a change. A process that is killed leaves the file behind. */
 const temporaryName = "sandbox.json.new";
 const tail = "}\n";
 

@@ -4,8 +4,8 @@ import { requireOAuth } from "./oauth-clients.ts";
 import { byId, type OAuthClientRecord, type Region } from "./state.ts";
 import { mediaTypeOf } from "./request-bodies.ts";
 
-// @assumed the whole exchange (§5.2 rule 7 "not shown"), and the address of the issuer's metadata (§5.2 rule 3): RFC 8414. An
-// audience that is not this service's is refused; the default is this service's.
+// @assumed the whole exchange (§5.2 rule 7 "not shown"), and the address of the issuer's metadata (§5.2 rule 3): RFC
+// 8414. An audience that is not this service's is refused; the default is this service's.
 
 /** The audience of this region's access tokens (§5.2 rule 3). */
 export function audienceOf(region: Region): string {

@@ -187,7 +187,7 @@ export interface Operation {
   readonly success: readonly [status: number, schema: JsonObject];
   /** Each refusal has the error object of §7. */
   readonly refusals: readonly number[];
-  /** Further responses, which replace those above. */
+  /** Further responses; one of the same status replaces the generated response. */
   readonly responses?: JsonObject;
   readonly security?: Json;
   readonly choice?: string;
