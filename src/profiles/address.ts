@@ -4,7 +4,7 @@ import { Failure, invalidValue } from "../errors.ts";
 
 const loopbackNames = new Set(["localhost", "[::1]"]);
 
-/** True for `localhost`, `::1` and 127.0.0.0/8 in the spelling of URL. Names that end in `localhost` do not count. */
+/** True for `localhost`, `::1` and 127.0.0.0/8 as `URL` spells them, but not for names that end in `localhost`. */
 export function isLoopback(hostname: string): boolean {
   // The URL parser writes every form of an IPv4 address (`127.1`, `0x7f.1`) as four decimal parts.
   return loopbackNames.has(hostname) || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
@@ -63,7 +63,7 @@ export function checkTypedBaseUrl(text: string, typed: string): string {
  */
 export function checkRegionOfHost(base: string, region: string): void {
   const { hostname } = new URL(base);
-  // Registered names and country endings may contain a region's letters, so only the labels before them count.
+  // Registered names and country codes may contain a region's letters, so only the labels before them count.
   const words = new Set(
     hostname
       .toLowerCase()

@@ -36,7 +36,7 @@ const passed: ReadonlySet<string> = new Set(Object.values(passedVariables).flat(
 
 export function childEnvironment(env: Environment, facts: Environment = {}): Record<string, string | undefined> {
   const further = furtherVariables(env);
-  // Windows ignores the case of names, and other systems use proxy variables in both cases.
+  // Windows ignores the case of names, and other systems use lower-case proxy variables too.
   const isPassed = (name: string): boolean => passed.has(name.toUpperCase()) || further.has(name);
   return { ...Object.fromEntries(Object.entries(env).filter(([name]) => isPassed(name))), ...facts };
 }

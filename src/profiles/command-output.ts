@@ -6,7 +6,7 @@ const mask = "***";
 /** Longer output is not shown at all, because a cut could leave half a secret. */
 const longestShown = 64 * 1024;
 
-/** A shorter printed line or base64 form is not masked, because masking it would garble the output. */
+/** Shorter lines and base64 forms stay unmasked, because masking them would garble the output. */
 const shortestPrinted = 8;
 
 export interface ShownOutput {

@@ -54,7 +54,7 @@ export interface ConfiguredProfile {
   readonly notes: readonly string[];
 }
 
-/** Settings of the token exchange also go into client credentials. */
+/** Client credentials have a copy of the token exchange's settings, which changes too. */
 function patched(profile: Profile, settings: ProfileSettings): Profile {
   const next: Profile = { ...profile };
   if (settings.region !== undefined) next.region = settings.region;
@@ -132,7 +132,7 @@ function withCredential(profile: Profile, credential: StoredCredential | null): 
   return next;
 }
 
-/** HTTP headers and single-line values cannot contain control characters, such as a file's final newline. */
+/** Headers cannot contain control characters, such as the newline at the end of a file. */
 function checkSecret(secret: string, what: string): string {
   if (secret === "") throw new Failure("usage", `The ${what} is empty.`);
   if (/\p{Cc}/u.test(secret))
@@ -185,8 +185,8 @@ async function saveSecret(
 }
 
 /**
- * Removes a saved secret if the step that assigns it to the profile fails. The step may fail after profiles.json has
- * changed (in the folder's sync), so a secret that the file may refer to is kept.
+ * Removes a saved secret if the step that assigns it to the profile fails. If the step fails after profiles.json has
+ * changed, the file may refer to the secret, which then stays.
  */
 async function removeOnFailure<T>(
   { store, credentials }: ProfileStores,
@@ -231,7 +231,7 @@ export async function addProfile(
  * Changes a profile. A base URL with another origin removes and reports the old origin's settings.
  * @param options.over the credential that the change may replace
  * @throws Failure `usage` for an invalid setting; `conflict` if the profile's credential is not `over`; `failed` if
- * another process changed its address
+ * another process changed the profile's address
  */
 export async function editProfile(
   { store, credentials }: ProfileStores,
@@ -263,7 +263,7 @@ export async function editProfile(
   try {
     await removeReplaced(credentials, before, profile);
   } catch (error) {
-    // The change is complete, so a failed cleanup is a note and no error.
+    // The change is complete, so a failed cleanup causes only a note.
     if (!(error instanceof Failure)) throw error;
     notes.push(`The old secret of profile ${name} could not be removed: ${error.message}`);
   }

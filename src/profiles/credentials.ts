@@ -19,17 +19,17 @@ export interface KeptSecret {
 }
 
 export interface SavedSecret extends KeptSecret {
-  /** Why the secret is in a file, if this call found that there is no keychain. */
+  /** Why the secret is in a file; set only if this call found no keychain. */
   readonly note?: string;
 }
 
 const Kept = z.object({ origins: z.array(z.string()), secret: z.string() });
 
-/** The absence of a keychain is cached for a day, so that not every `profiles add` searches for one. */
+/** Caches the absence of a keychain for a day, so that later commands need not search for one. */
 const Absence = z.object({ keychain: z.literal("absent"), why: z.string(), checked_at: z.number() });
 const rememberMs = 24 * 60 * 60 * 1000;
 
-/** `testWrite` writes more bytes than any secret has. */
+/** `testWrite` writes more bytes than any secret needs. */
 const testBytes = 16 * 1024;
 
 export interface CredentialOptions {
@@ -67,7 +67,7 @@ class LayeredCredentials {
     return { ref, kept: "keychain" };
   }
 
-  /** @throws Failure `auth` if the secret is missing, damaged or of other origins; no other credential is used */
+  /** @throws Failure `auth` if the secret is missing, damaged or for other origins; no other credential is used */
   async read(kept: KeptSecret, origins: readonly string[]): Promise<string> {
     const text = kept.kept === "file" ? readPrivateFile(this.#pathOf(kept.ref)) : await this.#readKeychain(kept.ref);
     if (text === undefined) {
@@ -105,7 +105,7 @@ class LayeredCredentials {
     }
   }
 
-  /** Lists only secrets in files, without reading them. `writtenAt` is in ms since 1970. */
+  /** Lists only secrets in files, without reading them. `writtenAt` is in milliseconds since 1970. */
   files(): { readonly ref: string; readonly path: string; readonly writtenAt: number }[] {
     return listFolder(this.folder).flatMap((name) => {
       const path = join(this.folder, name);
@@ -114,7 +114,7 @@ class LayeredCredentials {
     });
   }
 
-  /** Writes and removes a secret, so that a failure of `save` is found before a request. */
+  /** Writes and removes a test secret, so that a failure of `save` appears before a request. */
   async testWrite(): Promise<void> {
     const absence = await this.#whyNoKeychain();
     const ref = crypto.randomUUID();

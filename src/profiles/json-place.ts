@@ -1,4 +1,4 @@
-// Finds positions in JSON text, because `JSON.parse` does not report those of values that violate a schema.
+// Finds positions in JSON text, because `JSON.parse` reports none for values that violate a schema.
 
 /** Both numbers start at 1. */
 export interface JsonPosition {
@@ -6,13 +6,13 @@ export interface JsonPosition {
   readonly column: number;
 }
 
-/** `offsets` are by path (keys and indexes joined by NUL), and `brokenAt` is the first error's offset. */
+/** Keys of `offsets` are paths: keys and indexes joined by NUL. `brokenAt` is the offset of the first error. */
 interface JsonMap {
   readonly offsets: ReadonlyMap<string, number>;
   readonly brokenAt?: number;
 }
 
-/** One token after white space; matches nothing at an error. */
+/** Matches white space and one token, or no token at an error. */
 const token =
   /[ \t\r\n]*("(?:[^"\\\u0000-\u001f\u007f-\u009f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|[{}[\],:])?/uy;
 const deepest = 100;

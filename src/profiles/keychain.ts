@@ -15,7 +15,7 @@ export interface Keychain {
   /** `secret` is null if there is no such entry. */
   get(account: string): Promise<KeychainAnswer>;
   delete(account: string): Promise<KeychainAnswer>;
-  /** Writes, reads and deletes an entry to prove that the keychain works. A probe has a shorter time limit than other requests. */
+  /** Writes, reads and deletes an entry to prove that the keychain works. Its time limit is shorter than a request's. */
   probe(account: string): Promise<KeychainAnswer>;
 }
 
@@ -54,7 +54,6 @@ export interface KeychainOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The library is optional, and does not exist for every platform. */
 function findLibrary(): string | undefined {
   try {
     return requireInstalled()?.resolve("@napi-rs/keyring");

@@ -33,7 +33,7 @@ export interface ProfileName {
   readonly isDefault?: boolean;
 }
 
-/** A damaged file has no names here, because other commands report the damage. */
+/** Returns no names for a damaged file, because other commands report the damage. */
 export function readProfileNames(configDir: string): ProfileName[] {
   const path = join(configDir, "profiles.json");
   try {

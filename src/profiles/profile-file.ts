@@ -9,7 +9,7 @@ import { checkBaseUrl, checkEndpoint } from "./address.ts";
 import { mapJson, type JsonPosition, positionAt, positionOfValue } from "./json-place.ts";
 import { namePattern, organizationIdPattern, reservedNames } from "./names.ts";
 
-/** Addresses that were edited by hand follow the same rules as flags. */
+/** Schema check for addresses, which users may edit by hand: the rules are those of the flags. */
 function passes(check: (text: string) => unknown): (text: string) => boolean {
   return (text) => {
     try {
@@ -55,7 +55,7 @@ const secretFields = {
   kept: z.optional(z.enum(["keychain", "file"], { error: "must be keychain or file" })),
 };
 
-/** A client may authenticate without a secret: by an assertion from a command, or by a private key file. */
+/** A client can authenticate without a secret: by an assertion that a command prints, or by a private key file. */
 const clientSecretFields = {
   ...secretFields,
   source: z.enum(["stored", "command", "assertion_command", "key_file"], {
@@ -120,7 +120,7 @@ const Profile = z.looseObject({
   /** The origins that the credential was given for (`originsOf`); empty without a credential. */
   credential_origins: z.array(z.string()),
   legacy: z.optional(LegacyAccess),
-  /** Only beside an API key: the token endpoint that proves new clients and receives their secrets. */
+  /** Only with an API key: the token endpoint that proves new clients and receives their secrets. */
   oauth: z.optional(OAuthSettings),
   /** The address of the team's journal, without a password. */
   journal: z.optional(z.string()),
@@ -158,7 +158,7 @@ function damaged(path: string, place: JsonPosition, what: string): Failure {
   });
 }
 
-/** Some editors write a byte order mark. */
+/** Removes the byte order mark that some editors write. */
 function parseFile(marked: string, path: string): ProfileFile {
   const text = marked.replace(/^\uFEFF/, "");
   let value: unknown;

@@ -31,7 +31,7 @@ export function originsOf(profile: {
 export type SecretSource =
   | { readonly from: "stored"; readonly ref: string; readonly kept: "keychain" | "file" }
   | { readonly from: "command"; readonly command: string }
-  /** The service gets an assertion, which a command prints or a private key file signs, and no secret. */
+  /** Instead of a secret, the service gets an assertion, which a command prints or a private key file signs. */
   | { readonly from: "assertion"; readonly command: string }
   | { readonly from: "key_file"; readonly path: string };
 
@@ -118,7 +118,7 @@ export interface ProfileFacts {
   readonly name: string;
   readonly source: ProfileSource;
   readonly region: Region;
-  /** Has no final slash. `sandbox://us` and `sandbox://eu` are logical; only the running sandbox knows its port. */
+  /** Without a final slash. `sandbox://us` and `sandbox://eu` are logical: only the running sandbox knows its port. */
   readonly baseUrl: string;
   readonly organizationId?: string;
   readonly serviceVersion?: string;
@@ -132,7 +132,7 @@ export interface ActiveProfile extends ProfileFacts {
   readonly keyId?: string;
   /** The client id of client credentials, which is the same on every machine. */
   readonly principal?: string;
-  /** How to exchange a key's secret for a token; absent if unknown. The sandbox's endpoint has no address. */
+  /** How to exchange a key's secret for a token; absent if not configured. The sandbox's endpoint has no `url`. */
   readonly keyExchange?: { readonly kind: "command" } | { readonly kind: "endpoint"; readonly url?: string };
   /** @throws Failure `auth` if the credential is missing, unreadable or for another origin */
   credential(): Promise<Credential>;

@@ -91,8 +91,8 @@ function listed(names: readonly string[]): string {
 }
 
 /**
- * Resolves the profile that `-p` or the policy file names. Except for `env`, ignores the environment's address and credentials and
- * adds a note that says so.
+ * Resolves the profile that `-p` or the policy file names. Except for `env`, the environment's address and credentials
+ * are ignored, and a note says so.
  */
 function fromFlag(name: string, input: ResolutionInput): Resolution {
   if (name === "env") {
@@ -126,7 +126,7 @@ function fromEnvironment({ env }: ResolutionInput, source: ProfileSource): Resol
   };
 }
 
-/** Without `INTEG_BASE_URL` the other address variables are ignored, which a note reports. */
+/** Without `INTEG_BASE_URL`, the other address variables are ignored, and a note says so. */
 function fromProfiles(input: ResolutionInput): Resolution {
   const { env, stored } = input;
   const unused = profileVariablesIn(env);
@@ -162,7 +162,7 @@ export function needsStored({ flagProfile, env }: Pick<ResolutionInput, "flagPro
   return chosen === undefined || !sandboxRegions.has(chosen);
 }
 
-/** True if nothing chooses a profile, so that integ can ask. */
+/** True if nothing chooses a profile, so that integ must ask. */
 export function needsChoice({ flagProfile, env, stored }: ResolutionInput): boolean {
   const isChosen = [flagProfile, variable(env, "INTEG_BASE_URL"), variable(env, "INTEG_PROFILE"), stored.default].some(
     (name) => name !== undefined && name !== null,
@@ -190,7 +190,7 @@ export function resolveProfile(input: ResolutionInput): Resolution {
   return fromProfiles(input);
 }
 
-// The profile that the environment defines (CI, §5).
+// Reads the profile that environment variables define (§5), as CI jobs use it.
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -331,7 +331,7 @@ export function environmentProfile(env: Environment): EnvironmentProfile | undef
   return { baseUrl, region: regionFrom(env), organizationId, oauth };
 }
 
-/** The journal records this id, which is equal for equal origins. */
+/** The journal records this id, which is the same for all addresses of one origin. */
 export function environmentProfileId(baseUrl: string): string {
   return `env:${originOf(baseUrl)}`;
 }

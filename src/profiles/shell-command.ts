@@ -12,7 +12,7 @@ import { type Advice, shell } from "../next-step.ts";
 /** Longer output is neither a key nor a token. */
 const outputLimitBytes = 64 * 1024;
 
-/** After the command has ended, integ waits this long for output if a process that it started keeps the pipe open. */
+/** If a process of the ended command keeps the pipe open, integ waits this long for more output. */
 const lingerMs = 500;
 
 export interface ShellRun {
@@ -34,14 +34,14 @@ export interface ShellOptions {
   readonly secrets?: readonly string[];
   /** Receives the command's standard error, and with `echo` its output, with the secrets masked. */
   readonly onStderr?: (chunk: Buffer) => void;
-  /** False if the caller shows nothing of what `onStderr` receives. The default is true. */
+  /** False if the caller never shows what `onStderr` receives. Default: true. */
   readonly isStderrQuoted?: boolean;
   /** Passes the output to `onStderr` instead of collecting it. */
   readonly echo?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** The shell passes the input through these programs, without which the command would get empty input. */
+/** The shell passes the input through these programs; without them, the command would get empty input. */
 export const inputTools = ["cat", "wc"] as const;
 
 // Node gives a child a socket as standard input. Users of kubectl, vault and gh open `/dev/stdin`, which fails for a
@@ -53,7 +53,7 @@ const withInput = `for tool in ${inputTools.join(" ")}; do
 done
 cat | { read -r start <&3 || exit; /bin/sh -c "$1" 3>&-; status=$?; wc -c >&3; exit $status; }`;
 
-/** Input of this length fits into the pipe. With a longer input the command starts before all of it is written. */
+/** Input of this length fits into the pipe. With longer input, the command starts before the whole input is written. */
 const pipeBytes = 32 * 1024;
 
 function startOf(command: string, hasInput: boolean): { file: string; args: string[]; shell: boolean } {
@@ -154,7 +154,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     size += chunk.length;
     if (options.echo === true) shown.add(chunk);
     else if (size <= outputLimitBytes) output.push(chunk);
-    // A program that keeps writing gets a broken pipe.
+    // Closing the pipe stops a program that keeps writing.
     else child.stdout?.destroy();
   };
   const [, stdout, stderr, report] = child.stdio;
@@ -163,7 +163,7 @@ export async function runShell(command: string, options: ShellOptions): Promise<
     collect(stderr, shown.add),
     collect(report, (chunk) => unread.push(chunk)),
   ]);
-  // `unread` and the status report a command that did not read its input, so the broken pipe is ignored.
+  // A command that does not read its input breaks the pipe; `unread` and the exit status report that.
   child.stdin?.on("error", () => {});
   if (options.input !== undefined) giveInput(child, options.input);
   const ended = await endOf(child, streams, { ...options, leadsGroup, env }).catch((error: unknown) => {

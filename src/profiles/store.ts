@@ -88,7 +88,7 @@ class FileProfileStore implements StoredProfiles {
     return profile;
   }
 
-  /** `change` may throw to cancel. It cannot change the id or the name. */
+  /** `change` may throw to cancel, and cannot change the id or the name. */
   async edit(name: string, change: (profile: Profile) => Profile): Promise<Profile> {
     let result: Profile | undefined;
     await this.#change((file) => {
@@ -125,7 +125,7 @@ class FileProfileStore implements StoredProfiles {
     ensurePrivateFolder(this.#folder);
     const acquired = await lock(join(this.#folder, "profiles.lock"), this.#waitMs);
     try {
-      // The next read would refuse an invalid file.
+      // Checks the new content, because the next read would refuse an invalid file.
       const next = ProfileFile.safeParse(change(this.#read()));
       if (!next.success) throw invalid(next.error.issues[0]);
       this.#write(next.data);
@@ -136,7 +136,7 @@ class FileProfileStore implements StoredProfiles {
 
   /** @throws Failure `usage` if the file is damaged, or if other users may write commands into it */
   #read(): ProfileFile {
-    // Without a file, conf would create the folder.
+    // Does not open a missing file with conf, which would create the folder.
     if (!checkCommandFile(this.path)) return noProfiles;
     try {
       this.#conf ??= this.#confAt(this.path);
@@ -147,8 +147,8 @@ class FileProfileStore implements StoredProfiles {
   }
 
   /**
-   * conf ignores short writes on a full disk, so it writes a candidate file that is checked before it gets the name. If
-   * the path is a symbolic link, its target is replaced.
+   * conf ignores short writes on a full disk, so it writes a candidate, which is checked and then renamed. If the path is
+   * a symbolic link, its target is replaced.
    */
   #write(file: ProfileFile): void {
     const { serialize } = formatOf(this.path);
