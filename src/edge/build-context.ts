@@ -146,7 +146,7 @@ function notLoaded(cause: unknown): never {
   });
 }
 
-/** Programs that integ starts must not get its own variables, which may contain credentials. */
+/** Programs that integ starts must not get integ's own variables, which may contain credentials. */
 function withoutIntegVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const variables = Object.entries(env).filter(([name, value]) => !name.startsWith("INTEG_") && value !== undefined);
   return Object.fromEntries(variables) as Record<string, string>;
@@ -156,7 +156,7 @@ interface Parts {
   readonly env: NodeJS.ProcessEnv;
   readonly terminal: Terminal;
   readonly settings: Settings;
-  /** The signal is aborted when an interrupted command must stop waiting. */
+  /** Aborted when an interrupted command must stop waiting. */
   readonly cut: AbortSignal;
   readonly printNote: (text: string) => void;
 }
@@ -327,7 +327,7 @@ async function sleepUntil(signal: AbortSignal, ms: number): Promise<void> {
   await timer(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }
 
-/** Recovery needs these files, or they contain credentials, so output must not replace them. */
+/** Files that recovery needs or that contain credentials, which output must not replace. */
 function ownPlaces({
   journalPath,
   stateDir,
@@ -341,7 +341,7 @@ function ownPlaces({
   return [...(isAddress(journalPath) ? [] : [journalPath]), ...state, ...config];
 }
 
-/** No secret is longer, so larger input is a mistake. */
+/** No secret is longer, so longer input is a mistake. */
 const longestSecretBytes = 64 * 1024;
 const longestInputBytes = 64 * 1024 * 1024;
 

@@ -30,7 +30,7 @@ async function answerTo(words: readonly string[], process: NodeJS.Process): Prom
   return [`${kind} ${candidates.prefix}`, ...list.map(completionLine)].map((line) => `${line}\n`).join("");
 }
 
-/** The readers of names are loaded only when needed, because loading takes most of the time. */
+/** Loads the readers of names on demand, because loading takes most of the time. */
 async function localNames(
   what: LiveNames,
   { env, platform, cwd }: NodeJS.Process,

@@ -3,9 +3,9 @@ import type { ExchangeRequest, Headers, NetworkErrorReason, Transport } from "..
 
 export interface DebugEvent {
   readonly kind: "request" | "response" | "broken";
-  /** A request and its outcome have the same number. */
+  /** Number of the request; its outcome has the same number. */
   readonly id: number;
-  /** The first attempt at a request has number 1. */
+  /** 1 for the first attempt at a request. */
   readonly attempt: number;
   readonly method: string;
   /** Values of query parameters with secret-like names are masked. */
@@ -72,7 +72,7 @@ function isFinal(status: number): boolean {
   return status < 500 && status !== 429 && status !== 408;
 }
 
-/** Equal requests have the same key. The key may contain a secret, so it must not be printed. */
+/** Returns the same key for equal requests. The key may contain a secret, so it must not be printed. */
 function requestKey({ method, baseUrl, path, headers, body = "" }: ExchangeRequest): string {
   const key = headerOf(headers, "idempotency-key") ?? null;
   return JSON.stringify([method, baseUrl, path, key, body.toString("latin1")]);
@@ -106,7 +106,7 @@ function redacted(headers: Headers): Headers {
 }
 
 function shownUrl({ baseUrl, path }: ExchangeRequest): string {
-  // The transport refuses addresses with a user name, but only after this line is written.
+  // The transport also refuses addresses with a user name, but only after the debug line is written.
   const base = baseUrl.replace(/\/\/[^/?#]*@/, "//").replace(/\/+$/, "");
   const [before, ...query] = path.split("?");
   if (query.length === 0) return base + path;

@@ -3,7 +3,7 @@ import { globalOptionsHeading } from "../commands/options/global.ts";
 import type { Verb } from "../commands/verb.ts";
 import { helpTopics } from "../completion/help-topics.ts";
 
-/** A description with less space is printed below its flag. */
+/** With less space than this, a description is printed below its flag. */
 const leastBeside = 28;
 
 export interface Section {

@@ -26,7 +26,7 @@ export interface Interruption {
 export function listenForInterruption(process: NodeJS.Process, onWait: () => void): Interruption {
   const stop = new AbortController();
   const cut = new AbortController();
-  // Every concurrent request and wait adds a listener.
+  // Removes Node's limit on listeners, because every concurrent request and wait adds one.
   setMaxListeners(0, stop.signal, cut.signal);
   let finishing = 0;
   let grace: NodeJS.Timeout | undefined;
@@ -85,7 +85,7 @@ function replaceClosedTerminals(): void {
   }
 }
 
-/** A long sleep consists of parts that a timer allows. Rejects with the signal's reason on abort. */
+/** Splits a long sleep into parts that a timer allows. Rejects with the signal's reason on abort. */
 async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   for (let left = ms; left > 0; left -= longestTimerMs) await sleepPart(Math.min(left, longestTimerMs), signal);
 }

@@ -125,7 +125,7 @@ export class Connections {
   }
 }
 
-/** `debug-log.ts` has already removed the secrets. */
+/** The event is safe to print: `debug-log.ts` has removed the secrets. */
 function debugLine(event: DebugEvent): string {
   return `debug: ${visibleJson(JSON.stringify(event))}\n`;
 }
@@ -221,7 +221,7 @@ export class OpenedJournal {
     return initJournal(await this.#parts());
   }
 
-  /** The environment and the sandbox profiles have no journal settings. */
+  /** The profiles `env`, `sandbox` and `sandbox-eu` have no journal settings. */
   async ofProfile(): Promise<ProfileJournal> {
     const { env, settings } = this.#sources;
     const none = { escrow: [] };
@@ -232,7 +232,7 @@ export class OpenedJournal {
     return readProfileJournal(settings.configDir, name);
   }
 
-  /** The profile's command prints the keys even if the environment names the journal. */
+  /** Runs the profile's key command even if the environment names the journal. */
   readonly #printedKeys = once(async () => {
     const { env, settings, cut, terminal } = this.#sources;
     const { keyCommand } = await this.ofProfile();
@@ -302,7 +302,7 @@ export class EscrowChoice {
   };
 
   /**
-   * This check runs before anything is sent.
+   * Called before a change is sent.
    * @throws Failure `usage` for an invalid recipient, or if the journal is a file, which only its own machine reads
    */
   async check(typed: readonly string[] | undefined): Promise<void> {

@@ -133,7 +133,7 @@ async function promptForArguments(context: Context, { verb, args, options, missi
   return [picked];
 }
 
-/** An interrupted command has the exit code of the signal. */
+/** Gives an interrupted command the exit code of its signal. */
 function asSignalled(error: unknown, { aborted, reason }: AbortSignal): unknown {
   const isInterrupted = error instanceof Failure && error.kind === "interrupted";
   if (!isInterrupted || !aborted || !(reason instanceof Failure)) return error;
@@ -148,7 +148,7 @@ async function reportError(
     ...about
   }: { readonly format: Format; readonly typed: readonly string[]; readonly isForAgent: boolean },
 ): Promise<number> {
-  // A closed pipe is not a failure: the reader got complete output so far.
+  // A closed pipe is not a failure: the reader wanted no more output.
   if (error instanceof BrokenPipe) return 0;
   const failure = error instanceof Failure ? error : failureOfSystem(error);
   const known =
@@ -242,7 +242,7 @@ export async function readCommandLine(
     if (!(error instanceof CommanderError)) throw error;
     if (requestedHelp !== undefined)
       return { help: await helpText(requestedHelp, screen.width), toStderr: error.code === "commander.help" };
-    // Commander printed the version.
+    // For `--version`, commander has printed the version.
     if (error.exitCode === 0) return { help: printed, toStderr: false };
     const unknownBelow = error.code === "commander.unknownCommand" ? stopped : undefined;
     const failure = await usageFailure(complaint || error.message, { words, program, stopped, unknownBelow });
@@ -255,7 +255,7 @@ export async function readCommandLine(
   return { help: requestedHelp ? await helpText(requestedHelp, screen.width) : "", toStderr: false };
 }
 
-/** The texts of a help screen load only when integ prints the screen. */
+/** Delays loading a help screen's texts until integ prints the screen. */
 interface RequestedHelp {
   readonly command: Command;
   readonly helper: Help;
@@ -301,7 +301,7 @@ function helpAsFlag(words: readonly string[], program: Command): string[] {
   return [...meant, "--help"];
 }
 
-/** These flags would take a secret as their value, so integ suggests safe flags. */
+/** Suggests safe flags for flags that would take a secret as their value. */
 function secretFlagAdvice(flag: string): Advice | undefined {
   if (/^--(api-?)?(key|token)$/i.test(flag)) return "Use --api-key-stdin, or --api-key-command '<command>'.";
   if (/^--(client-?)?secret$/i.test(flag)) return "Use --client-secret-stdin, or --client-secret-command '<command>'.";
@@ -367,7 +367,7 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, ".");
 }
 
-/** Commander names only the last word of the command. The first word too many is shown only if it cannot be a secret. */
+/** Commander names only the last word of the command. Shows the first excess word only if it cannot be a secret. */
 function excessWords(message: string, command: readonly string[], words: readonly string[]): string | undefined {
   const [, name, most] = /^too many arguments for '(.+)'\. Expected (\d+)/.exec(message) ?? [];
   if (most === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Suggests commands for unknown words: the words of other programs, and the verbs of a noun.
+// Suggests commands for unknown words, such as words of other programs and missing verbs of a noun.
 import type { Command } from "commander";
 import type { FailureDetails } from "../errors.ts";
 import { nounsWith } from "../program.ts";
@@ -49,7 +49,7 @@ const aliases: Readonly<Record<string, keyof typeof familiarWords>> = {
   token: "tokens",
 };
 
-/** The verbs of a group have the same meaning. integ suggests the first verb that the noun has. */
+/** Groups of verbs with the same meaning. integ suggests the first verb of the group that the noun has. */
 const synonyms: readonly (readonly string[])[] = [
   ["get", "show", "list", "view", "describe", "info", "ls"],
   ["create", "add", "new", "issue"],
