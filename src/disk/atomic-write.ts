@@ -22,7 +22,7 @@ export interface WriteOptions {
    * exists. `none` keeps neither for certain.
    */
   readonly durable?: "name" | "content" | "none";
-  /** A file system that cannot hide the secret from other users is refused. */
+  /** True if a file system that cannot hide the secret from other users must be refused. */
   readonly secret?: boolean;
   readonly forAll?: boolean;
 }

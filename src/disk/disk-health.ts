@@ -6,7 +6,7 @@ import { shell } from "../next-step.ts";
 export class DiskHealth {
   #failure: string | undefined;
 
-  /** Records that data may be missing on the disk, or may not be removed from it. @param why the error of the disk */
+  /** Records that a write or a removal may not have reached the disk. @param why the error of the disk */
   markFailed(why: string): void {
     this.#failure ??= why;
   }

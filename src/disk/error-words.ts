@@ -37,7 +37,7 @@ function nameOf(code: string, error: Error): string {
   return number === undefined ? code : (nameOfNumber(Number(number)) ?? `${unnamed} ${number}`);
 }
 
-/** The message of an error whose number has no name. */
+/** Message for an error number without a name. */
 const unnamed = "the system reports error";
 
 export function errorCode(error: unknown): string | undefined {
@@ -48,7 +48,7 @@ export function systemError(code: string, call: string): Error {
   return Object.assign(new Error(`${code}: ${errorWords[code] ?? "failed"}, ${call}`), { code, syscall: call });
 }
 
-/** A device wrote or read other bytes than it reported. */
+/** For a device that wrote or read fewer or other bytes than it reported. */
 export function deviceError(call: string): Error {
   return systemError("EIO", call);
 }

@@ -36,7 +36,7 @@ interface Stat {
   readonly start: string;
 }
 
-/** Fields 3, 20 and 22 of /proc/<pid>/stat; the name in field 2 may contain spaces and brackets. */
+/** Fields 3, 20 and 22 of /proc/<pid>/stat; the name in field 2 may contain spaces and parentheses. */
 function processStat(pid: number): Stat | null {
   const text = attempt(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
   const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
@@ -78,7 +78,7 @@ function isOwner(read: unknown): read is LockOwner {
   );
 }
 
-/** True if no process has the number. Processes of other users count as running. */
+/** True if no process has this number. False for processes of other users. */
 export function isNotRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -128,7 +128,7 @@ export function isVisible(owner: ProcessIdentity, self: ProcessIdentity): boolea
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
-/** A process that is not visible from here is described with its host, container or boot. */
+/** Adds the host, container or boot of a process that is not visible from here. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;

@@ -1,4 +1,4 @@
-// Creates, opens and checks private files. They have mode 0600 in folders of mode 0700, checked on the open descriptor.
+// Creates, opens and checks private files: mode 0600 in folders of mode 0700, checked on the open descriptor.
 import {
   closeSync,
   constants,
@@ -173,7 +173,7 @@ export function makeFolders(path: string, { synced = true }: { readonly synced?:
   if (synced) syncFolder(dirname(path));
 }
 
-/** Some systems report an existing folder by another code than `EEXIST` (on a read-only disk, in another user's folder). */
+/** Some systems report another code than `EEXIST`, for example on a read-only disk or in another user's folder. */
 function throwUnlessExists(path: string, error: unknown): void {
   if (!exists(path)) throw error;
 }
@@ -206,8 +206,8 @@ function attempted<T>(work: () => T): T | undefined {
 }
 
 /**
- * Output must never replace integ's own files. True if the path is one of these files under any name, is in one of
- * these folders, or is derived from one, such as `journal.ndjson.damaged-…`.
+ * Output must never replace integ's own files. True if the path is one of these files under any name, is inside one of
+ * these folders, or adds a suffix to one of them, as in `journal.ndjson.damaged-…`.
  */
 export function isAmong(own: readonly string[], path: string): boolean {
   const realPath = realPaths();

@@ -45,7 +45,7 @@ type LockState =
   | { readonly kind: "ours"; readonly lock: OwnedLock };
 
 const opening = fs.constants.O_RDWR | carefulOpen;
-/** More rounds than real races need; afterwards the caller waits for the lock. */
+/** More rounds than real races need; after them, the caller waits for the lock. */
 const rounds = 16;
 
 /**
@@ -100,8 +100,8 @@ function inspect(path: string, means: LockMeans): LockState {
 }
 
 /**
- * Removes a lock after the user confirmed that its owner has ended, if that cannot be checked from here (another
- * machine, boot or container; no name). If the owner still runs after all, its `isHeld` returns false.
+ * Removes a lock after the user confirmed that its owner has ended, which integ cannot check for another machine, boot
+ * or container, or without a name. If the owner still runs, its `isHeld` returns false.
  * @returns `lives` if the owner certainly runs, `free` if no process has the lock
  */
 export function forceUnlock(path: string, means: LockMeans): "taken" | "free" | "lives" {
