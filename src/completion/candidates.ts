@@ -88,7 +88,7 @@ function takesMany({ value }: Flag): boolean {
   return value !== undefined && (value.repeatable || !value.required);
 }
 
-/** Aliases replace the names if only an alias begins with the current word. */
+/** Lists aliases instead of names if only an alias begins with the current word. */
 function commandsOf(node: Node, current: string, more: readonly Candidate[] = []): Candidates {
   const names = [...node.nodes.map(({ path, summary }) => ({ text: path.at(-1)!, summary })), ...more];
   const aliases = node.nodes.flatMap((child) => child.aliases.map((text) => ({ text, summary: child.summary })));

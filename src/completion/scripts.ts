@@ -161,5 +161,5 @@ Register-ArgumentCompleter -Native -CommandName integ -ScriptBlock {
 }
 `;
 
-/** `completions/` contains the same texts. */
+/** A test keeps the files in `completions/` equal to these texts. */
 export const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish, powershell };

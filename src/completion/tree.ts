@@ -2,7 +2,7 @@
 import { helpTopics } from "./help-topics.ts";
 import { completionOf, type Completion } from "./values.ts";
 
-/** These interfaces are the parts of commander's classes that integ uses. */
+/** The parts of commander's classes that integ uses. */
 interface DeclaredOption {
   readonly short?: string | undefined;
   readonly long?: string | undefined;
@@ -38,12 +38,12 @@ export interface DeclaredCommand {
 export interface Notes {
   readonly examples: readonly { readonly line: string; readonly does: string }[];
   readonly more?: string | undefined;
-  /** `--fields` accepts these documented fields of the command's output. */
+  /** Documented fields of the command's output, which `--fields` accepts. */
   readonly fields?: readonly string[] | undefined;
 }
 
 export interface Value {
-  /** The name is the text between the brackets, such as `id`. */
+  /** The text between the brackets, such as `id`. */
   readonly name: string;
   readonly required: boolean;
   readonly repeatable: boolean;
@@ -52,7 +52,7 @@ export interface Value {
 
 export interface Flag {
   readonly short?: string;
-  /** The name includes the dashes, such as `--secret-file` or `--no-input`. */
+  /** With its dashes, such as `--secret-file` or `--no-input`. */
   readonly long: string;
   readonly summary: string;
   readonly value?: Value;
@@ -66,7 +66,7 @@ export interface Argument extends Value {
 }
 
 export interface Node {
-  /** The path has the words after `integ`, such as `["oauth-clients", "create"]`; it is empty for `integ` itself. */
+  /** The words after `integ`, such as `["oauth-clients", "create"]`; empty for `integ` itself. */
   readonly path: readonly string[];
   readonly aliases: readonly string[];
   readonly summary: string;

@@ -3,7 +3,7 @@
 // command; a test fails for unknown words.
 import { flags } from "../next-step.ts";
 
-/** `integ __complete` reads these names from this machine. */
+/** Names that `integ __complete` reads from this machine. */
 const liveNames = ["profiles", "entries", "unfinished", "claimable", "clients", "keys", "accounts", "items"] as const;
 export type LiveNames = (typeof liveNames)[number];
 
@@ -16,7 +16,7 @@ export type Completion =
     }
   | { readonly kind: "files" }
   | { readonly kind: "live"; readonly names: LiveNames }
-  /** The value is a list of the command's fields, separated by commas. */
+  /** A list of the command's fields, separated by commas. */
   | { readonly kind: "fields" }
   | { readonly kind: "nothing" };
 
@@ -25,11 +25,11 @@ const files: Completion = { kind: "files" };
 const live = (names: LiveNames): Completion => ({ kind: "live", names });
 const examples = (...words: string[]): Completion => ({ kind: "words", words, open: true });
 
-/** This machine cannot list these values. */
+/** Values that this machine cannot list. */
 const unknowable =
   "address audience cohort-id command count duration header id issuer key n name name=value names person-id place recipient spec status text time token url uuid when";
 
-/** The keys are the words in angle brackets. */
+/** The keys are the words in angle brackets, such as `path` for `<path>`. */
 export const byName: Readonly<Record<string, Completion>> = {
   path: files,
   file: files,
