@@ -19,25 +19,25 @@ export interface Settings {
   readonly yes: boolean;
   readonly configDir: string;
   readonly stateDir: string;
-  /** The path can contain the user's name. */
+  /** `doctor` hides this folder's path, which can contain the user's name. */
   readonly home: string;
   readonly cwd: string;
-  /** The path is a file, or the address of a shared journal. */
+  /** A file's path, or the address of a shared journal. */
   readonly journalPath: string;
-  /** Output must never replace these files and folders of integ. */
+  /** integ's own files and folders, which output must never replace. */
   readonly ownPlaces: readonly string[];
   readonly version: string;
   /** The command that starts integ again: the executable, and the script if there is one. */
   readonly self: readonly string[];
-  /** Another integ process gets this environment, without `INTEG_` variables. */
+  /** Environment for another integ process, without `INTEG_` variables. */
   readonly childEnvironment: Readonly<Record<string, string>>;
 }
 
 export interface Profiles {
   active(): Promise<ActiveProfile>;
-  /** The profile need not be the active profile: a journal entry can name another. */
+  /** Need not be the active profile, because a journal entry can name another. */
   named(name: string, source?: "policy"): Promise<ActiveProfile>;
-  /** The list is empty if the stored profiles are unreadable. */
+  /** Empty if the stored profiles are unreadable. */
   names(): Promise<readonly ProfileName[]>;
   store(): Promise<ProfileStore>;
   credentials(): Promise<Credentials>;
@@ -79,14 +79,14 @@ export interface Context {
   readonly settings: Settings;
   readonly profiles: Profiles;
   /**
-   * Without `profile`, the active profile connects. `timeoutMs` can only shorten the time limit of an attempt.
+   * Connects with the active profile by default. `timeoutMs` can only shorten the time limit of an attempt.
    * `serviceVersion` is the version of a stored request, which overrides the settings.
    */
   connect(
     profile?: ActiveProfile,
     options?: { readonly timeoutMs?: number; readonly serviceVersion?: string | undefined },
   ): Promise<Service>;
-  /** An update of integ must not interrupt a change, so its modules are loaded before it starts. Safe to repeat. */
+  /** Loads a change's modules in advance, so that an update of integ cannot interrupt the change. Safe to repeat. */
   loadForChange(): Promise<void>;
   journal(): Promise<Journal>;
   /** `place` is a path or an address. */

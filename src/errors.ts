@@ -36,15 +36,15 @@ export interface Problem {
 export interface FailureDetails extends NextStep {
   /** The consequence for the user. */
   readonly meaning?: string;
-  /** The next step recovers this journal entry. */
+  /** Journal entry that the next step recovers. */
   readonly recovers?: string | undefined;
-  /** The service's error text is untrusted: only `output/` may print it. */
+  /** The service's error, whose text is untrusted: only `output/` may print it. */
   readonly problem?: Problem;
   /** Place of the failure, such as `profile prod (eu)`. */
   readonly where?: string;
   /** The failed request, if it may have been sent, such as `POST /v1/oauth_clients`. */
   readonly request?: string | undefined;
-  /** The failed change has this journal entry. */
+  /** Journal entry of the failed change. */
   readonly entry?: string;
   /** `Retry-After` of a 429 response. */
   readonly retryAfterSeconds?: number | undefined;
@@ -74,7 +74,7 @@ export class Failure extends Error {
   }
 }
 
-/** These kinds suggest that nothing was done, which misleads after a part of a change is done. */
+/** These kinds suggest that nothing was done, which would mislead after a part of a change was done. */
 export function saysNothingWasDone({ kind }: Failure): boolean {
   return kind === "usage" || kind === "failed" || kind === "unreachable";
 }
@@ -90,7 +90,7 @@ export function withRequestId(failure: Failure, requestId: string | undefined): 
   return new Failure(kind, message, { ...details, problem: { ...details.problem, request_id: requestId } });
 }
 
-/** The first kind is the worst. The worst failure of several tasks decides the exit code. */
+/** The worst kind is first. The worst failure of several tasks decides the exit code. */
 const worstFirst: readonly FailureKind[] = [
   "outcome_unknown",
   "undelivered",
@@ -139,9 +139,8 @@ export function withReason(what: string, error: unknown): string {
 }
 
 /**
- * Options, arguments, variables and members of files report invalid values in this form. `what` is the option or
- * variable, or its words. `value` is undefined if it may be a secret or is too long. `why` is omitted if the hint lists
- * the valid values.
+ * Failure for an invalid option, argument, variable or member of a file. `what` names it. `value` is undefined if it
+ * may be a secret or is too long. `why` is omitted if the hint lists the valid values.
  */
 export function invalidValue(
   what: string,

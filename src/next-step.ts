@@ -82,7 +82,7 @@ export interface SameCommand {
   readonly add?: readonly string[];
   /** Flags to omit; a flag with a value is written as `--page-token <token>`. */
   readonly without?: readonly string[];
-  /** Only this verb accepts the flags; after another command, such as a recovery, integ shows no next step. */
+  /** Only this verb accepts the flags; after any other command, such as a recovery, integ shows no next step. */
   readonly of?: string;
 }
 
@@ -109,13 +109,13 @@ export function shell(text: TemplateStringsArray, ...values: readonly Word[]): N
   let line = text[0]!;
   for (const [index, value] of values.entries()) {
     const words = (typeof value === "object" ? value : [String(value)]).map(quotedWord).join(" ");
-    // An empty array leaves no second space.
+    // An empty array must not leave a second space.
     line = (words === "" ? line.trimEnd() : line + words) + text[index + 1]!;
   }
   return line.trim() as NextCommand;
 }
 
-/** Only the user knows the value, so the command is a help page. */
+/** The command is a help page, because only the user knows the value. */
 export function settingOf(profile: string, flag: `--${string}`): NextStep {
   const edit = shell`integ profiles edit ${profile} ${flag}`;
   return { hint: `Set it with ${edit} <${flag.replace(/.*-/, "")}>.`, nextCommand: shell`integ help profiles edit` };
@@ -131,7 +131,7 @@ interface RepeatedFlag {
   readonly long: string;
   /** Next commands that accept the flag. */
   readonly takes: RegExp;
-  /** Next commands that already have the flag, or an argument in its place. */
+  /** Next commands that already contain the flag, or an argument with the same meaning. */
   readonly names: RegExp;
 }
 
@@ -160,7 +160,7 @@ export function commandAfter(next: NextCommand | SameCommand, typed: readonly st
   if (typeof next !== "string") {
     if (next.of !== undefined && !typed.includes(next.of)) return undefined;
     const words = sameWords(typed, next);
-    // If the flag to omit was not typed, the same command would fail again.
+    // If no flag to omit was typed, the same command would fail again.
     const isTyped = (flag: string): boolean => typed.some((word) => word.split("=", 1)[0] === flag.replace(/ .*/, ""));
     const isRepetition = next.without !== undefined && next.add === undefined && !next.without.some(isTyped);
     return isRepetition ? undefined : shell`integ ${words}`;
@@ -192,9 +192,7 @@ export function typedValue(
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
-/**
- * These flags consent to the typed command. The next command omits them and so asks again, unless its step adds them.
- */
+/** Flags that consent to the typed command. A next command omits them unless its step adds them, so integ asks again. */
 const consents = [
   flags.new,
   flags.force,

@@ -16,7 +16,7 @@ interface Noun {
   readonly all?: Load;
 }
 
-/** The first help screen shows these groups of nouns and of verbs without a noun. */
+/** Groups on the first help screen: nouns, and verbs without a noun. */
 const groups: readonly { readonly heading: string; readonly lines: readonly (Noun | VerbLine)[] }[] = [
   {
     heading: "Everyday commands:",
@@ -199,7 +199,7 @@ export interface Typed {
 
 const loaded = new WeakMap<object, Verb>();
 
-/** Returns undefined if the verb is not loaded. `args` is empty if commander refused the arguments. */
+/** Returns undefined if the verb is not loaded. `args` is empty if commander rejected the arguments. */
 export function typedFor(leaf: Command): Typed | undefined {
   const verb = loaded.get(leaf);
   if (!verb) return undefined;
@@ -301,7 +301,7 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
   return { root, verbOf: (command) => loaded.get(command) };
 }
 
-/** These nouns work without a verb; a typed verb takes precedence. */
+/** Returns the nouns that work without a verb. A noun is left out if one of its verbs was typed. */
 function runnableNouns(words?: readonly string[]): VerbLine[] {
   return tree.flatMap((line) => {
     if (isVerb(line) || line.all === undefined) return [];
@@ -314,7 +314,7 @@ function isAmong(words: readonly string[], { name, alias }: Noun): boolean {
   return words.some((word) => word === name || word === alias);
 }
 
-/** Without `onTyped`, only the noun's line is added, for a help screen. `isAll` is true if `--all` was typed. */
+/** Without `onTyped`, adds only the noun's line for a help screen. `isAll` is true if `--all` was typed. */
 function addNoun(program: Command, noun: Noun, onTyped: ((typed: Typed) => void) | undefined, isAll = false): void {
   const group = program.command(noun.name).description(noun.summary).helpCommand(false).usage("<verb> [options]");
   if (noun.alias) group.alias(noun.alias);
