@@ -103,7 +103,7 @@ function whereLines(
   return joinedWithin(parts.filter((part) => part !== undefined).map(oneLine), width && width - 2);
 }
 
-/** An unexpected error is a bug of integ. The JSON formats print a failure of kind `failed`; other formats print the stack. */
+/** An unexpected error is a bug of integ. JSON formats get an error of kind `failed`; other formats get the stack. */
 export function renderBug(error: unknown, style?: FailureStyle): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   const message = `This is a bug in integ: ${error instanceof Error ? error.message : String(error)}`;

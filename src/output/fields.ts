@@ -134,7 +134,6 @@ export function assertKnown(
 
 const mostNamed = 30;
 
-/** `singular` is the name of a row; undefined if the result is not a list. */
 function missingWords(missing: ReadonlySet<FieldPath>, singular: string | undefined): string {
   const names = [...missing].map(({ name }) => `"${visibleText(name)}"`).join(", ");
   const fields = `${missing.size === 1 ? "field" : "fields"} ${names}`;

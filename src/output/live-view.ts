@@ -30,7 +30,7 @@ export class LiveLine implements LiveText {
     this.#terminal = terminal;
   }
 
-  /** `label` is called for every frame. `lines` are rows below the label, shown even while a later operation has the label. */
+  /** Each frame calls `label`. `lines` are rows below the label, which stay while a later operation has the label. */
   begin(label: Label, lines?: () => readonly string[]): Progress {
     const item = { label, lines };
     this.#labels.push(item);
@@ -111,8 +111,8 @@ export class LiveLine implements LiveText {
 // complete line, for logs and screen readers.
 
 /**
- * `set` must be called when an item starts or continues, `end` when it ends, and `done` in a `finally`: it erases the
- * rows before the command prints its result. Questions, notes and waits may be shown while the table is drawn.
+ * Call `set` when an item starts or continues, `end` when it ends, and `done` in a `finally`: `done` erases the rows
+ * before the command prints its result. Questions, notes and waits can appear while the table is drawn.
  */
 export interface LiveTable {
   set(item: string, state: string): void;
@@ -307,7 +307,6 @@ function secondsSince(began: number, now: number): string {
   return now - began < printAfterMs ? "" : ` · ${Math.floor((now - began) / 1000)} s`;
 }
 
-/** Prints at most one new label per `lineEveryMs`. */
 function logged(note: (text: string) => void, elapsed: () => number): Progress {
   let printedAt = elapsed();
   return {

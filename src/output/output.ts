@@ -80,8 +80,8 @@ export interface Output extends Questions {
   /** Nothing is written before the list's first page or its end. `to` is a file that replaces stdout. */
   list(view: ListView, to?: { readonly sink: Sink; readonly rowsBefore: number; readonly format: Format }): ListWriter;
   /**
-   * Adds a list to the job summary of GitHub Actions, if there is one. A summary that cannot be written causes only a
-   * warning. `rows` are JSON objects.
+   * Adds a list to the job summary of GitHub Actions; elsewhere, has no effect. A failed write causes only a warning.
+   * `rows` are JSON objects.
    */
   summary(title: string, view: ListView, rows: readonly string[]): Promise<void>;
   report(view: ListView): Report;
@@ -108,7 +108,7 @@ export interface Output extends Questions {
   log(line: string): void;
   /** Prints the next command, unless `--quiet` is given. */
   next(command: NextCommand): void;
-  /** Current work is drawn after 300 ms, or printed as lines after two seconds. `done` must be called at its end. */
+  /** Shows current work: drawn after 300 ms, else printed after 2 s, or after 10 s in a log. Call `done` at its end. */
   progress(label: string): Progress;
   /** Shows the remaining seconds of a wait of `ms` milliseconds. */
   countdown(label: string, ms: number): Progress;
@@ -189,7 +189,7 @@ export function createOutput(options: OutputOptions): Output {
         `${wrapped(visibleText(text), { width: terminal.errWidth })}\n`,
         terminal.isTTY.stderr,
       );
-      // With these formats, the last line is the error.
+      // In these formats, the error must be the last line, so the ending is written before it.
       if (options.format === "json" || options.format === "ndjson") terminal.end();
     },
     warn,
@@ -339,7 +339,7 @@ interface ListOptions {
   readonly reportEmpty?: (text: string) => void;
 }
 
-/** The format is loaded at the first write. Without documented columns, tables and CSV use the keys of the first rows. */
+/** Loads the format at the first write. Without documented columns, tables and CSV use the keys of the first rows. */
 class LazyList implements ListWriter {
   rowsWritten: number;
   readonly #view: ListView;
@@ -376,7 +376,7 @@ class LazyList implements ListWriter {
     this.rowsWritten += page.length;
   }
 
-  /** Unknown `--fields` are refused before anything is printed: at the first page with rows, or at the end. */
+  /** Refuses unknown `--fields` before anything is printed: at the first page with rows, or at the end. */
   #assertFields(page: RowPage): void {
     if (this.#isChecked) return;
     const { singular } = this.#view;
@@ -412,7 +412,7 @@ class LazyList implements ListWriter {
   }
 }
 
-/** Further lines are indented, so that untrusted lines cannot imitate integ's own lines. */
+/** Indents further lines, so that untrusted lines cannot imitate integ's own lines. */
 function message(
   label: string,
   { text, width }: { readonly text: string; readonly width: number | undefined },

@@ -8,7 +8,7 @@ export function pageOf(rows: readonly string[]): RowPage {
 }
 
 /**
- * Rows of one response are not copied: the bytes between them are overwritten, so the page must not be used again.
+ * Joins rows of one response without a copy: overwrites the bytes between them, so the page must not be used again.
  * `end` follows the last row.
  */
 export function joinedRows(page: RowPage, separator: "," | "\n", end: "" | "\n" = ""): string | Buffer {

@@ -58,7 +58,7 @@ export class Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTTY: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly color: { readonly stdout: ColorLevel; readonly stderr: ColorLevel };
-  /** The last line of stderr: it follows the report of a failure. */
+  /** Last line of stderr, which follows the report of a failure, except in JSON formats. */
   ending = "";
   live: LiveText | undefined;
   /** True while stdout's last line on the terminal is incomplete: drawing would garble it. */

@@ -1,5 +1,5 @@
 /**
- * These characters are invisible, or a terminal may act on them: C0, C1, DEL, format and bidi controls, line
+ * Matches characters that are invisible, or that a terminal may act on: C0, C1, DEL, format and bidi controls, line
  * separators, lone surrogates, and default-ignorable characters (zero-width, tags, variation selectors, fillers). They
  * are compiled on first use, because Unicode properties are slow to compile.
  */
@@ -23,7 +23,7 @@ const letters = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10
 /** Matches commands with a quoted word, which users copy, and right-to-left words with a sign between them. */
 const rightToLeft = new RegExp(`integ (?:[^'\\n]*'[^'\\n]*')+|${letters}(?:[ .,"_-]?${letters})*`, "gu");
 
-/** Right-to-left names in visible text are isolated, so that a terminal does not reorder the text around them. */
+/** Isolates right-to-left names in visible text, so that a terminal does not reorder the text around them. */
 export function isolated(text: string, isTerminal = true): string {
   return !isTerminal || plain.test(text)
     ? text
@@ -37,7 +37,7 @@ export function roughWidth(text: string): number {
   return plain.test(text) ? text.length : text.length + (text.match(wide)?.length ?? 0);
 }
 
-/** Line breaks are kept; otherwise, the escapes are those of `visibleText`. */
+/** Escapes like `visibleText`, but keeps line breaks. */
 export function visibleLines(text: string): string {
   return text.includes("\n") ? text.split("\n").map(visibleText).join("\n") : visibleText(text);
 }

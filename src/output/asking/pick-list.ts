@@ -28,7 +28,7 @@ const searchedFrom = 11;
 const rowsShown = 10;
 /** A longer label would fill the screen. */
 const longestLabel = 200;
-/** This key cannot collide with the keys of choices, which are numbers. */
+/** Cannot collide with the keys of choices, which are numbers. */
 const otherKey = "other";
 
 interface Option {

@@ -1,5 +1,5 @@
-// Terminals that integ does not redraw show questions as plain lines. A question names the valid answers and the
-// default, and repeats after an invalid answer.
+// Asks in plain lines, for terminals that integ does not redraw. A question names the valid answers and the default,
+// and repeats after an invalid answer.
 import { StringDecoder } from "node:string_decoder";
 import { wrapped } from "../formats/layout.ts";
 import { isolated, visibleText } from "../visible-text.ts";
@@ -34,7 +34,7 @@ function writePrompt(terminal: PromptContext["terminal"], prompt: string): void 
   terminal.writeErr(`${isolated(wrapped(prompt, { width: width && width - 1 }))} `);
 }
 
-/** Repeats the question until `read` returns a value. `read` prints why an answer is invalid, then returns undefined. */
+/** Repeats the question until `read` returns a value. `read` prints why an answer is invalid. */
 async function askUntil<T>(
   context: PromptContext,
   prompts: { readonly first: string; readonly again: string },
@@ -188,7 +188,7 @@ function optionOf({ options }: PlainList, answer: string): PlainOption | undefin
   return byNumber ?? options.find(({ value }) => value === answer);
 }
 
-/** Prints the options that contain the answer or, if there are none, that the answer is invalid. */
+/** Prints the options that contain the answer; without any, prints that the answer is invalid. */
 function refuse(context: PromptContext, list: PlainList, answer: string): undefined {
   const wanted = answer.toLowerCase();
   const isFound = ({ label }: PlainOption): boolean => !/^\d+$/.test(answer) && label.toLowerCase().includes(wanted);

@@ -4,7 +4,6 @@ import { Failure } from "../../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { isolated, visibleText } from "../visible-text.ts";
 
-/** An abort of `interruption` ends the question, which throws the abort reason. */
 export interface PromptContext {
   readonly terminal: Terminal;
   readonly interruption: AbortSignal;
@@ -29,10 +28,7 @@ export function canceled(reason?: unknown): Failure {
   );
 }
 
-/**
- * The end of input cancels the question.
- * @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and a closed input; the reason of an aborted `interruption`
- */
+/** @throws Failure `interrupted` for Ctrl-C, Escape, Ctrl-D and the end of input; the abort reason of `interruption` */
 export async function askOnTerminal<T>(
   { terminal, interruption }: PromptContext,
   ask: (streams: Streams) => Promise<T>,

@@ -36,7 +36,6 @@ export interface Questions {
   confirm(question: string, options?: { readonly destructive?: boolean }): Promise<boolean>;
   /** The answer is not empty. @throws Failure `usage` with the flag if integ may not ask; `interrupted` as `confirm` */
   ask(question: string, options?: AskOptions): Promise<string>;
-  /** @throws Failure as `ask` */
   pick(question: string, options: PickOptions): Promise<string>;
   /**
    * Asks for one or more values without duplicates. `chosen` preselects values; `split` splits typed text into values.

@@ -12,7 +12,6 @@ export function cellOf(value: JsonText | undefined): Cell {
   return value?.isNull ? null : value;
 }
 
-/** The keys are in order of their first occurrence. */
 export function keysOf(page: RowPage): string[] {
   return [...new Set(page.flatMap((row) => (row.isObject ? row.parts().names : [])))];
 }

@@ -223,7 +223,7 @@ class TableList implements PageWriter {
     return text;
   }
 
-  /** The margin is omitted if it alone makes an id too long for the line. */
+  /** Omits the margin if the margin alone makes an id too long for the line. */
   #ownLine(value: string, cell: string): string {
     return (this.#measure.of(cell) + gap > this.#target.width ? "" : " ".repeat(gap)) + value;
   }
@@ -328,7 +328,7 @@ const colors = {
   ],
 } as const;
 
-/** The word has the meaning; the color only helps to find it. */
+/** The word carries the meaning; the color only highlights it. */
 function paintStatus(status: string, paint: ChalkInstance): string {
   const word = status.trimEnd();
   for (const color of ["green", "yellow", "red"] as const) {

@@ -66,7 +66,7 @@ const yamlOf = (value: unknown): string =>
     lineWidth: 0,
   });
 
-/** Returns a tree of arrays and maps whose leaves are scalars as YAML writes them. */
+/** Returns a tree of arrays and maps whose leaves are scalars in YAML syntax. */
 function withScalars(value: JsonText): unknown {
   if (value.isString) return scalar(value.string, value);
   if (!value.hasParts) return value.compact();
