@@ -172,7 +172,7 @@ export function createAccessKeys(legacy: Caller): AccessKeys {
         },
         (answer) => readSecretAnswer(jsonOf(answer), true),
       ),
-    // @assumed §4.4 does not show the response: integ accepts 200 with the rows, as an array or wrapped in an object.
+    // @assumed §4.4 does not show the response: integ accepts 200 with an array, or with an object that has one.
     list: () =>
       legacy.send({ method: "GET", path: "/api/v1/access-keys", success: [200], page: true }, (answer) =>
         readRows(jsonBytesOf(answer)),

@@ -39,7 +39,7 @@ export interface Service {
   readonly contract: Contract;
   readonly raw: Raw;
   readonly tokens: Tokens;
-  /** How far the service's clock is ahead of this machine's, in milliseconds; undefined before a response with a date. */
+  /** Milliseconds that the service's clock is ahead of this machine's; undefined before a response with a date. */
   clockOffset(): number | undefined;
   close(): void;
 }

@@ -168,7 +168,7 @@ function decideByClient(client: OAuthClient, text: string): CreationDecision {
   return client.status === "pending" ? { kind: "pending", client, text } : { kind: "unusable", client, text };
 }
 
-/** Reads ids that occur exactly once in an incomplete response. They suggest which client has the secret, without proof. */
+/** Reads ids that occur exactly once in an incomplete response. They suggest, but do not prove, whose secret it is. */
 export function readableIds(text: string): { readonly id?: string; readonly clientId?: string } {
   const once = (field: string): string | undefined => {
     const found = [...text.matchAll(new RegExp(`"${field}"\\s*:\\s*"([^"\\\\]{1,200})"`, "g"))];

@@ -3,20 +3,20 @@ import { type AccessKey, type AccessKeyRequest, readAccessKey } from "./access-k
 import type { Rows } from "./json/unknown-list.ts";
 /** @assumed after a lost connection, a request is processed for this long at most (§4.4 "not shown") */
 const longestWorkMs = 10 * 60_000;
-/** @assumed `createdAt` is the time of the request (§4.4 "not shown"): a key whose time differs more is another one */
+/** @assumed `createdAt` is the time of the request (§4.4 "not shown"): a key that differs by more is another key */
 const longestDistanceMs = 24 * 60 * 60_000;
 /** @assumed the list shows a key this long after its creation at the latest, from any replica (§4.4 "not shown") */
 export const settleMs = 15_000;
 
 export interface Criteria {
   readonly request: AccessKeyRequest;
-  /** True if the name ends with a random mark, so that only this entry's request can have created a key of that name. */
+  /** True if the name ends with a random mark, so that only this entry's request can create a key of that name. */
   readonly marked: boolean;
   /** Creation time of the entry, before its first request; milliseconds since 1970 by the service's clock. */
   readonly createdAfter: number;
   /** Latest time at which a request was in progress; milliseconds since 1970 by the service's clock. */
   readonly sentUntil: number;
-  /** False if the entry's times may be wrong by any amount; they then rule out no key. */
+  /** False if the entry's times may be wrong by any amount, and so rule out no key. */
   readonly isClockKnown: boolean;
   /** Largest difference between two clocks that count as synchronized. */
   readonly skewMs: number;

@@ -19,7 +19,7 @@ export interface People {
 
 export function createPeople(legacy: Caller): People {
   return {
-    // @assumed §4.4 shows no parameters and response: integ sends `query`, and accepts rows wrapped in an object or not.
+    // @assumed §4.4 shows no parameters and response: integ sends `query`, and accepts an array, or an object with one.
     search: async (request) =>
       legacy.send(
         { method: "GET", path: `/api/v1/people/search${query(parametersOf(request))}`, success: [200] },

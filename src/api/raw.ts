@@ -71,7 +71,7 @@ function contractOf(path: string): "v1" | "legacy" {
   const isAmbiguous =
     pathname.includes("//") ||
     pathname.includes("\\") ||
-    // A proxy could decode an encoded dot, slash, backslash, control or percent sign. The other matches are invalid escapes.
+    // A proxy may decode an encoded dot, slash, backslash, control or percent sign. Other matches are invalid escapes.
     /%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})/i.test(pathname) ||
     pathname.split("/").some((part) => /^\.{1,2}(?:;|$)/.test(part));
   if (isAmbiguous)

@@ -1,4 +1,4 @@
-// This folder sends the credentials that `profiles/` supplies. They contain secrets, so never log or show them.
+// Types of the credentials that `profiles/` supplies. Credentials contain secrets, so never log or show them.
 
 /** A credential of the /v1 contract (§5.1, §5.2). */
 export type Credential =

@@ -180,8 +180,8 @@ export function checkToken(token: string): void {
 
 /**
  * Makes one attempt, which is safe to repeat.
- * @assumed §5.3 rule 2 does not show the exchange. The default request: `POST` with the JSON body `{"secret":"<secret>"}`.
- * The default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
+ * @assumed §5.3 rule 2 does not show the exchange. Default request: `POST` with the JSON body `{"secret":"<secret>"}`.
+ * Default response: 200 or 201, JSON with `access_token`, `accessToken` or `token`, and `expires_in` or
  * `expiresIn` in seconds or `expires_at` or `expiresAt` as a time. For any other exchange, the profile has a command.
  * @throws Failure `usage` if the endpoint is not an address
  */

@@ -5,7 +5,7 @@ import { type Advice, type NextCommand, type NextStep, shell, flags } from "../.
 /** Selects the advice about a refused request. */
 export type Resource = "oauth_client" | "access_key" | "oauth_token" | "service_account" | "specification";
 
-/** A one-time secret in a response that breaks the contract. It must not be lost. */
+/** A one-time secret in a response that breaks the contract: it must not be lost. */
 export interface Salvage {
   readonly secret: string;
   /** The received part of the response, which contains the secret. */
@@ -67,7 +67,7 @@ export function requestIdOf(attempt: Attempt<unknown>): string | undefined {
   return attempt.kind === "answered" ? attempt.requestId : attempt.problem?.request_id;
 }
 
-/** True also if the token endpoint refused the credential, or if the credential cannot be sent. */
+/** Also true if the token endpoint refused the credential, or if the credential cannot be sent. */
 export function isCredentialRefused(answer: Attempt<unknown>): boolean {
   if (answer.kind === "refused") return answer.status === 401;
   return answer.kind === "not_sent" && answer.failure?.kind === "auth";

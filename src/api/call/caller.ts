@@ -210,7 +210,7 @@ function problemOf<T>({ status, headers, body }: Response, reading: Reading<T>):
   return readProblem(status, value, headers["request-id"]);
 }
 
-/** The line between two chunks of a body (RFC 9112 §7.1). JSON strings contain no line ends, so no secret contains a match. */
+/** Line between two chunks of a body (RFC 9112 §7.1). JSON strings contain no line breaks, so no secret matches. */
 const betweenChunks = /\r\n[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]{0,200})?\r\n/gi;
 
 /** Removes chunk framing, which may split a secret. */

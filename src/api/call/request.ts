@@ -61,7 +61,7 @@ export function versionHeader(serviceVersion: string): Readonly<Record<string, s
 }
 
 /**
- * @assumed §4.4 shows `x-organization-id` only for the creation of access keys; integ sends it with every legacy request.
+ * @assumed §4.4 shows `x-organization-id` only for creating access keys; integ sends it with every legacy request.
  * @throws Failure `usage` if the organization id is missing or not a UUID
  */
 export function organizationHeader(organizationId: string | undefined): Readonly<Record<string, string>> {

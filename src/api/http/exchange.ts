@@ -10,7 +10,7 @@ export interface ExchangeRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** Limit of the decoded body of a success, in bytes. Default: `maxBodyBytes`, which also limits every other response. */
+  /** Limit of a success's decoded body, in bytes. Default: `maxBodyBytes`, which also limits other responses. */
   readonly maxBytes?: number;
   /** Replaces the transport's signal, so the caller decides how long to wait after an interruption. */
   readonly signal?: AbortSignal;
