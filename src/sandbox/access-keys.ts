@@ -53,7 +53,7 @@ function resourceOf(key: AccessKeyRecord): Record<string, unknown> {
   };
 }
 
-/** @assumed an expiry in the past is refused; an expired key is `active` (§3.2 has no other, §4.4 "not shown") */
+/** @assumed an expiry in the past is refused; an expired key stays `active` (§3.2 has no other, §4.4 "not shown") */
 function expiryOf(call: Call, given: string | null | undefined): number | null {
   if (given === null || given === undefined) return null;
   const expiresAt = Date.parse(given);

@@ -1,6 +1,6 @@
 import { type AccessKeyRecord, byId, type Region, type RegionState, type ServiceAccount } from "./state.ts";
 
-/** The effects of a fault inside the service. Its other effects apply to the connection. */
+/** Effects of a fault inside the service; the fault's other effects apply to the connection. */
 export interface ServiceEffects {
   /** The creation stays pending for this many inspections. */
   readonly pending?: number;
@@ -121,7 +121,7 @@ export function invalidRequest(detail: string, param?: string): Problem {
   return new Problem(400, "invalid_request", detail, param === undefined ? {} : { param });
 }
 
-/** @assumed one 404 for all reasons (§7 "not shown beyond status"), so that it reveals nothing about other organizations */
+/** @assumed one 404 for all reasons (§7 "not shown beyond status") reveals nothing about other organizations */
 export function notFound(detail: string): Problem {
   return new Problem(404, "not_found", detail);
 }

@@ -83,7 +83,7 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** A page token is valid only for the same organization, service account, contract version and filters (§4.3 rule 2). */
+/** A page token is bound to its organization, service account, contract version and filters (§4.3 rule 2). */
 function bindingOf(call: Call, given: { caller: V1Caller; rows: Rows }): string {
   const { caller, rows } = given;
   return JSON.stringify([

@@ -68,7 +68,7 @@ export function retrievalChanges(call: Call): boolean {
   return (byId(call.here.oauthClients, call.parts.id)?.pending ?? null) !== null;
 }
 
-/** GET /v1/oauth_clients/{id} @assumed it needs `service_account:manage`, as creation does (§4.2 names it there) */
+/** GET /v1/oauth_clients/{id} @assumed retrieval needs `service_account:manage` (§4.2 names it for creation) */
 export function getOAuthClient(call: Call, caller: V1Caller): Answer {
   requireOAuth(call);
   requirePermission(caller, management);

@@ -53,7 +53,7 @@ export interface Receipt {
   oauthClientId: string | null;
 }
 
-/** The key of §2.4 without its secret. `generation` counts rotations, because the tokens of older secrets are invalid. */
+/** The key of §2.4 without its secret. `generation` counts rotations: tokens of an earlier generation are invalid. */
 export interface AccessKeyRecord {
   readonly id: string;
   readonly name: string;

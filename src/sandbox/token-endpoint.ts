@@ -69,7 +69,7 @@ function clientOf(call: Call, given: { id: string; secret: string }): OAuthClien
   return client;
 }
 
-/** Scopes of the new token: the requested ones, else all permissions of client and service account (§5.2 rule 4). */
+/** Scopes of the new token: the requested scopes, else those that both client and account have (§5.2 rule 4). */
 function grantedScopes(call: Call, given: { client: OAuthClientRecord; requested: string | null }): string[] {
   const account = byId(call.here.serviceAccounts, given.client.serviceAccountId)!;
   const allowed = given.client.scopes.filter((scope) => account.permissions.includes(scope));
