@@ -186,7 +186,7 @@ async function saveSecret(
 
 /**
  * Removes a saved secret if the step that assigns it to the profile fails. If the step fails after profiles.json has
- * changed, the file may refer to the secret, which then stays.
+ * changed, the secret stays, because the file may refer to it.
  */
 async function removeOnFailure<T>(
   { store, credentials }: ProfileStores,

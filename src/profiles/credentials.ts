@@ -135,7 +135,7 @@ class LayeredCredentials {
     });
   }
 
-  /** @returns undefined if there is a keychain, else the reason; empty if it is disabled or the absence is cached */
+  /** @returns undefined if a keychain exists, else the reason; empty if the keychain is disabled or known as absent */
   async #whyNoKeychain(): Promise<string | undefined> {
     if (this.#options.keychain === "file") return "";
     const now = (this.#options.now ?? Date.now)();

@@ -202,7 +202,7 @@ const credentialVariables = [
   "INTEG_ACCESS_TOKEN",
 ] as const;
 
-/** These variables have an effect only with `INTEG_BASE_URL`. */
+/** Variables that have an effect only with `INTEG_BASE_URL`. */
 const companionVariables = ["INTEG_REGION", "INTEG_TOKEN_ENDPOINT", "INTEG_AUDIENCE", "INTEG_TOKEN_SCOPE"] as const;
 
 /**

@@ -44,10 +44,10 @@ export interface ShellOptions {
 /** The shell passes the input through these programs; without them, the command would get empty input. */
 export const inputTools = ["cat", "wc"] as const;
 
-// Node gives a child a socket as standard input. Users of kubectl, vault and gh open `/dev/stdin`, which fails for a
-// socket. `cat` provides a pipe, and descriptor 3 reports how much of it stayed unread. The command starts only after
-// descriptor 3 reports that its whole input is in the pipe: if integ is killed earlier, the command does not start, and
-// so cannot take empty input for the secret.
+// Node gives a child a socket as standard input, but users of kubectl, vault and gh open `/dev/stdin`, which fails for
+// a socket. So `cat` provides a pipe, and descriptor 3 reports how many bytes stayed unread. With input up to
+// `pipeBytes`, the command starts only after integ has written the whole input: if integ is killed earlier, the command
+// cannot take empty input for the secret.
 const withInput = `for tool in ${inputTools.join(" ")}; do
   command -v "$tool" > /dev/null || { echo "$tool: not found" >&2; exit 127; }
 done

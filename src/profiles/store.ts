@@ -147,7 +147,7 @@ class FileProfileStore implements StoredProfiles {
   }
 
   /**
-   * conf ignores short writes on a full disk, so it writes a candidate, which is checked and then renamed. If the path is
+   * conf ignores short writes on a full disk, so it writes a candidate, which is checked, then renamed. If the path is
    * a symbolic link, its target is replaced.
    */
   #write(file: ProfileFile): void {
@@ -191,8 +191,8 @@ export async function openProfileStore(options: {
 }
 
 /**
- * Loads conf without the signal listeners of its atomic-write package: they send every signal again, and a second
- * Ctrl-C abandons a request whose response is needed.
+ * Loads conf without the signal listeners of its atomic-write package, which send every signal again: a second Ctrl-C
+ * abandons a request whose response is needed.
  */
 async function loadConf(): Promise<typeof Conf> {
   const before = new Set(signalListeners().map(({ listener }) => listener));
