@@ -14,7 +14,6 @@ export interface DebugEvent {
   readonly status?: number;
   /** Length of the decoded body. */
   readonly bytes?: number;
-  /** Time since the request started. */
   readonly elapsedMs?: number;
   readonly sent?: boolean;
   readonly reason?: NetworkErrorReason;
