@@ -29,7 +29,7 @@ export interface WriteOptions {
 
 type FileContent = string | Uint8Array;
 
-/** After an error, no new file remains. By default, only the owner may read the file. Symbolic links are not followed. */
+/** Leaves no file after an error. By default, only the owner may read the file. Symbolic links are not followed. */
 export function createFile(path: string, data: FileContent, options: WriteOptions = {}): void {
   const { durable = "name", secret = false, forAll = false } = options;
   const fd = secret ? createPrivateFile(path) : openSync(path, newFile, forAll ? 0o644 : 0o600);

@@ -123,12 +123,12 @@ export function hasEnded(owner: ProcessIdentity, self: ProcessIdentity): boolean
   return (stat.state === "Z" || stat.state === "X") && stat.threads <= 1;
 }
 
-/** True if the owner's process is visible from here: same boot, same machine, same container. */
+/** True if this process can check the owner's process: same boot, machine and container. */
 export function isVisible(owner: ProcessIdentity, self: ProcessIdentity): boolean {
   return owner.boot === self.boot && owner.space === self.space && (owner.boot !== null || owner.host === self.host);
 }
 
-/** Adds the host, container or boot of a process that is not visible from here. */
+/** Names the owner's process, with its host, container or boot if this process cannot check the owner. */
 export function describeOwner(owner: LockOwner | undefined, self: ProcessIdentity): string {
   if (owner === undefined) return "a process that left no name";
   const { pid, host } = owner;

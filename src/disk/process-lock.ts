@@ -1,8 +1,8 @@
-// Locks between processes, which do not outlast their owner.
-// A lock is a file that names its owner. It is written under a temporary name and then linked, which fails if the lock
-// exists. The kernel shows if the owner of a kernel lock runs; without a kernel lock, only certain proof counts, never
-// file times. An ended owner's file is removed under a second lock (`.take-<random>`), named after that acquisition and
-// never reused, so no process removes a successor's file.
+// Locks between processes. A lock does not outlast its owner.
+// A lock is a file that names its owner. The file is written under a temporary name and then linked, which fails if the
+// lock exists. The kernel shows if the owner of a kernel lock runs; without a kernel lock, only certain proof counts,
+// never file times. A second lock (`.take-<random>`) protects the removal of an ended owner's file. Its name contains
+// that owner's random text, which is never reused, so no process removes a successor's file.
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { basename, dirname, join } from "node:path";
