@@ -87,7 +87,7 @@ export interface Tree {
 
 const help: Flag = { short: "-h", long: "--help", summary: "Show help", mandatory: false };
 
-/** Leaves out hidden commands and flags. `root` must have all options declared; `notesOf` returns undefined for a noun. */
+/** Omits hidden commands and flags. `root` must have all options declared; `notesOf` returns undefined for a noun. */
 export function treeOf(root: DeclaredCommand, notesOf: (command: DeclaredCommand) => Notes | undefined): Tree {
   const globalNames = new Set(root.options.map(({ long }) => long).filter((long) => long !== "--version"));
   const globals = root.options.filter(({ long, hidden }) => globalNames.has(long) && !hidden);
@@ -118,7 +118,6 @@ export function isRunnable({ nodes, examples }: Node): boolean {
   return nodes.length === 0 || examples.length > 0;
 }
 
-/** Each node comes before its children. */
 export function* nodesBelow(node: Node): Generator<Node> {
   yield node;
   for (const child of node.nodes) yield* nodesBelow(child);
