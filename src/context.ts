@@ -54,7 +54,7 @@ export interface Secrets
   readonly escrow: {
     /** Returns undefined without recipients. */
     encrypt(secret: OneTimeSecret, entry: string): Promise<string | undefined>;
-    /** @throws Failure `undelivered` if no local identity decrypts the ciphertext; `auth` if it was not made for the entry */
+    /** @throws Failure `undelivered` if no local identity can decrypt; `auth` if `ciphertext` is of another entry */
     decrypt(ciphertext: string, entry: string): Promise<OneTimeSecret>;
   };
   /**

@@ -2,7 +2,6 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** @returns undefined if the text is not JSON */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);

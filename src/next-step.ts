@@ -192,7 +192,7 @@ export function typedValue(
   return word.startsWith(`${long}=`) ? word.slice(long.length + 1) : word.slice(short.length).replace(/^=/, "");
 }
 
-/** Flags that consent to the typed command. A next command omits them unless its step adds them, so integ asks again. */
+/** Flags that consent to the typed command. A next command omits them, unless its step adds them, to ask again. */
 const consents = [
   flags.new,
   flags.force,

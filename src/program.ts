@@ -301,7 +301,7 @@ async function loadTree(words?: readonly string[]): Promise<WholeTree> {
   return { root, verbOf: (command) => loaded.get(command) };
 }
 
-/** Returns the nouns that work without a verb. A noun is left out if one of its verbs was typed. */
+/** Returns the nouns that work without a verb; with `words`, only typed nouns without a typed verb. */
 function runnableNouns(words?: readonly string[]): VerbLine[] {
   return tree.flatMap((line) => {
     if (isVerb(line) || line.all === undefined) return [];
