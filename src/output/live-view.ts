@@ -117,7 +117,6 @@ export class LiveLine implements LiveText {
 export interface LiveTable {
   set(item: string, state: string): void;
   end(item: string, state: string): void;
-  /** Ends the table. Safe to repeat. */
   done(): void;
 }
 

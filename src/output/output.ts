@@ -110,7 +110,6 @@ export interface Output extends Questions {
   next(command: NextCommand): void;
   /** Shows current work: drawn after 300 ms, else printed after 2 s, or after 10 s in a log. Call `done` at its end. */
   progress(label: string): Progress;
-  /** Shows the remaining seconds of a wait of `ms` milliseconds. */
   countdown(label: string, ms: number): Progress;
   liveTable(title: string, items: readonly string[]): LiveTable;
   /** Erases the live text on the terminal. This must be the last call, also after a failure. */

@@ -106,7 +106,6 @@ export class Terminal {
     return (this.#stdin ??= guarded(this.#facts.stdin));
   }
 
-  /** Number of columns of the terminal of stdout, otherwise of stderr; 80 if unknown. */
   get width(): number {
     const columns = this.stdout.columns ?? this.stderr.columns ?? 0;
     return columns > 0 ? columns : 80;

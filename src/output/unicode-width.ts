@@ -45,7 +45,6 @@ function kindOf(character: string, measure: (text: string) => number): number {
   return width === narrow || width === wide ? width : other;
 }
 
-/** Returns undefined if a character must be escaped, or if its width depends on its neighbors. */
 export function quickWidth(text: string, measure: (text: string) => number): number | undefined {
   let width = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -152,7 +152,6 @@ export interface PlainList {
 /** A list prints at most this many rows; the user finds the others by typing a part of their label. */
 const mostListed = 20;
 
-/** Enter chooses the first option. Returns the key of the chosen option. */
 export function plainPick(context: PromptContext, list: PlainList): Promise<string> {
   printList(context, list);
   const prompt = `Type a number from 1 to ${list.options.length} (default: 1):`;
@@ -162,7 +161,6 @@ export function plainPick(context: PromptContext, list: PlainList): Promise<stri
   });
 }
 
-/** Enter keeps the preselected options. Returns the keys of the chosen options. */
 export function plainPickSome(
   context: PromptContext,
   { chosen, ...list }: PlainList & { readonly chosen: readonly string[] },

@@ -56,7 +56,6 @@ export function statusCell(
   return typeof end === "string" && Date.parse(end) <= nowMs ? "expired" : cell;
 }
 
-/** A missing cell is `-`, and an empty text is `""`. */
 export function personCell(
   cell: Cell,
   shown: { readonly kind: Column["kind"]; readonly time: (iso: string) => string },

@@ -124,7 +124,6 @@ function stateOf({ status, until }: Lifetime, nowMs: number): keyof typeof color
   return Number.isNaN(until) ? "without an expiry" : "valid";
 }
 
-/** Changes, reports and rows without a creation time have no lifetime. */
 function lifetimesIn(row: JsonText): Lifetime[] {
   const parts = row.parts();
   const text = (key: string): string => {

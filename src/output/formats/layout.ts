@@ -107,7 +107,6 @@ export function wrapped(text: string, { width, margin = "" }: Wrapping): string 
   return lines.join("\n");
 }
 
-/** Joins parts into lines of at most `width` columns, without breaking a part. */
 export function joinedWithin(parts: readonly string[], width = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = [];
   for (const part of parts) {
