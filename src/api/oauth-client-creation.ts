@@ -116,9 +116,9 @@ export const maxClients = 20;
 export type CreationDecision =
   /** `active` with a secret: store the secret. For an undocumented status with a secret, the user decides later. */
   | { readonly kind: "store_secret"; readonly client: OAuthClient; readonly secret: string; readonly text: string }
-  /** `active` without a secret: revoke the client, confirm the revocation, and create a client under a new key. */
+  /** `active` without a secret: revoke the client, confirm that, and create a client under a new idempotency key. */
   | { readonly kind: "secret_lost"; readonly client: OAuthClient; readonly text: string }
-  /** Keep the key and inspect the client. */
+  /** Keep the idempotency key and inspect the client. */
   | { readonly kind: "pending"; readonly client: OAuthClient; readonly text: string }
   /** `revoked`, `disabled`, `expired`, or an undocumented status without a secret: do not use the client. */
   | { readonly kind: "unusable"; readonly client: OAuthClient; readonly text: string }
@@ -126,9 +126,9 @@ export type CreationDecision =
   | { readonly kind: "key_reuse"; readonly status: number }
   /** Any other 4xx: this attempt created nothing. */
   | { readonly kind: "refused"; readonly status: number }
-  /** `429`: wait; keep the key and the request. */
+  /** `429`: wait; keep the idempotency key and the request. */
   | { readonly kind: "wait"; readonly retryAfterSeconds: number | undefined }
-  /** 5xx, timeout, cut or invalid response: keep the key and the request, and recover the receipt first. */
+  /** 5xx, timeout, cut or invalid response: keep the idempotency key and the request, and recover the receipt. */
   | { readonly kind: "unknown"; readonly secret: Salvage | undefined; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: "not_sent" };
 

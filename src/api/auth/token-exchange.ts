@@ -226,8 +226,8 @@ export type IssuerDifference =
 const impliedAuth = ["client_secret_basic"];
 
 /**
- * Reads the metadata at the address of RFC 8414. If that request is refused, reads it at the address of OpenID Connect
- * Discovery.
+ * Compares the profile with the issuer's metadata, read at the address of RFC 8414 or, if that request is refused, of
+ * OpenID Connect Discovery.
  * @returns `refused` if there is no metadata, `unknown` if the metadata names another issuer
  * @assumed §5.2 rule 3 names an issuer without its purpose: its metadata names the token endpoint, as in RFC 8414
  * @throws Failure `usage` if the issuer is not an address

@@ -63,8 +63,8 @@ function spansOf(needle: string, text: string): Span[] {
 }
 
 /**
- * Matches an escape of JSON (also of JSON within JSON), a percent escape (also encoded again, `%2541`), or a numeric HTML
- * reference. A match takes the whole run of backslashes or `25`, so matching takes linear time.
+ * Matches an escape of JSON (also within nested JSON), a percent escape (also encoded again, `%2541`), or a numeric
+ * HTML reference. A match takes the whole run of backslashes or `25`, so matching takes linear time.
  */
 const escape = /\\+(?:u([0-9a-f]{4})|(["/]))?|%(?:25)*([0-9a-f]{2})|&#(?:x0{0,9}([0-9a-f]{1,6})|0{0,9}(\d{1,7}));/gi;
 
