@@ -143,7 +143,6 @@ export function problemOfStatus(status: number, detail: string): Problem {
   return new Problem(status, codeByStatus[status] ?? (status < 500 ? "invalid_request" : "internal_error"), detail);
 }
 
-/** Creates the error object of §7. */
 export function problemAnswer(problem: Problem, requestId: string): Answer {
   const address = `${docsUrl}/developers/v1/errors/${problem.code}`;
   const body = {

@@ -2,7 +2,6 @@ export const regions = ["us", "eu"] as const;
 export type Region = (typeof regions)[number];
 
 export const clientStatuses = ["active", "pending", "revoked", "disabled", "expired"] as const;
-/** The statuses of §3.1. */
 type ClientStatus = (typeof clientStatuses)[number];
 
 export interface ServiceAccount {
