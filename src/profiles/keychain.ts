@@ -1,7 +1,7 @@
 // The operating system's keychain.
 // Each request runs in its own process, which integ can kill: the library connects in a constructor, and a message bus
-// that accepts the connection but never responds (seen on Linux) blocks timers and Ctrl-C. On Linux the entry is bound to
-// the Secret Service, because the library's fallback, the kernel's key ring, is cleared at boot.
+// that accepts the connection but never responds (seen on Linux) blocks timers and Ctrl-C. On Linux the entry is bound
+// to the Secret Service, because the library's fallback, the kernel's key ring, is cleared at boot.
 import { requireInstalled } from "../disk/installed-packages.ts";
 import { childEnvironment } from "./child-environment.ts";
 import type { Environment } from "./resolution.ts";

@@ -99,7 +99,6 @@ class FileProfileStore implements StoredProfiles {
     return result!;
   }
 
-  /** Removing the default profile leaves no default. */
   async remove(name: string): Promise<Profile> {
     let removed: Profile | undefined;
     await this.#change((file) => {
