@@ -308,7 +308,6 @@ function masking({ env, terminal }: Pick<Parts, "env" | "terminal">): Pick<Secre
   };
 }
 
-/** `INTEG_DESTINATIONS_ALLOW` has one destination on each line. */
 async function allowedTo(
   profile: string,
   { env, profiles }: Pick<SecretParts, "env" | "profiles">,

@@ -25,9 +25,9 @@ export function stateFolder(env: Environment, machine: Machine): string {
 }
 
 /**
- * True if a journal's text looks like a server's address. Unsupported forms (`host=… password=…`) and typing mistakes
+ * True if a journal setting looks like a server's address. Unsupported forms (`host=… password=…`) and typing mistakes
  * (`postgres:/…`, `postgresql//…`, quoted addresses) count too: as a file name they would create a separate journal
- * with a password in its name. Write such a file name as `./<name>`.
+ * with a password in its name. Users write such a file name as `./<name>`.
  */
 export function isAddress(text: string): boolean {
   if (/^["'`\s]*\w+\s*=/.test(text)) return true;

@@ -25,7 +25,6 @@ const familiarWords: Readonly<Record<string, FailureDetails>> = {
   whoami: { meaning: "profiles show prints the profile that commands use.", nextCommand: shell`integ profiles show` },
 };
 
-/** Options of other programs, or of other commands. */
 const familiarOptions: Readonly<Record<string, FailureDetails>> = {
   "auto-approve": { meaning: "--yes answers the question, after you have read the plan." },
   out: { hint: "Use > <file> to write the output to a file." },
