@@ -14,7 +14,7 @@ interface FsNativeExtensions {
 /** Windows makes locked bytes unreadable, so integ locks a byte far behind the owner's name. */
 const { offset, length } = process.platform === "win32" ? { offset: 2 ** 30, length: 1 } : { offset: 0, length: 0 };
 
-/** Load only the native part: the package searches many folders for it, which takes longer than a lock. */
+/** Loaded first: the package searches many folders for its native part, which takes longer than a lock. */
 const nativePart = `fs-native-extensions/prebuilds/${process.platform}-${process.arch}/fs-native-extensions.node`;
 
 function load(): unknown {

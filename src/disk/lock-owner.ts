@@ -98,8 +98,8 @@ function isLocal(path: string): boolean {
 
 /**
  * True if the owner has certainly ended: its machine has rebooted (on an unshared disk), its process number is unused
- * or belongs to a process with another start time, or the process is a zombie. Always false for owners on other machines
- * or in other containers.
+ * or belongs to a process with another start time, or the process is a zombie. Always false for owners on other
+ * machines or in other containers.
  */
 export function hasCertainlyEnded(owner: LockOwner, self: ProcessIdentity, lockPath: string): boolean {
   if (owner.boot === self.boot) return hasEnded(owner, self);
