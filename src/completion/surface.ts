@@ -1,4 +1,4 @@
-// Scripts may rely on this JSON document: commands, flags, arguments, variables and exit codes.
+// Creates the JSON document of `integ commands --json`, on which scripts may rely.
 import { flags } from "../next-step.ts";
 import { type Argument, type Flag, isRunnable, type Node, type Tree, type Value } from "./tree.ts";
 
