@@ -151,7 +151,6 @@ export function invalidValue(
   return new Failure("usage", `Invalid ${what}${shown}${why === undefined ? "" : `: ${why}`}.`, details);
 }
 
-/** Returns undefined if the check passes. */
 export function validationMessage(check: () => unknown): string | undefined {
   try {
     check();
