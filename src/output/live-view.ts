@@ -219,7 +219,6 @@ interface ProgressOptions {
   /** Milliseconds since a fixed moment of this process. */
   readonly elapsed: () => number;
   readonly live: LiveLine;
-  /** True if the terminal can redraw lines. */
   readonly isDrawn: boolean;
   readonly note: (text: string) => void;
 }

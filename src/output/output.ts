@@ -106,7 +106,6 @@ export interface Output extends Questions {
   warn(text: string): void;
   /** Prints a line of a requested log on stderr, without a label. */
   log(line: string): void;
-  /** Prints the next command, unless `--quiet` is given. */
   next(command: NextCommand): void;
   /** Shows current work: drawn after 300 ms, else printed after 2 s, or after 10 s in a log. Call `done` at its end. */
   progress(label: string): Progress;

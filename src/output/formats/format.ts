@@ -80,7 +80,6 @@ export interface ResourceView {
   readonly nulls?: readonly string[];
   /** Top-level field with a one-time secret; a note says that it is shown only once. */
   readonly secretField?: string;
-  /** True if a table leaves out fields without a value. */
   readonly omitsEmpty?: boolean;
   /** True if unknown `--fields` are refused. Absent after a change, whose result must be printed. */
   readonly isRead?: boolean;

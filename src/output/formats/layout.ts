@@ -1,7 +1,6 @@
 // Fits tables and texts to a terminal. Values that users copy stay whole.
 import { roughWidth } from "../visible-text.ts";
 
-/** Spaces between two table columns. */
 export const gap = 2;
 
 export interface WidthRange {
