@@ -24,7 +24,6 @@ export interface RawPage {
   readonly requestId: string | undefined;
 }
 
-/** Maximum of `limit` (§8). */
 const maxLimit = 500;
 
 function checkLimit(limit: number): void {
