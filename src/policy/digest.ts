@@ -1,4 +1,4 @@
-// A plan as a document. It has a digest of its inputs, by which `apply` refuses it if the state has changed.
+// A plan as a document: a digest of the whole shows an edit, and its inputs show whether the state has changed since.
 import { createHash } from "node:crypto";
 import { Failure } from "../errors.ts";
 import { placeOf } from "./holders.ts";

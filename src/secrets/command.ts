@@ -47,21 +47,17 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     mark: commandMark(target),
     ...(target.check && { check: target.check.by }),
   };
-  const shown = (): Promise<Found> => foundBy(target.check, tools);
+  // What a check with these variables reads is known only at the delivery.
+  const isOfEntry = /\bINTEG_(?:RESOURCE_ID|OAUTH_CLIENT_ID|SERVICE_ACCOUNT|PROFILE_NAME|ENTRY)\b/.test(
+    target.check?.command ?? "",
+  );
   const check = async (): Promise<RecordOf<"command">> => {
     if (target.command.trim() === "") throw new Failure("usage", `${flags.secretCommand} is empty.`);
     if (target.check?.command.trim() === "") throw new Failure("usage", `${flags.secretCheckCommand} is empty.`);
-    if (process.platform === "win32") return record;
-    try {
-      accessSync("/bin/sh", constants.X_OK);
-    } catch (error) {
-      throw new Failure("usage", `${flags.secretCommand} needs /bin/sh, and it cannot be run here.`, { cause: error });
-    }
-    await checkTools(flags.secretCommand, target.command, tools);
-    if (target.check) await checkTools(flags.secretCheckCommand, target.check.command, tools);
+    if (process.platform !== "win32") await checkShell(target, tools);
     // `--force` covers the content of the first check only.
-    if (target.force === true && !("consent" in record))
-      record = { ...record, consent: contentId(await shown(), tools.digests) };
+    if (target.force === true && !isOfEntry && !("consent" in record))
+      record = { ...record, consent: contentId(await foundBy(target.check, tools), tools.digests) };
     return record;
   };
   return {
@@ -71,17 +67,18 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
     },
     check,
     async prepare(_work, { may } = {}) {
-      await may?.(record, await shown());
+      if (!isOfEntry) await may?.(record, await foundBy(target.check, tools));
       return record;
     },
     async deliver(secret, delivery) {
-      await delivery.may(record, await shown());
-      // Recorded before the write: after a crash, the check can still show whose secret it is.
-      if (target.check?.by === "output") {
-        record = { ...record, proof: tools.digests.of(secret.secret) };
-        await delivery.record(record);
-      }
-      const shell = { ...tools, facts: variablesOf(secret, delivery) };
+      const facts = variablesOf(secret, delivery);
+      const found = await foundBy(target.check, tools, facts);
+      if (target.force === true && isOfEntry) record = { ...record, consent: contentId(found, tools.digests) };
+      await delivery.may(record, found);
+      // Recorded before the write: after a crash, a check can still show whose secret it is.
+      record = { ...record, proof: tools.digests.of(secret.secret) };
+      await delivery.record(record);
+      const shell = { ...tools, facts };
       const text = renderSecret(secret, target.as ?? "raw", delivery.origin);
       await passSecret(target.command, { text, secret: secret.secret }, shell);
       if (target.check) await runCheck(target.check, { secret: secret.secret, shell });
@@ -99,11 +96,21 @@ export function commandDestination(target: CommandTarget, tools: CommandTools): 
   };
 }
 
+async function checkShell({ command, check }: CommandTarget, tools: CommandTools): Promise<void> {
+  try {
+    accessSync("/bin/sh", constants.X_OK);
+  } catch (error) {
+    throw new Failure("usage", `${flags.secretCommand} needs /bin/sh, and it cannot be run here.`, { cause: error });
+  }
+  await checkTools(flags.secretCommand, command, tools);
+  if (check) await checkTools(flags.secretCheckCommand, check.command, tools);
+}
+
 /** A check that fails or prints nothing shows no content that could be replaced. */
-async function foundBy(check: SecretCheck | undefined, tools: CommandTools): Promise<Found> {
+async function foundBy(check: SecretCheck | undefined, tools: CommandTools, facts?: Environment): Promise<Found> {
   if (check?.by !== "output") return { is: "absent" };
   const { env, signal, commandLimitMs: timeLimitMs = 60_000 } = tools;
-  const run = await runShell(check.command, { env, signal, timeLimitMs });
+  const run = await runShell(check.command, { env, signal, facts, timeLimitMs });
   const text = run.status === 0 ? run.stdout.toString("utf8") : "";
   return text.trim() === "" ? { is: "absent" } : { is: "text", text };
 }

@@ -146,6 +146,40 @@ it("what a command's check prints is replaced only if integ delivered it", async
   expect((await account.live()).length).toBe(1);
 });
 
+it.each([
+  [
+    "the command is corrected",
+    '{ command: "cat > a", check: "cat a" }',
+    '{ command: "umask 077; cat > a", check: "cat a" }',
+  ],
+  ["a check is added", '{ command: "cat > a" }', '{ command: "cat > a", check: "cat a" }'],
+])("what a command stored for an item is replaced after %s", async (_what, first, then) => {
+  write(first);
+  expect((await apply()).code).toBe(0);
+  write(then, { scopes: "entity:read, organization:read" });
+  expect(rowOf(await apply())).toMatchObject({ action: "change_scopes", result: "done" });
+});
+
+it("a command that stored the secret and failed is run again", async () => {
+  write('{ command: "cat > a && test ! -e fail", check: "cat a" }');
+  writeFileSync(home.path("fail"), "");
+  expect((await apply()).code).toBe(12);
+  renameSync(home.path("fail"), home.path("corrected"));
+  expect((await apply()).code).toBe(0);
+  expect((await account.live()).length).toBe(1);
+});
+
+it("a check that names the client reads no place before the client has an id", async () => {
+  writeFileSync(home.path("s-prod"), "a person's only copy\n");
+  write('{ command: "cat > s-$INTEG_RESOURCE_ID", check: "cat s-$INTEG_RESOURCE_ID*" }');
+  expect((await apply()).code).toBe(0);
+  write('{ command: "cat > s-prod", check: "cat s-${INTEG_ENTRY:+prod}" }', {
+    scopes: "entity:read, organization:read",
+  });
+  expect((await apply()).code).toBe(12);
+  expect(readFileSync(home.path("s-prod"), "utf8")).toBe("a person's only copy\n");
+});
+
 it("a rotation into a command with a check is proven by a later run if the first proof was interrupted", async () => {
   const to = '{ command: "cat > a", check: "cat a" }';
   write(to);

@@ -134,8 +134,7 @@ const isWeak = (proof: string): boolean => proof.startsWith("after ");
 
 /** If the journal could not record the digest of the delivered secret, the kept copy of the secret yields it. */
 async function withProof({ journal, secrets }: Overwriting, entry: Entry, record: SingleRecord): Promise<SingleRecord> {
-  const isUnproven = (record.kind === "file" || record.kind === "profile" || record.kind === "store") && !record.proof;
-  if (!isUnproven || !secrets.isKept(entry.id)) return record;
+  if (record.kind === "stdout" || record.proof || !secrets.isKept(entry.id)) return record;
   const kept = await secrets.readKept(entry.id).catch(() => undefined);
   if (kept === undefined) return record;
   const text = renderSecret(kept, record.kind === "file" ? record.as : "raw", originOf(entry));
@@ -281,19 +280,23 @@ export function permission(bench: Overwriting, lease: Pick<EntryLease, "entry">)
 }
 
 async function isReplaceable(
-  { journal }: Overwriting,
+  bench: Overwriting,
   entry: Entry,
   at: SingleRecord,
   found: Exclude<Found, { is: "absent" }>,
 ): Promise<boolean> {
+  const { journal } = bench;
   const isKnown = (known: string | undefined): boolean => hasContentId(found, known, journal.digests);
-  const ownPlaces = placesOf(entry.destination).filter((place) => isSameHere(place, at));
-  if ([at, ...ownPlaces].some((place) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found))) return true;
+  // The text of a command does not identify the place that it writes to; the digest of what is there does.
+  const isThere = (place: SingleRecord): boolean =>
+    isSameHere(place, at) || (place.kind === "command" && at.kind === "command");
+  const ownPlaces = [await withProof(bench, entry, at), ...placesOf(entry.destination).filter(isThere)];
+  if (ownPlaces.some((place) => isKnown(proofOf(place)) || mayBeOwnWrite(place, found))) return true;
   if (isKnown("consent" in at ? at.consent : undefined)) return true;
   const item = await entriesOfItem(journal, entry);
   if (found.of !== undefined && replacedIds(item, entry).has(found.of)) return true;
   const isDelivered = ({ id, destination }: Entry): boolean =>
-    id !== entry.id && placesOf(destination).some((place) => isSameHere(place, at) && isKnown(proofOf(place)));
+    id !== entry.id && placesOf(destination).some((place) => isThere(place) && isKnown(proofOf(place)));
   return (await isAnyTrusted(journal, item.filter(isDelivered))) || isRevoked(journal, isDelivered);
 }
 
